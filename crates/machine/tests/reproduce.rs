@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 fn reproduce(target: &str, only: &[&str], jobs: usize) -> Report {
     let only: Vec<String> = only.iter().map(|name| (*name).to_owned()).collect();
     static STOP: AtomicBool = AtomicBool::new(false);
-    let chosen = choose(target, &only, Effort::Quick).expect("known rows").remove(0);
+    let chosen = choose(target, &only, Effort::Quick, None).expect("known rows").remove(0);
     run(chosen, &Request { jobs, stop: &STOP, progress: &|_, _| (), states: &|_| None })
 }
 
@@ -64,7 +64,7 @@ fn littles_law_is_checked_in_every_run_and_is_no_row() {
     assert_eq!((report.rows.len(), report.checks), (5, 8));
     for target in ["theory", "peers"] {
         let only = ["little".to_owned()];
-        assert!(choose(target, &only, Effort::Quick).is_err(), "a row of {target}");
+        assert!(choose(target, &only, Effort::Quick, None).is_err(), "a row of {target}");
     }
 }
 

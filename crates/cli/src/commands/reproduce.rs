@@ -25,6 +25,9 @@ pub(crate) struct Args {
     /// Only rows of this id, or whose id begins with it; repeatable
     #[arg(long)]
     only: Vec<String>,
+    /// Works the rows out under this reading of the paper, in place of its first; an unknown name lists them
+    #[arg(long, value_name = "ID")]
+    reading: Option<String>,
     /// Runs that go on at once; results do not depend on it
     #[arg(long, default_value_t = 1, value_parser = number::jobs)]
     jobs: usize,
@@ -55,7 +58,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
         refuse_no_place(path)?;
     }
     let effort = if args.full { Effort::Whole } else { Effort::Full };
-    let chosen = choose(&args.target, &args.only, effort)?;
+    let chosen = choose(&args.target, &args.only, effort, args.reading.as_deref())?;
     let rows: Vec<String> = TARGETS.iter().map(|target| format!("{}.json", target.name)).collect();
     let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
     let files = Files::default().writes("--html", args.html.as_deref());
@@ -76,7 +79,9 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let progress = |done, of| counter.show(done, of, 0);
     let request = Request { jobs: args.jobs, stop: &STOP, progress: &progress, states: &states };
     let mut reports = Vec::new();
+    let mut readings = Vec::new();
     for chosen in chosen {
+        readings.extend(chosen.read_as());
         let report = reproduce(chosen, &request);
         // Now, so that what goes wrong in an hour takes none of it away.
         if let Some(folder) = &args.out
@@ -93,11 +98,14 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     drop(counter);
     let rows: Vec<_> = reports.iter().flat_map(|report| report.rows.iter().cloned()).collect();
     if let Some(path) = &args.html {
-        write_whole(path, html(&reports, args.full)?.as_bytes())?;
+        write_whole(path, html(&reports, &args.options())?.as_bytes())?;
     }
     if args.json {
         print(&json(&rows)?)?;
     } else {
+        for line in readings {
+            print(&line)?;
+        }
         print(&table(&rows))?;
         let checks: usize = reports.iter().map(|report| report.checks).sum();
         if checks > 0 {
@@ -117,8 +125,17 @@ fn json(rows: &[machine::reproduce::Row]) -> Result<String, Diagnostic> {
         .map_err(|e| Diagnostic::new(format!("cannot write the rows as JSON: {e}")))
 }
 
-/// The rows as a page.
-fn html(reports: &[Report], full: bool) -> Result<String, Diagnostic> {
+impl Args {
+    /// Options that decide what rows there are, as they were typed.
+    fn options(&self) -> String {
+        let full = self.full.then(|| "--full".to_owned());
+        let reading = self.reading.as_ref().map(|id| format!("--reading {id}"));
+        full.into_iter().chain(reading).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// The rows as a page, beside the options that decide them.
+fn html(reports: &[Report], options: &str) -> Result<String, Diagnostic> {
     let fault = |fault| Diagnostic::new(format!("cannot draw the rows: {fault}"));
     let mut all = Vec::new();
     for report in reports {
@@ -126,7 +143,7 @@ fn html(reports: &[Report], full: bool) -> Result<String, Diagnostic> {
         all.push((report.target, rows.collect::<Result<Vec<_>, _>>()?));
     }
     let named: Vec<_> = all.iter().map(|(target, rows)| (*target, rows.as_slice())).collect();
-    Ok(report::rows(&named, if full { "--full" } else { "" }))
+    Ok(report::rows(&named, options))
 }
 
 fn write_out(folder: &Path, report: &Report) -> Result<(), Fault> {

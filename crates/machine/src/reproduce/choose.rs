@@ -1,18 +1,37 @@
 //! Which rows a user asks for.
 
+use super::reading::{Choice, begins, find as find_reading};
 use super::study::Entry;
-use super::{Case, Effort, TARGETS, Target, Work};
+use super::{Case, Effort, Reading, TARGETS, Target, Work};
 use config::Diagnostic;
 use config::diag::nearest;
 use std::collections::BTreeSet;
+use std::fmt::Write;
 
 /// What is done of a target.
 pub struct Chosen {
     /// The target's name.
     pub target: &'static str,
+    /// The reading that its rows are worked out under.
+    pub(super) reading: Reading,
     pub(super) effort: Effort,
     pub(super) ids: BTreeSet<String>,
     pub(super) tasks: Tasks,
+}
+
+impl Chosen {
+    /// The reading with its choices, a line each; none for a target that is read in one way.
+    pub fn read_as(&self) -> Option<String> {
+        let Reading { id, about, decided, choices, .. } = &self.reading;
+        if id.is_empty() {
+            return None;
+        }
+        let mut text = format!("{} read as `{id}` ({decided}): {about}\n", self.target);
+        for Choice { about, sentence, .. } in choices {
+            let _ = writeln!(text, "  {about}\n      {sentence}");
+        }
+        Some(text)
+    }
 }
 
 /// Cases or rows that were chosen.
@@ -22,10 +41,13 @@ pub(super) enum Tasks {
 }
 
 impl Tasks {
-    fn of(target: &Target, effort: Effort) -> Tasks {
+    fn of(target: &Target, effort: Effort, reading: &Reading) -> Tasks {
         match target.work {
             Work::Cases(cases) => Tasks::Cases(cases()),
-            Work::Study(entries) => Tasks::Study(entries(effort)),
+            Work::Study(entries) => {
+                let entries = entries(effort, reading).into_iter();
+                Tasks::Study(entries.map(|entry| reading.judged(entry)).collect())
+            }
         }
     }
 
@@ -45,12 +67,27 @@ impl Tasks {
 }
 
 /// What a name (a target, or `all`) and the rows `only` choose: the rows of these ids, or whose ids begin with one of them; everything
-/// if there are none. A target of which nothing is chosen is left out.
+/// if there are none. A target of which nothing is chosen is left out. Rows are worked out under `reading`, or under each target's first.
 ///
 /// # Errors
-/// A target that there is not, or a row's name that chooses nothing, with what exists and the nearest spelling.
-pub fn choose(name: &str, only: &[String], effort: Effort) -> Result<Vec<Chosen>, Diagnostic> {
-    of(&find(name)?, only, effort)
+/// A target that there is not, a row's name that chooses nothing, or a reading that the target does not have, with what exists and the
+/// nearest spelling.
+pub fn choose(
+    name: &str,
+    only: &[String],
+    effort: Effort,
+    reading: Option<&str>,
+) -> Result<Vec<Chosen>, Diagnostic> {
+    let targets = find(name)?;
+    if let (Some(id), [_, _, ..]) = (reading, &targets[..]) {
+        let read = TARGETS.iter().filter(|target| !target.readings.is_empty()).map(|target| target.name);
+        let read: Vec<&str> = read.collect();
+        return Err(Diagnostic::new(format!(
+            "a reading `{id}` belongs to one target, and all were asked for"
+        ))
+        .help(format!("targets that have readings: {}", read.join(", "))));
+    }
+    of(&targets, only, effort, reading)
 }
 
 /// The targets of a name: one, or `all`.
@@ -71,24 +108,25 @@ pub(super) fn of(
     targets: &[&'static Target],
     only: &[String],
     effort: Effort,
+    reading: Option<&str>,
 ) -> Result<Vec<Chosen>, Diagnostic> {
-    let all: Vec<(&str, Tasks)> = targets.iter().map(|t| (t.name, Tasks::of(t, effort))).collect();
-    let ids: Vec<String> = all.iter().flat_map(|(_, tasks)| tasks.ids()).collect();
+    let mut all = Vec::new();
+    for target in targets {
+        let reading = find_reading(target.name, target.readings, reading)?;
+        let tasks = Tasks::of(target, effort, &reading);
+        all.push((target.name, reading, tasks));
+    }
+    let ids: Vec<String> = all.iter().flat_map(|(.., tasks)| tasks.ids()).collect();
     if let Some(name) = only.iter().find(|name| !ids.iter().any(|id| begins(id, name))) {
         return Err(unknown(name, &ids, targets, effort));
     }
-    let chosen = all.into_iter().map(|(target, mut tasks)| {
+    let chosen = all.into_iter().map(|(target, reading, mut tasks)| {
         let is_wanted = |id: &String| only.is_empty() || only.iter().any(|name| begins(id, name));
         let ids: BTreeSet<String> = tasks.ids().into_iter().filter(is_wanted).collect();
         tasks.keep(&ids);
-        Chosen { target, effort, ids, tasks }
+        Chosen { target, reading, effort, ids, tasks }
     });
     Ok(chosen.filter(|chosen| !chosen.ids.is_empty()).collect())
-}
-
-/// Whether `name` is the id, or its beginning up to one of its points.
-fn begins(id: &str, name: &str) -> bool {
-    id.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 fn unknown(name: &str, ids: &[String], targets: &[&'static Target], effort: Effort) -> Diagnostic {
@@ -96,13 +134,18 @@ fn unknown(name: &str, ids: &[String], targets: &[&'static Target], effort: Effo
         .allowed(name, listed(name, ids));
     let all: BTreeSet<&str> = ids.iter().flat_map(|id| beginnings(id)).collect();
     fault.nearest = nearest(name, all).map(str::to_owned);
-    let in_whole =
-        |target: &&&Target| Tasks::of(target, Effort::Whole).ids().iter().any(|id| begins(id, name));
-    fault.help(if effort != Effort::Whole && targets.iter().any(|target| in_whole(&target)) {
-        "such rows take hours: they are there with --full"
-    } else {
-        "--only takes the id of a row, or its beginning up to a point"
-    })
+    let has = |target: &Target| {
+        let reading = super::reading::readings(target.readings).swap_remove(0);
+        Tasks::of(target, Effort::Whole, &reading).ids().iter().any(|id| begins(id, name))
+    };
+    if effort != Effort::Whole && targets.iter().any(|target| has(target)) {
+        return fault.help("such rows take hours: they are there with --full");
+    }
+    let elsewhere = TARGETS.iter().filter(|target| !targets.iter().any(|of| of.name == target.name));
+    match elsewhere.filter(|target| has(target)).map(|target| target.name).next() {
+        Some(other) => fault.help(format!("`{other}` has it: nandscape reproduce {other} --only {name}")),
+        None => fault.help("--only takes the id of a row, or its beginning up to a point"),
+    }
 }
 
 /// An id's beginnings up to its points, and itself.
@@ -133,13 +176,14 @@ mod tests {
     use super::*;
 
     fn fault(target: &str, only: &str) -> Diagnostic {
-        choose(target, &[only.to_owned()], Effort::Full).err().expect(only)
+        choose(target, &[only.to_owned()], Effort::Full, None).err().expect(only)
     }
 
     #[test]
     fn every_row_has_a_name_of_its_own() {
         for target in TARGETS {
-            let mut ids = Tasks::of(target, Effort::Whole).ids();
+            let reading = find_reading(target.name, target.readings, None).expect("the first");
+            let mut ids = Tasks::of(target, Effort::Whole, &reading).ids();
             let count = ids.len();
             ids.sort_unstable();
             ids.dedup();
@@ -180,11 +224,29 @@ mod tests {
         assert!(!fault("astriflash", "astriflash.gc.frsh").to_string().contains("--full"));
     }
 
+    #[test]
+    fn a_row_of_another_target_is_pointed_to() {
+        let text = fault("flashabacus", "zng.ftl").to_string();
+        assert!(text.contains("nandscape reproduce zng --only zng.ftl"), "{text}");
+    }
+
+    #[test]
+    fn a_reading_belongs_to_one_target_that_has_it() {
+        let fault = |target: &str, id: &str| {
+            choose(target, &[], Effort::Full, Some(id)).err().expect("refused").to_string()
+        };
+        assert!(fault("all", "first").contains("belongs to one target"));
+        assert!(fault("theory", "first").contains("leave --reading out"));
+        let chosen = choose("flashabacus", &[], Effort::Full, Some("first")).expect("known");
+        assert_eq!(chosen[0].reading.id, "first");
+        assert!(fault("flashabacus", "frist").contains("first"));
+    }
+
     /// Of all targets, those that have the rows.
     #[test]
     fn rows_of_several_targets_can_be_chosen() {
         let only = ["zng.ftl", "latency"].map(str::to_owned);
-        let chosen = choose("all", &only, Effort::Full).expect("known rows");
+        let chosen = choose("all", &only, Effort::Full, None).expect("known rows");
         assert_eq!(chosen.iter().map(|c| c.target).collect::<Vec<_>>(), ["theory", "zng"]);
     }
 }

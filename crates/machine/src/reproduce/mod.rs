@@ -15,6 +15,7 @@ mod mean;
 mod mqms;
 mod peers;
 mod plot;
+mod reading;
 mod row;
 mod run;
 mod stand;
@@ -26,6 +27,7 @@ mod zng;
 
 pub use choose::{Chosen, choose};
 pub use plot::{Plot, plots};
+use reading::Reading;
 pub use row::{Difference, Evidence, Row, Rule};
 pub use run::{Report, Request, Sharing, run};
 pub use table::table;
@@ -40,6 +42,8 @@ pub struct Target {
     pub name: &'static str,
     /// What it is, in one line.
     pub about: &'static str,
+    /// The text of its `readings.toml`; empty for a target that is read in one way.
+    readings: &'static str,
     work: Work,
 }
 
@@ -48,45 +52,57 @@ enum Work {
     /// Cases that share nothing.
     Cases(fn() -> Vec<Case>),
     /// Rows that share runs.
-    Study(fn(Effort) -> Vec<Entry>),
+    Study(fn(Effort, &Reading) -> Vec<Entry>),
 }
 
 /// Everything that can be reproduced. A new target is a folder and a line.
 pub const TARGETS: &[Target] = &[
-    Target { name: "theory", about: "closed forms and fixed points", work: Work::Cases(theory::cases) },
+    Target {
+        name: "theory",
+        about: "closed forms and fixed points",
+        readings: "",
+        work: Work::Cases(theory::cases),
+    },
     Target {
         name: "peers",
         about: "figures measured with other simulators",
+        readings: "",
         work: Work::Cases(peers::cases),
     },
     Target {
         name: "drives",
         about: "real drives: measurements and data sheets, with the error by axis",
+        readings: "",
         work: Work::Study(drives::entries),
     },
     Target {
         name: "zng",
         about: "Zhang and Jung, ZnG, ISCA 2020: seven platforms on graph and scientific programs",
+        readings: "",
         work: Work::Study(zng::entries),
     },
     Target {
         name: "astriflash",
         about: "Gupta et al., AstriFlash, HPCA 2023: a server whose DRAM is a cache over flash, and what it is measured against",
+        readings: "",
         work: Work::Study(astriflash::entries),
     },
     Target {
         name: "mqms",
         about: "Gundawar et al., MQMS, 2024: a GPU in the SSD; so far the curves of its motivation",
+        readings: "",
         work: Work::Study(mqms::entries),
     },
     Target {
         name: "fastdrain",
         about: "Zhang et al., FastDrain, 2020: a host whose page cache drains into a drive, and what it is measured against",
+        readings: "",
         work: Work::Study(fastdrain::entries),
     },
     Target {
         name: "flashabacus",
         about: "Zhang and Jung, FlashAbacus, EuroSys 2018: an accelerator that governs its own flash, and the same accelerator behind a host",
+        readings: flashabacus::READINGS,
         work: Work::Study(flashabacus::entries),
     },
 ];

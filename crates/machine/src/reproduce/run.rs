@@ -1,6 +1,7 @@
 //! Running the cases of a target.
 
 use super::choose::{Chosen, Tasks};
+use super::reading::Choice;
 use super::study::{Entry, Found, Point};
 use super::threads::run_all;
 use super::{Case, Context, Effort, Row};
@@ -46,10 +47,10 @@ impl Report {
 
 /// Works out what is chosen of a target.
 pub fn run(chosen: Chosen, request: &Request<'_>) -> Report {
-    let Chosen { target, effort, ids, tasks } = chosen;
+    let Chosen { target, reading, effort, ids, tasks } = chosen;
     match tasks {
         Tasks::Cases(cases) => run_cases(target, cases, effort, &ids, request),
-        Tasks::Study(entries) => run_study(target, entries, request),
+        Tasks::Study(entries) => run_study(target, &reading.choices, entries, request),
     }
 }
 
@@ -69,12 +70,12 @@ fn run_cases(
     Report { target, rows: by_family(rows), checks, partial }
 }
 
-fn run_study(target: &'static str, entries: Vec<Entry>, request: &Request<'_>) -> Report {
+fn run_study(target: &'static str, choices: &[Choice], entries: Vec<Entry>, request: &Request<'_>) -> Report {
     let points = entries.iter().flat_map(|entry| entry.points.iter().cloned()).collect();
     let mut found = Found::default();
-    let mut all = run_points(points, &mut found, request);
+    let mut all = run_points(points, choices, &mut found, request);
     let further: BTreeSet<Point> = entries.iter().flat_map(|entry| entry.further(&found)).collect();
-    all &= run_points(further, &mut found, request);
+    all &= run_points(further, choices, &mut found, request);
     let (entries, found) = (Arc::new(entries), Arc::new(found));
     // A row that needs no run may still take long.
     let task = {
@@ -89,17 +90,23 @@ fn run_study(target: &'static str, entries: Vec<Entry>, request: &Request<'_>) -
     Report { target, rows, checks: 0, partial }
 }
 
-/// Runs those points that are not found yet; whether all have come to something.
-fn run_points(mut points: BTreeSet<Point>, found: &mut Found, request: &Request<'_>) -> bool {
+/// Runs those points that are not found yet, each with what the choices set before its own; whether all have come to something.
+fn run_points(
+    mut points: BTreeSet<Point>,
+    choices: &[Choice],
+    found: &mut Found,
+    request: &Request<'_>,
+) -> bool {
     points.retain(|point| !found.0.contains_key(point));
     let (points, stop) = (Vec::from_iter(points), request.stop);
-    let plans: Vec<Plan> = points.iter().map(Point::plan).collect();
+    let read: Vec<Point> = points.iter().map(|point| point.under(choices)).collect();
+    let plans: Vec<Plan> = read.iter().map(Point::plan).collect();
     let states = (request.states)(&plans);
     let run = move |point: &Point| {
         let states = states.as_deref().map(|states| states as &dyn States);
         point.run_with(states, stop).map_err(|why| why.one_line())
     };
-    let documents = run_all(points.clone(), run, request);
+    let documents = run_all(read, run, request);
     let all = documents.iter().all(Option::is_some);
     let pairs = points.into_iter().zip(documents);
     found.0.extend(pairs.filter_map(|(point, document)| Some((point, document?))));
@@ -154,7 +161,7 @@ mod tests {
         vec![one(["a.x", "z.a"]), one(["a.xy", "z.b"]), one(["b.x.1", "z.c"]), failing]
     }
 
-    static TARGET: Target = Target { name: "test", about: "", work: Work::Cases(cases) };
+    static TARGET: Target = Target { name: "test", about: "", readings: "", work: Work::Cases(cases) };
 
     static GO_ON: AtomicBool = AtomicBool::new(false);
 
@@ -165,7 +172,7 @@ mod tests {
         stop: &'static AtomicBool,
     ) -> Result<Report, Diagnostic> {
         let only: Vec<String> = only.iter().map(|o| (*o).to_owned()).collect();
-        let chosen = of(&[target], &only, Effort::Quick)?.remove(0);
+        let chosen = of(&[target], &only, Effort::Quick, None)?.remove(0);
         Ok(run(chosen, &Request { jobs, stop, progress: &|_, _| (), states: &|_| None }))
     }
 
@@ -208,6 +215,7 @@ mod tests {
         static SKIPPING: Target = Target {
             name: "test",
             about: "",
+            readings: "",
             work: Work::Cases(|| {
                 vec![Case::new(["d.x".to_owned()], |_| {
                     Ok(vec![Row::new("d.x", "", 1.0, 1.0, Rule::Exact).skipped("a.trace")])
@@ -280,7 +288,7 @@ mod tests {
         let report = |states: &Sharing<'_>| {
             let entries = entries(Effort::Quick);
             let request = Request { jobs: 1, stop: &GO_ON, progress: &|_, _| (), states };
-            run_study("test", entries, &request).rows
+            run_study("test", &[], entries, &request).rows
         };
         let memory = Arc::new(Memory::default());
         let apart = report(&|_| None);

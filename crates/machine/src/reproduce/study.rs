@@ -3,6 +3,7 @@
 //! A row of a paper is a ratio or a mean over many runs, and most runs serve several rows. So an entry names the points it
 //! needs, every point is run once, side by side, and rows are worked out from what was found.
 
+use super::reading::{Choice, sets};
 use super::row::{Evidence, Row};
 use crate::result::Document;
 use crate::run::{Outside, Plan, run};
@@ -31,6 +32,12 @@ impl Point {
     pub(crate) fn set(mut self, assignment: &str) -> Point {
         self.set.push(assignment.into());
         self
+    }
+
+    /// The point with the assignments of choices before its own, which override them.
+    pub(crate) fn under(&self, choices: &[Choice]) -> Point {
+        let read = sets(choices, &self.system).into_iter().map(str::to_owned);
+        Point { set: read.chain(self.set.iter().cloned()).collect(), ..self.clone() }
     }
 
     /// What it runs.

@@ -78,7 +78,20 @@ fn counts(rows: &[Row]) -> String {
             let _ = write!(text, ", {count} {what}");
         }
     }
-    text
+    text + &signs(rows)
+}
+
+/// The measured rows whose sign is not the reference's.
+fn signs(rows: &[Row]) -> String {
+    let is_against = |row: &&Row| {
+        let measured = row.measured.filter(|_| row.is_measured()).unwrap_or(f64::NAN);
+        measured * row.paper < 0.0
+    };
+    let against: Vec<&str> = rows.iter().filter(is_against).map(|row| row.id.as_str()).collect();
+    if against.is_empty() {
+        return String::new();
+    }
+    format!("\nsigns against the reference: {} ({})", against.len(), against.join(", "))
 }
 
 /// Six significant digits at least, all digits before the point.
@@ -129,5 +142,15 @@ mod tests {
         assert!(text.ends_with(end), "{text}");
         assert!(text.lines().nth(5).is_some_and(|line| line.contains("sweep") && !line.contains("clean")));
         assert!(table(&rows[1..3]).ends_with("rows within tolerance: seen 1 of 2"));
+    }
+
+    #[test]
+    fn signs_against_the_reference_are_named() {
+        let rows = [
+            Row::new("a.right", "%", 31.0, 3.0, Rule::Points(2.0)),
+            Row::new("a.wrong", "%", 31.0, -3.0, Rule::Points(2.0)),
+            Row::new("a.swept", "%", 31.0, -3.0, Rule::Points(2.0)).swept(),
+        ];
+        assert!(table(&rows).ends_with("\nsigns against the reference: 1 (a.wrong)"), "{}", table(&rows));
     }
 }

@@ -8,13 +8,13 @@ mod published;
 mod rows;
 mod stands;
 
-use super::Effort;
 use super::study::Entry;
+use super::{Effort, Reading};
 use measured::{Measured, Set};
 use stands::{SETS, STANDS};
 
 /// Rows of every point, and the errors of all axes.
-pub(super) fn entries(effort: Effort) -> Vec<Entry> {
+pub(super) fn entries(effort: Effort, _: &Reading) -> Vec<Entry> {
     let mut points: Vec<Measured> = SETS.iter().flat_map(Set::points).collect();
     points.extend(published::points());
     let points: Vec<_> = points.into_iter().flat_map(|measured| rows::points(measured, effort)).collect();

@@ -6,9 +6,9 @@ mod rows;
 mod suite;
 mod variants;
 
-use super::Effort;
 use super::expected::Expected;
 use super::study::Entry;
+use super::{Effort, Reading};
 use suite::Suite;
 
 /// The paper's figures.
@@ -17,7 +17,7 @@ fn expected() -> Expected {
 }
 
 /// The rows: the paper's, and with everything the sweeps.
-pub(super) fn entries(effort: Effort) -> Vec<Entry> {
+pub(super) fn entries(effort: Effort, _: &Reading) -> Vec<Entry> {
     let suite = Suite::of(effort);
     let expected = expected();
     let own = expected.figures().iter().filter_map(|figure| rows::entry(figure, &suite).map(Entry::seen));
@@ -31,7 +31,8 @@ mod tests {
     #[test]
     fn every_figure_is_a_row() {
         let figures: Vec<String> = expected().figures().iter().map(|figure| figure.id.clone()).collect();
-        let rows: Vec<String> = entries(Effort::Full).into_iter().map(|entry| entry.id).collect();
+        let rows: Vec<String> =
+            entries(Effort::Full, &Reading::default()).into_iter().map(|entry| entry.id).collect();
         assert_eq!((rows.len(), &rows), (12, &figures));
     }
 }

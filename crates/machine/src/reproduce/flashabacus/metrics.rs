@@ -1,5 +1,6 @@
 //! What is read from a run of kernels, on FlashAbacus or on the rival.
 
+use super::super::mean::Metric;
 use crate::result::Document;
 use config::Diagnostic;
 
@@ -8,8 +9,15 @@ struct Run<'a> {
     makespan_ns: f64,
     input_bytes_per_s: f64,
     utilisation: f64,
+    /// Share of the makespan in which a core waits for its caches or for memory.
+    stalled: f64,
     /// Programs with the ends of their kernels, if they have ended.
     kernels: Vec<(&'a str, Option<f64>)>,
+}
+
+fn mean(shares: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = shares.len() as f64;
+    shares.sum::<f64>() / count
 }
 
 fn run(document: &Document) -> Result<Run<'_>, Diagnostic> {
@@ -18,6 +26,7 @@ fn run(document: &Document) -> Result<Run<'_>, Diagnostic> {
             makespan_ns: at.makespan_ns,
             input_bytes_per_s: at.input_bytes_per_s,
             utilisation: at.utilisation,
+            stalled: mean(at.workers.iter().map(|worker| worker.stalled_share)),
             kernels: at.kernels.iter().map(|kernel| (kernel.program.as_str(), kernel.over_ns)).collect(),
         });
     }
@@ -26,6 +35,7 @@ fn run(document: &Document) -> Result<Run<'_>, Diagnostic> {
             makespan_ns: at.makespan_ns,
             input_bytes_per_s: at.input_bytes_per_s,
             utilisation: at.utilisation,
+            stalled: mean(at.cores.iter().map(|core| core.stalled_share)),
             kernels: at.kernels.iter().map(|kernel| (kernel.program.as_str(), kernel.over_ns)).collect(),
         });
     }
@@ -42,9 +52,15 @@ pub(super) fn makespan(document: &Document) -> Result<f64, Diagnostic> {
     Ok(run(document)?.makespan_ns / 1e3)
 }
 
-/// Share of the makespan in which cores compute, per cent.
+/// Share of the makespan in which cores compute, stalls included, per cent.
 pub(super) fn utilisation(document: &Document) -> Result<f64, Diagnostic> {
     Ok(100.0 * run(document)?.utilisation)
+}
+
+/// Share of the makespan in which cores execute, per cent.
+pub(super) fn executing(document: &Document) -> Result<f64, Diagnostic> {
+    let run = run(document)?;
+    Ok(100.0 * (run.utilisation - run.stalled))
 }
 
 /// The times at which kernels ended, all of which were there at the beginning.
@@ -113,7 +129,7 @@ pub(super) fn work(document: &Document) -> Result<f64, Diagnostic> {
     Ok(span(document)?.1)
 }
 
-/// The share of that time in which its cores compute, per cent.
-pub(super) fn work_utilisation(document: &Document) -> Result<f64, Diagnostic> {
+/// A utilisation of the makespan as one of the rival's work alone, per cent.
+pub(super) fn of_work(document: &Document, utilisation: Metric) -> Result<f64, Diagnostic> {
     Ok(utilisation(document)? * makespan(document)? / 1e6 / work(document)?)
 }

@@ -3,11 +3,10 @@
 use super::super::expected::Figure;
 use super::super::mean::{Metric, Values};
 use super::super::study::{Entry, Found, Point};
-use super::metrics::{
-    bandwidth, ends, least_latency, makespan, mean_latency, most_latency, transfer_time, utilisation,
-};
+use super::choices::{Energy, Latency};
+use super::metrics::{bandwidth, ends, least_latency, makespan, mean_latency, most_latency, transfer_time};
 use super::serial;
-use super::spent::{access_power, compute_power, energy, transfer_energy, whole_energy};
+use super::spent::{access_power, compute_power, items, whole_items};
 use super::suite::Group::{All, Heterogeneous, Homogeneous, Mixes, Programs};
 use super::suite::{Group, INTER_DY, INTER_ST, INTRA_IO, INTRA_O3, SCHEDULERS, SIMD, Suite};
 use config::Diagnostic;
@@ -57,41 +56,43 @@ const FIGURES: &[Figured] = &[
     ("bw.intrao3_vs_interdy_hetero", Heterogeneous, &[INTRA_O3, INTER_DY], |on| {
         on.gain(INTRA_O3, INTER_DY, bandwidth)
     }),
-    ("lat.simd_data_intensive.mean", DATA, &EACH, |on| {
-        on.schedulers(|on, one| on.gain(SIMD, one, mean_latency))
-    }),
-    ("lat.simd_data_intensive.max", DATA, &EACH, |on| {
-        on.schedulers(|on, one| on.gain(SIMD, one, most_latency))
-    }),
-    ("lat.simd_data_intensive.min", DATA, &EACH, |on| {
-        on.schedulers(|on, one| on.gain(SIMD, one, least_latency))
-    }),
+    ("lat.simd_data_intensive.mean", DATA, &EACH, |on| on.longer(SIMD, &SCHEDULERS, mean_latency)),
+    ("lat.simd_data_intensive.max", DATA, &EACH, |on| on.longer(SIMD, &SCHEDULERS, most_latency)),
+    ("lat.simd_data_intensive.min", DATA, &EACH, |on| on.longer(SIMD, &SCHEDULERS, least_latency)),
     ("lat.interdy_vs_interst.mean", Homogeneous, &[INTER_DY, INTER_ST], |on| {
-        on.below(INTER_DY, INTER_ST, mean_latency)
+        on.shorter(INTER_DY, INTER_ST, mean_latency)
     }),
     ("lat.interdy_vs_interst.max", Homogeneous, &[INTER_DY, INTER_ST], |on| {
-        on.below(INTER_DY, INTER_ST, most_latency)
+        on.shorter(INTER_DY, INTER_ST, most_latency)
     }),
     ("lat.inter_vs_intra_min", Homogeneous, &SCHEDULERS, inter_over_intra),
     ("lat.intrao3_vs_interdy_hetero.mean", Heterogeneous, &[INTRA_O3, INTER_DY], |on| {
-        on.below(INTRA_O3, INTER_DY, mean_latency)
+        on.shorter(INTRA_O3, INTER_DY, mean_latency)
     }),
     ("lat.intrao3_vs_interdy_hetero.max", Heterogeneous, &[INTRA_O3, INTER_DY], |on| {
-        on.below(INTRA_O3, INTER_DY, most_latency)
+        on.shorter(INTRA_O3, INTER_DY, most_latency)
     }),
     ("lat.mx1_last_two", Mixes(&[1]), &[INTRA_O3, SIMD], last_two),
-    ("energy.intrao3_vs_simd", All, &[INTRA_O3, SIMD], |on| on.below(INTRA_O3, SIMD, energy)),
-    ("energy.simd_transfer_share", DATA, &[SIMD], |on| on.of(SIMD, transfer_energy)),
-    ("energy.interst_vs_simd_compute", PRODUCTS, &[INTER_ST, SIMD], |on| on.gain(INTER_ST, SIMD, energy)),
-    ("energy.vs_interst.intraio", PRODUCTS, &[INTRA_IO, INTER_ST], |on| on.below(INTRA_IO, INTER_ST, energy)),
-    ("energy.vs_interst.interdy", PRODUCTS, &[INTER_DY, INTER_ST], |on| on.below(INTER_DY, INTER_ST, energy)),
-    ("energy.vs_interst.intrao3", PRODUCTS, &[INTRA_O3, INTER_ST], |on| on.below(INTRA_O3, INTER_ST, energy)),
-    ("util.interdy_homo", Homogeneous, &[INTER_DY], |on| on.of(INTER_DY, utilisation)),
-    ("util.intrao3_hetero", Heterogeneous, &[INTRA_O3], |on| on.of(INTRA_O3, utilisation)),
-    ("util.intrao3_vs_interdy_hetero", Heterogeneous, &[INTRA_O3, INTER_DY], |on| {
-        on.gain(INTRA_O3, INTER_DY, utilisation)
+    ("energy.intrao3_vs_simd", All, &[INTRA_O3, SIMD], |on| on.below(INTRA_O3, SIMD, on.energy())),
+    ("energy.simd_transfer_share", DATA, &[SIMD], |on| on.transfer_energy()),
+    ("energy.interst_vs_simd_compute", PRODUCTS, &[INTER_ST, SIMD], |on| {
+        on.gain(INTER_ST, SIMD, on.energy())
     }),
-    ("util.simd_below_intrao3", DATA, &[SIMD, INTRA_O3], |on| on.below(SIMD, INTRA_O3, utilisation)),
+    ("energy.vs_interst.intraio", PRODUCTS, &[INTRA_IO, INTER_ST], |on| {
+        on.below(INTRA_IO, INTER_ST, on.energy())
+    }),
+    ("energy.vs_interst.interdy", PRODUCTS, &[INTER_DY, INTER_ST], |on| {
+        on.below(INTER_DY, INTER_ST, on.energy())
+    }),
+    ("energy.vs_interst.intrao3", PRODUCTS, &[INTRA_O3, INTER_ST], |on| {
+        on.below(INTRA_O3, INTER_ST, on.energy())
+    }),
+    ("util.interdy_homo", Homogeneous, &[INTER_DY], |on| on.of(INTER_DY, on.utilisation())),
+    ("util.intrao3_hetero", Heterogeneous, &[INTRA_O3], |on| on.of(INTRA_O3, on.utilisation())),
+    ("util.intrao3_vs_interdy_hetero", Heterogeneous, &[INTRA_O3, INTER_DY], |on| {
+        on.gain(INTRA_O3, INTER_DY, on.utilisation())
+    }),
+    ("util.simd_below_intrao3", DATA, &[SIMD, INTRA_O3], |on| on.below(SIMD, INTRA_O3, on.utilisation())),
     ("power.simd_storage_access", Programs(&["atax"]), &[SIMD, INTRA_O3], |on| {
         on.ratio(SIMD, INTRA_O3, access_power)
     }),
@@ -100,48 +101,26 @@ const FIGURES: &[Figured] = &[
     }),
     ("motivation.transfer_time_share.all", Homogeneous, &[SIMD], |on| on.of(SIMD, transfer_time)),
     ("motivation.transfer_time_share.data_intensive", MOVING, &[SIMD], |on| on.of(SIMD, transfer_time)),
-    ("motivation.transfer_energy_share.all", Homogeneous, &[SIMD], |on| on.of(SIMD, transfer_energy)),
-    ("motivation.transfer_energy_share.computing", COMPUTING, &[SIMD], |on| on.of(SIMD, transfer_energy)),
+    ("motivation.transfer_energy_share.all", Homogeneous, &[SIMD], |on| on.transfer_energy()),
+    ("motivation.transfer_energy_share.computing", COMPUTING, &[SIMD], |on| on.transfer_energy()),
     ("real.bw_vs_simd.intraio", REAL, &[INTRA_IO, SIMD], |on| on.ratio(INTRA_IO, SIMD, bandwidth)),
     ("real.bw_vs_simd.interdy", REAL, &[INTER_DY, SIMD], |on| on.ratio(INTER_DY, SIMD, bandwidth)),
     ("real.bw_vs_simd.intrao3", REAL, &[INTRA_O3, SIMD], |on| on.ratio(INTRA_O3, SIMD, bandwidth)),
-    ("real.energy_vs_simd.interst", REAL, &[INTER_ST, SIMD], |on| on.below(INTER_ST, SIMD, energy)),
-    ("real.energy_vs_simd.intraio", REAL, &[INTRA_IO, SIMD], |on| on.below(INTRA_IO, SIMD, energy)),
-    ("real.energy_vs_simd.interdy", REAL, &[INTER_DY, SIMD], |on| on.below(INTER_DY, SIMD, energy)),
-    ("real.energy_vs_simd.intrao3", REAL, &[INTRA_O3, SIMD], |on| on.below(INTRA_O3, SIMD, energy)),
+    ("real.energy_vs_simd.interst", REAL, &[INTER_ST, SIMD], |on| on.below(INTER_ST, SIMD, on.energy())),
+    ("real.energy_vs_simd.intraio", REAL, &[INTRA_IO, SIMD], |on| on.below(INTRA_IO, SIMD, on.energy())),
+    ("real.energy_vs_simd.interdy", REAL, &[INTER_DY, SIMD], |on| on.below(INTER_DY, SIMD, on.energy())),
+    ("real.energy_vs_simd.intrao3", REAL, &[INTRA_O3, SIMD], |on| on.below(INTRA_O3, SIMD, on.energy())),
     ("real.interst_vs_simd.nw", Programs(&["nw"]), &[INTER_ST, SIMD], |on| {
         on.gain(INTER_ST, SIMD, bandwidth)
     }),
     ("real.interst_vs_simd.path", Programs(&["path"]), &[INTER_ST, SIMD], |on| {
         on.gain(INTER_ST, SIMD, bandwidth)
     }),
-    ("real.simd_transfer_energy", REAL, &[SIMD], |on| on.of(SIMD, transfer_energy)),
+    ("real.simd_transfer_energy", REAL, &[SIMD], |on| on.transfer_energy()),
     ("series.intrao3_earlier", Programs(&["atax"]), &[SIMD, INTRA_O3], |on| {
         Ok(on.of(SIMD, makespan)?.plus(on.of(INTRA_O3, makespan)?.map(|ours| -ours)))
     }),
 ];
-
-/// The same figures with what the rival's host and drive spend while its accelerator computes, which is in none of the paper's three items.
-const WHOLE_ENERGY: &[Figured] = &[
-    ("energy.intrao3_vs_simd", All, &[INTRA_O3, SIMD], |on| on.below(INTRA_O3, SIMD, whole_energy)),
-    ("energy.interst_vs_simd_compute", PRODUCTS, &[INTER_ST, SIMD], |on| {
-        on.gain(INTER_ST, SIMD, whole_energy)
-    }),
-    ("real.energy_vs_simd.interst", REAL, &[INTER_ST, SIMD], |on| on.below(INTER_ST, SIMD, whole_energy)),
-    ("real.energy_vs_simd.intraio", REAL, &[INTRA_IO, SIMD], |on| on.below(INTRA_IO, SIMD, whole_energy)),
-    ("real.energy_vs_simd.interdy", REAL, &[INTER_DY, SIMD], |on| on.below(INTER_DY, SIMD, whole_energy)),
-    ("real.energy_vs_simd.intrao3", REAL, &[INTRA_O3, SIMD], |on| on.below(INTRA_O3, SIMD, whole_energy)),
-];
-
-/// The entries of figures of energy with all that the rival spends.
-pub(super) fn with_whole_energy(figures: &[Figure], suite: &Suite) -> Vec<Entry> {
-    let entry = |(id, group, systems, compute): &Figured| {
-        let figure = figures.iter().find(|figure| figure.id.strip_prefix("flashabacus.") == Some(id));
-        let figure = figure.unwrap_or_else(|| panic!("the paper has no figure `{id}`"));
-        new(figure, suite, *group, systems, *compute)
-    };
-    WHOLE_ENERGY.iter().map(entry).collect()
-}
 
 /// A figure's entry; none for a name that is not known.
 pub(super) fn entry(figure: &Figure, suite: &Suite) -> Option<Entry> {
@@ -203,14 +182,62 @@ impl World<'_> {
         }
         Ok(all.map(|sum| sum / SCHEDULERS.len() as f64))
     }
-}
 
-/// The shortest latency with inter-kernel schedulers over that with intra-kernel ones, less one, per cent: the mean of two each, program by program.
-fn inter_over_intra(on: &World<'_>) -> Result<Values, Diagnostic> {
-    let of = |system: &str| on.of(system, least_latency);
-    let inter = of(INTER_ST)?.plus(of(INTER_DY)?);
-    let intra = of(INTRA_IO)?.plus(of(INTRA_O3)?);
-    Ok(inter.over(intra).map(|ratio| 100.0 * (ratio - 1.0)))
+    /// How much longer latencies on `over` are than those on the systems `under`, per cent, as the reading takes means.
+    fn longer(&self, over: &str, under: &[&str], metric: Metric) -> Result<Values, Diagnostic> {
+        match self.suite.choices.latency {
+            Latency::RatioOfMeans => self.of_means(&[over], under, metric, |ratio| 100.0 * (ratio - 1.0)),
+            Latency::MeanOfRatios => {
+                let of = |one: &&str| self.gain(over, one, metric);
+                let mut each = under.iter().map(of).collect::<Result<Vec<_>, _>>()?.into_iter();
+                let first = each.next().unwrap_or_default();
+                Ok(each.fold(first, Values::plus).map(|sum| sum / under.len() as f64))
+            }
+        }
+    }
+
+    /// How much shorter latencies on `one` are than those on `other`, per cent.
+    fn shorter(&self, one: &str, other: &str, metric: Metric) -> Result<Values, Diagnostic> {
+        match self.suite.choices.latency {
+            Latency::RatioOfMeans => self.of_means(&[one], &[other], metric, |ratio| 100.0 * (1.0 - ratio)),
+            Latency::MeanOfRatios => self.below(one, other, metric),
+        }
+    }
+
+    /// The ratio of the means over workloads and systems, changed.
+    fn of_means(
+        &self,
+        over: &[&str],
+        under: &[&str],
+        metric: Metric,
+        change: impl Fn(f64) -> f64,
+    ) -> Result<Values, Diagnostic> {
+        let mean = |systems: &[&str]| {
+            let of = |system: &&str| Ok(self.of(system, metric)?.arithmetic());
+            let all = systems.iter().map(of).collect::<Result<Vec<f64>, Diagnostic>>()?;
+            Ok::<f64, Diagnostic>(all.iter().sum::<f64>() / all.len() as f64)
+        };
+        let (over, under) = (mean(over)?, mean(under)?);
+        Ok(Values::new(vec![(format!("means {over:.0} and {under:.0} ns"), change(over / under))]))
+    }
+
+    fn energy(&self) -> Metric {
+        self.suite.choices.energy()
+    }
+
+    fn utilisation(&self) -> Metric {
+        self.suite.choices.utilisation()
+    }
+
+    /// The share of the rival's energy that moves and stores data, per cent, with the items that it consists of.
+    fn transfer_energy(&self) -> Result<Values, Diagnostic> {
+        let whole = self.suite.choices.energy == Energy::WholeRun;
+        let of = |point: &Point| {
+            let items = if whole { whole_items } else { items }(self.found.get(point)?)?;
+            Ok((format!("{} ({items})", point.workloads.join("-")), items.transfer_share()))
+        };
+        self.points(SIMD).iter().map(of).collect::<Result<_, _>>().map(Values::new)
+    }
 }
 
 /// Of the two programs that end last on the rival: their ends there over those on FlashAbacus, less one, per cent.
@@ -227,6 +254,18 @@ fn last_two(on: &World<'_>) -> Result<Values, Diagnostic> {
     };
     let last = theirs.len().saturating_sub(2);
     theirs.into_iter().skip(last).map(gain).collect::<Result<Vec<_>, _>>().map(Values::new)
+}
+
+/// The shortest latency with inter-kernel schedulers over that with intra-kernel ones, less one, per cent: the mean of two each, program by program.
+fn inter_over_intra(on: &World<'_>) -> Result<Values, Diagnostic> {
+    let (between, within) = ([INTER_ST, INTER_DY], [INTRA_IO, INTRA_O3]);
+    if on.suite.choices.latency == Latency::RatioOfMeans {
+        return on.of_means(&between, &within, least_latency, |ratio| 100.0 * (ratio - 1.0));
+    }
+    let of = |systems: [&str; 2]| {
+        Ok::<_, Diagnostic>(on.of(systems[0], least_latency)?.plus(on.of(systems[1], least_latency)?))
+    };
+    Ok(of(between)?.over(of(within)?).map(|ratio| 100.0 * (ratio - 1.0)))
 }
 
 /// A row from runs of workloads on some systems: the median over assignments, if there are several.

@@ -2,7 +2,7 @@
 
 use super::super::expected::Figure;
 use super::super::study::{Entry, Point};
-use super::metrics::{work, work_utilisation};
+use super::metrics::{of_work, work};
 use super::suite::{SIMD, Suite};
 
 /// Rows of the kernel.
@@ -28,7 +28,8 @@ pub(super) fn loss(figure: &Figure, suite: &Suite, percent: u32) -> Entry {
 pub(super) fn utilisation(figure: &Figure, suite: &Suite, percent: u32) -> Entry {
     let point = point(suite, percent);
     let (id, figure) = (figure.id.clone(), figure.clone());
+    let used = suite.choices.utilisation();
     Entry::new(id, vec![point.clone()], move |found| {
-        figure.row(work_utilisation(found.get(&point)?)?, "of the accelerator's work, without transfers")
+        figure.row(of_work(found.get(&point)?, used)?, "of the accelerator's work, without transfers")
     })
 }

@@ -4,9 +4,10 @@ use super::metrics::{offloaded, span};
 use crate::result::{Document, PartEnergy};
 use config::Diagnostic;
 use config::units::Power;
+use std::fmt;
 
 /// Energy of the rival's parts, J.
-struct Items {
+pub(super) struct Items {
     /// Its host, while data move.
     moves: f64,
     /// Its accelerator.
@@ -18,6 +19,17 @@ struct Items {
 impl Items {
     fn all(&self) -> f64 {
         self.moves + self.computes + self.stores
+    }
+
+    /// The share that moves and stores data, per cent.
+    pub(super) fn transfer_share(&self) -> f64 {
+        100.0 * (self.moves + self.stores) / self.all()
+    }
+}
+
+impl fmt::Display for Items {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "host {:.3} J, accelerator {:.3} J, drive {:.3} J", self.moves, self.computes, self.stores)
     }
 }
 
@@ -54,7 +66,8 @@ fn while_moving(of: &PartEnergy, always: &[&str], share: f64) -> Result<f64, Dia
     Ok(of.energy_j - (1.0 - share) * constant)
 }
 
-fn items(document: &Document) -> Result<Items, Diagnostic> {
+/// The rival's three items: host and drive while data move.
+pub(super) fn items(document: &Document) -> Result<Items, Diagnostic> {
     let (moving, working) = span(document)?;
     let share = moving / (moving + working);
     let host = part(document, "host")?;
@@ -84,10 +97,10 @@ pub(super) fn whole_energy(document: &Document) -> Result<f64, Diagnostic> {
     Ok(total.energy_j)
 }
 
-/// The share of the rival's energy that moves and stores data, per cent.
-pub(super) fn transfer_energy(document: &Document) -> Result<f64, Diagnostic> {
-    let items = items(document)?;
-    Ok(100.0 * (items.moves + items.stores) / items.all())
+/// The rival's parts over the whole run.
+pub(super) fn whole_items(document: &Document) -> Result<Items, Diagnostic> {
+    let of = |name: &str| Ok::<f64, Diagnostic>(part(document, name)?.energy_j);
+    Ok(Items { moves: of("host")?, computes: of("coprocessor")?, stores: of("flash")? })
 }
 
 /// Power of an accelerator that waits for data, W.

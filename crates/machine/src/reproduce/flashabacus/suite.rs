@@ -1,7 +1,10 @@
 //! What is run: programs and mixes of them, on which systems.
 
 use super::super::Effort;
+use super::super::Reading;
+use super::super::reading::{Choice, Variant, sets, study};
 use super::super::study::Point;
+use super::choices::{Choices, Inputs};
 use std::sync::LazyLock;
 use workload::kernels::mixes;
 
@@ -46,41 +49,44 @@ pub(super) enum Group {
 /// What a study runs.
 #[derive(Clone)]
 pub(super) struct Suite {
-    programs: &'static [&'static str],
+    programs: Vec<String>,
     mixes: &'static [u32],
     assignments: u32,
-    /// Overrides of a system.
-    set: fn(&str) -> Vec<String>,
-    /// What stands behind a program's instances on the command line.
-    parameters: &'static str,
+    /// How figures are read.
+    pub(super) choices: Choices,
+    /// A variant's choices beside the reading's.
+    varied: Vec<Choice>,
 }
 
 impl Suite {
-    pub(super) fn of(effort: Effort) -> Suite {
+    pub(super) fn of(effort: Effort, reading: &Reading) -> Suite {
         let (programs, mixes, assignments) = match effort {
             Effort::Whole => (&PROGRAMS[..], &ALL_MIXES[..], ASSIGNMENTS.1),
             Effort::Full => (&PROGRAMS[..], &ALL_MIXES[..], ASSIGNMENTS.0),
             Effort::Quick => (&PROGRAMS[..2], &ALL_MIXES[..1], 1),
         };
-        Suite { programs, mixes, assignments, set: |_| Vec::new(), parameters: "" }
+        let programs = programs.iter().map(|program| (*program).to_owned()).collect();
+        Suite { programs, mixes, assignments, choices: study(&reading.choices), varied: Vec::new() }
     }
 
-    /// The same with other values in the specs, and parameters of programs.
-    pub(super) fn with(self, set: fn(&str) -> Vec<String>, parameters: &'static str) -> Suite {
-        Suite { set, parameters, ..self }
-    }
-
-    /// The same with fewer programs of Table 2.
-    pub(super) fn only(self, programs: &'static [&'static str]) -> Suite {
-        Suite { programs, ..self }
+    /// The suite under a variant of the reading: its choices, and its programs of Table 2 alone where it names some.
+    pub(super) fn varied(self, reading: &Reading, variant: &Variant) -> Suite {
+        let choices = study(&[&reading.choices[..], &variant.choices].concat());
+        let programs = if variant.programs.is_empty() { self.programs } else { variant.programs.clone() };
+        Suite { programs, choices, varied: variant.choices.clone(), ..self }
     }
 
     /// The workloads that a figure is read from, once for each assignment if there are mixes among them.
     pub(super) fn worlds(&self, group: Group) -> Vec<Vec<String>> {
+        let inputs = match self.choices.inputs {
+            Inputs::Shared => "",
+            Inputs::OwnWherePossible => ",inputs=own",
+        };
         let of = |programs: &[&str]| -> Vec<String> {
             let known = programs.iter().filter(|program| self.runs(program));
-            known.map(|program| format!("{program}:instances={INSTANCES}{}", self.parameters)).collect()
+            known.map(|program| format!("{program}:instances={INSTANCES}{inputs}")).collect()
         };
+        let all: Vec<&str> = self.programs.iter().map(String::as_str).collect();
         let mixes = |mixes: &[u32], assignment: u32| -> Vec<String> {
             let known = mixes.iter().filter(|mix| self.mixes.contains(mix));
             known.map(|mix| name(*mix, assignment)).collect()
@@ -88,16 +94,16 @@ impl Suite {
         let each = |world: &dyn Fn(u32) -> Vec<String>| (0..self.assignments).map(world).collect();
         match group {
             Group::Programs(programs) => vec![of(programs)],
-            Group::Homogeneous => vec![of(self.programs)],
+            Group::Homogeneous => vec![of(&all)],
             Group::Mixes(some) => each(&|assignment| mixes(some, assignment)),
             Group::Heterogeneous => each(&|assignment| mixes(self.mixes, assignment)),
-            Group::All => each(&|assignment| [of(self.programs), mixes(self.mixes, assignment)].concat()),
+            Group::All => each(&|assignment| [of(&all), mixes(self.mixes, assignment)].concat()),
         }
     }
 
     /// Whether a program is among those that are run: all that are none of Table 2's are.
     fn runs(&self, program: &str) -> bool {
-        self.programs.contains(&program) || !PROGRAMS.contains(&program)
+        self.programs.iter().any(|known| known == program) || !PROGRAMS.contains(&program)
     }
 
     /// A workload on a system.
@@ -107,7 +113,7 @@ impl Suite {
         let is_mix = workload.starts_with("mx");
         let coarse: &[&str] = if system == SIMD && is_mix { &COARSE } else { &[] };
         let point = coarse.iter().fold(point, |point, set| point.set(set));
-        (self.set)(system).iter().fold(point, |point, set| point.set(set))
+        sets(&self.varied, system).into_iter().fold(point, Point::set)
     }
 }
 
@@ -137,7 +143,7 @@ mod tests {
         };
         let mut runs = std::collections::BTreeMap::new();
         let mut drawn = 0;
-        let worlds = Suite::of(Effort::Full).worlds(Group::Heterogeneous);
+        let worlds = Suite::of(Effort::Full, &Reading::default()).worlds(Group::Heterogeneous);
         for (assignment, mixes) in worlds.iter().enumerate() {
             for (mix, name) in mixes.iter().enumerate() {
                 let held = programs(&format!("mx{}:assignment={assignment}", mix + 1));

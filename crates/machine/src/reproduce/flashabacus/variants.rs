@@ -1,128 +1,71 @@
-//! The paper's figures under other assumptions than those of its rows: they do not count.
+//! The paper's figures under a choice beside the reading's, as `papers/flashabacus/readings.toml` lists them: they do not count.
 
-mod list;
-
-use super::super::Effort;
 use super::super::expected::Figure;
+use super::super::reading::{Variant, variants};
 use super::super::row::Row;
 use super::super::study::Entry;
+use super::super::{Effort, Reading};
 use super::rows;
 use super::suite::Suite;
-use list::VARIANTS;
 
-/// An assumption.
-struct Variant {
-    /// What its rows' names begin with, behind the paper's.
-    name: &'static str,
-    /// Overrides of a system.
-    set: fn(&str) -> Vec<String>,
-    /// What stands behind a program's instances on the command line.
-    parameters: &'static str,
-    /// What is shown of it.
-    shown: Shown,
-    /// Whether it is shown beside the paper's rows, or only with everything.
-    beside: bool,
-}
-
-/// Which figures a variant has.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Shown {
-    /// Those that are read from the programs of Table 2, each by itself.
-    Table2,
-    /// The same, and those of section 5.6.
-    Programs,
-    /// The same of one program alone: of what moves little, or in one way.
-    Only(&'static [&'static str]),
-    /// Those of energy and power: nothing else depends on it.
-    Energy,
-}
-
-/// Figures that are read from the programs of Table 2, each by itself. Mixes follow from them, and the others have no table of work.
-fn is_of_programs(id: &str) -> bool {
-    let apart = ["real.", "map.", "series.", "motivation.serial"];
-    !apart.iter().any(|family| id.starts_with(family)) && !id.contains("hetero") && !MIXED.contains(&id)
-}
-
-/// Rows of mixes without that word in their names.
-const MIXED: [&str; 5] = [
-    "bw.intrao3_vs_simd",
-    "bw.interst_vs_intraio_some",
-    "bw.interst_vs_intraio_rest",
-    "lat.mx1_last_two",
-    "energy.intrao3_vs_simd",
-];
-
-impl Shown {
-    fn has(self, id: &str) -> bool {
-        match self {
-            Shown::Programs => is_of_programs(id) || id.starts_with("real."),
-            Shown::Energy => is_of_programs(id) && (id.contains("energy") || id.starts_with("power.")),
-            Shown::Table2 | Shown::Only(_) => is_of_programs(id),
-        }
+/// The rows that variants have of these figures. They are choices beside the first reading: another one has none.
+pub(super) fn entries(figures: &[Figure], effort: Effort, reading: &Reading) -> Vec<Entry> {
+    if !reading.is_first {
+        return Vec::new();
     }
+    let run = |variant: &Variant| effort == Effort::Whole || (variant.beside && effort == Effort::Full);
+    let all = variants(super::READINGS).into_iter().filter(run);
+    all.flat_map(|variant| of(&variant, figures, reading)).collect()
 }
 
-/// The rows that variants have of these figures.
-pub(super) fn entries(figures: &[Figure], effort: Effort) -> Vec<Entry> {
-    let run = |variant: &&Variant| effort == Effort::Whole || (variant.beside && effort == Effort::Full);
-    let mut entries: Vec<Entry> =
-        VARIANTS.iter().filter(run).flat_map(|variant| of(variant, figures)).collect();
-    // From the runs of the paper's own rows.
-    if effort != Effort::Quick {
-        let whole = rows::with_whole_energy(figures, &Suite::of(effort));
-        entries.extend(whole.into_iter().map(|entry| swept(entry, "energy.whole", "")));
-    }
-    entries
-}
-
-/// An entry under the name of an assumption, and of the programs that it is read from where these are not all.
-fn swept(entry: Entry, name: &str, of: &str) -> Entry {
-    let id = entry.id.strip_prefix("flashabacus.").unwrap_or(&entry.id);
-    let id = format!("flashabacus.{name}.{of}{id}");
-    entry.changed(id, Row::swept)
-}
-
-fn of(variant: &Variant, figures: &[Figure]) -> Vec<Entry> {
-    let suite = Suite::of(Effort::Full).with(variant.set, variant.parameters);
-    let (suite, of) = match variant.shown {
-        Shown::Only(programs) => (suite.only(programs), format!("{}.", programs.join("_"))),
-        _ => (suite, String::new()),
-    };
+fn of(variant: &Variant, figures: &[Figure], reading: &Reading) -> Vec<Entry> {
+    let suite = Suite::of(Effort::Full, reading).varied(reading, variant);
+    let programs = variant.programs.iter().map(|program| format!("{program}.")).collect::<String>();
     let entry = |figure: &Figure| {
         let id = figure.id.strip_prefix("flashabacus.")?;
-        let entry = variant.shown.has(id).then(|| rows::entry(figure, &suite))??;
-        // None of its workloads is run.
+        let entry = variant.shows(id).then(|| rows::entry(figure, &suite))??;
+        // A figure of other programs has no run.
         let is_read = !entry.points.is_empty();
-        is_read.then(|| swept(entry, variant.name, &of))
+        let name = format!("flashabacus.{}.{programs}{id}", variant.id);
+        is_read.then(|| entry.changed(name, Row::swept))
     };
     figures.iter().filter_map(entry).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::suite::{SCHEDULERS, SIMD};
+    use super::super::suite::{Group, SCHEDULERS, SIMD};
     use super::*;
     use crate::Loaded;
+    use crate::reproduce::reading::{readings, sets};
     use crate::run::{self, Plan};
     use std::collections::BTreeSet;
 
+    fn reading() -> Reading {
+        readings(super::super::READINGS).swap_remove(0)
+    }
+
+    fn spec(system: &str, set: &[&str]) -> String {
+        let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
+        let loaded = Loaded::load(system, &set);
+        loaded.unwrap_or_else(|fault| panic!("{system} {set:?}: {fault}")).spec.to_json().to_string()
+    }
+
     #[test]
-    fn every_variant_can_be_built_and_changes_something() {
-        for variant in VARIANTS {
-            let mut changes = !variant.parameters.is_empty();
-            for system in SCHEDULERS.iter().chain([&SIMD]) {
-                let of = |set: &[String]| {
-                    let loaded = Loaded::load(system, set);
-                    loaded
-                        .unwrap_or_else(|fault| panic!("{} on {system}: {fault}", variant.name))
-                        .spec
-                        .to_json()
-                };
-                let set = (variant.set)(system);
-                assert!(set.is_empty() || of(&set) != of(&[]), "{} sets what {system} has", variant.name);
-                changes |= !set.is_empty();
+    fn every_choice_can_be_built_and_changes_something() {
+        let reading = reading();
+        for system in SCHEDULERS.into_iter().chain([SIMD]) {
+            let read = sets(&reading.choices, system);
+            assert_ne!(spec(system, &read), spec(system, &[]), "the reading leaves {system} as it is");
+            for variant in variants(super::super::READINGS) {
+                let own = sets(&variant.choices, system);
+                let varied = spec(system, &[&read[..], &own].concat());
+                assert!(
+                    own.is_empty() || varied != spec(system, &read),
+                    "{} sets what {system} has",
+                    variant.id
+                );
             }
-            assert!(changes, "{}", variant.name);
         }
     }
 
@@ -130,9 +73,9 @@ mod tests {
     fn every_variant_has_rows_of_its_own() {
         let expected = super::super::expected();
         let mut seen = BTreeSet::new();
-        for variant in VARIANTS {
-            let rows = of(variant, expected.figures());
-            assert!(!rows.is_empty(), "{}", variant.name);
+        for variant in variants(super::super::READINGS) {
+            let rows = of(&variant, expected.figures(), &reading());
+            assert!(!rows.is_empty(), "{}", variant.id);
             for row in rows {
                 assert!(seen.insert(row.id.clone()), "{} twice", row.id);
             }
@@ -142,9 +85,8 @@ mod tests {
     /// Six instances of every program with input of their own fit the flash.
     #[test]
     fn programs_fit_with_input_of_their_own() {
-        let own = VARIANTS.iter().find(|variant| variant.name == "inputs.own").expect("it is there");
-        let suite = Suite::of(Effort::Full).with(own.set, own.parameters);
-        for workload in suite.worlds(super::super::suite::Group::Homogeneous).concat() {
+        let suite = Suite::of(Effort::Full, &reading());
+        for workload in suite.worlds(Group::Homogeneous).concat() {
             assert!(workload.ends_with(",inputs=own"), "{workload}");
             let plan = Plan::new(SCHEDULERS[0], &workload);
             assert!(run::check(&plan).is_ok(), "{workload}: {:?}", run::check(&plan).err());

@@ -10,9 +10,9 @@ mod rows;
 mod suite;
 mod whole;
 
-use super::Effort;
 use super::expected::Expected;
 use super::study::Entry;
+use super::{Effort, Reading};
 use suite::Suite;
 
 /// The paper's figures.
@@ -21,7 +21,7 @@ fn expected() -> Expected {
 }
 
 /// The rows: those that take minutes, or all.
-pub(super) fn entries(effort: Effort) -> Vec<Entry> {
+pub(super) fn entries(effort: Effort, _: &Reading) -> Vec<Entry> {
     let suite = Suite::of(effort);
     let expected = expected();
     let figures = expected.figures().iter().filter_map(|figure| rows::entry(figure, &suite));
@@ -37,7 +37,8 @@ mod tests {
     #[test]
     fn every_figure_is_a_row() {
         let figures: Vec<String> = expected().figures().iter().map(|figure| figure.id.clone()).collect();
-        let rows: Vec<String> = entries(Effort::Full).into_iter().map(|entry| entry.id).collect();
+        let rows: Vec<String> =
+            entries(Effort::Full, &Reading::default()).into_iter().map(|entry| entry.id).collect();
         let missing: Vec<&String> = figures.iter().filter(|figure| !rows.contains(figure)).collect();
         assert!(missing.is_empty(), "{missing:?}");
     }

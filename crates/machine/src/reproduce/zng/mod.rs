@@ -9,9 +9,9 @@ mod slice;
 mod suite;
 mod variants;
 
-use super::Effort;
 use super::expected::Expected;
 use super::study::Entry;
+use super::{Effort, Reading};
 use suite::Suite;
 
 /// The paper's figures.
@@ -30,7 +30,7 @@ const DESIGNS: [&str; 6] = [
 ];
 
 /// The rows: those that take minutes, or all.
-pub(super) fn entries(effort: Effort) -> Vec<Entry> {
+pub(super) fn entries(effort: Effort, _: &Reading) -> Vec<Entry> {
     let suite = Suite::of(effort);
     let expected = expected();
     let left_out = |id: &str| effort == Effort::Full && DESIGNS.iter().any(|begin| id.starts_with(begin));
