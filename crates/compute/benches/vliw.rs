@@ -11,8 +11,8 @@ use compute::vliw::caches::Caches;
 use compute::vliw::coprocessor::{self, BulkLinkSpec, Coprocessor, CoprocessorSpec, ParallelSpec};
 use compute::vliw::sched::AcceleratorScheduling;
 use compute::vliw::{
-    AcceleratorMemory, AcceleratorSpec, AcceleratorWork, CacheSpec, CoreSpec, ExpansionSpec, FirmwareSpec,
-    LatencySpec, UnitsSpec,
+    AcceleratorMemory, AcceleratorSpec, AcceleratorSums, AcceleratorWork, CacheSpec, CoreSpec, ExpansionSpec,
+    FirmwareSpec, LatencySpec, UnitsSpec,
 };
 use config::units::{Bandwidth, Bytes, Duration, Frequency};
 use cpu_time::ThreadTime;
@@ -134,6 +134,7 @@ fn sections() -> Round {
         core: core(),
         memory: memory(8),
         work: AcceleratorWork::nest,
+        sums: AcceleratorSums::memory,
         scheduler: AcceleratorScheduling::intra_out_of_order,
         ahead: 1,
         costs: FirmwareSpec {
@@ -196,6 +197,7 @@ fn steps() -> Round {
         core: core(),
         memory: memory(8),
         work: AcceleratorWork::nest,
+        sums: AcceleratorSums::memory,
         sample: 1 << 14,
         parallel: ParallelSpec { one: 10_400, further: 2_443 },
         buffers: 1,

@@ -10,8 +10,8 @@ use compute::ooo::{Arrivals, MissAction, TableSharing};
 use compute::simt::blocks::BlockScheduling;
 use compute::simt::kernels::KernelScheduling;
 use compute::simt::sched::WarpScheduling;
-use compute::vliw::AcceleratorWork;
 use compute::vliw::sched::AcceleratorScheduling;
+use compute::vliw::{AcceleratorSums, AcceleratorWork};
 use config::catalogue::{Family, Listed, listed};
 use flash::control::buffer::admit::AdmissionPolicy;
 use flash::control::buffer::ahead::LookAheadPolicy;
@@ -106,6 +106,7 @@ pub const FAMILIES: &[&Family] = &[
     ReadAheadPolicy::FAMILY,
     JournalMode::FAMILY,
     AcceleratorWork::FAMILY,
+    AcceleratorSums::FAMILY,
     AcceleratorScheduling::FAMILY,
     GroupTranslation::FAMILY,
     GroupVictim::FAMILY,

@@ -6,6 +6,7 @@ use crate::kernel::Kernel;
 use crate::microblock::{Binary, Loop, Microblock, Statement, Term, Unary};
 use crate::piece::Piece;
 use crate::polynomial::points;
+use crate::registers::Held;
 
 /// Operations of one iteration of a loop: the variable goes on, is compared, and the branch is taken.
 pub const OPERATIONS_OF_AN_ITERATION: u64 = 3;
@@ -23,6 +24,8 @@ pub const OPERATIONS_OF_AN_ITERATION: u64 = 3;
 /// | a comparison, `min`, `max`, `abs`; the choice between the two arms of `? :`, which are both computed | a comparison |
 /// | an element with two or more subscripts, each once a statement | an address operation |
 /// | one iteration of a loop | an iteration, which is [`OPERATIONS_OF_AN_ITERATION`] operations |
+///
+/// An element that is kept in a register costs none of these in its loop: [`Held::counts`](crate::Held::counts) has what it costs each time that the loop is entered.
 ///
 /// Literals, scalars, sizes and loop variables cost nothing. With it the inner loop of `C[i][j] += alpha * A[i][k] * B[k][j]` has 4
 /// loads and stores of 13 operations, the 30.77 % that Table 2 of the FlashAbacus paper has for GEMM.
@@ -116,25 +119,38 @@ impl AddAssign for Counts {
 }
 
 impl Statement {
+    /// Whether a term takes its value from a register.
+    pub fn is_in_register(&self, term: &Term) -> bool {
+        matches!(term, Term::Load(reference) if self.references[*reference].register.is_some())
+    }
+
     /// What executing it once costs.
     pub fn counts(&self) -> Counts {
-        let mut counts = Counts { stores: 1, ..Counts::default() };
-        for term in &self.terms {
+        let stores = u64::from(self.references[0].register.is_none());
+        let mut counts = Counts { stores, ..Counts::default() };
+        for term in self.terms.iter().filter(|term| !self.is_in_register(term)) {
             if let Some(count) = counts.of(term) {
                 *count += 1;
             }
         }
-        counts.addresses = self.references.iter().filter(|one| one.subscripts.len() > 1).count() as u64;
+        let in_memory = self.references.iter().filter(|one| one.register.is_none());
+        counts.addresses = in_memory.filter(|one| one.subscripts.len() > 1).count() as u64;
         counts
     }
 }
 
 impl Microblock {
-    /// What one iteration of a loop costs without the loops in it; without a loop, what stands outside all costs.
+    /// What one iteration of a loop costs without the loops in it, but with what these load into registers and store from them; without a loop, what stands outside all costs.
     pub fn own(&self, around: Option<usize>) -> Counts {
         let mut own = Counts { iterations: u64::from(around.is_some()), ..Counts::default() };
         self.statements.iter().filter(|one| one.parent == around).for_each(|one| own += one.counts());
+        self.held_inside(around).for_each(|one| own += one.counts());
         own
+    }
+
+    /// What the loops directly inside a loop, or outside all, keep in registers.
+    pub fn held_inside(&self, around: Option<usize>) -> impl Iterator<Item = &Held> {
+        self.held.iter().filter(move |one| self.loops[one.within].parent == around)
     }
 }
 
@@ -146,6 +162,9 @@ impl Kernel {
         for (id, one) in microblock.statements.iter().enumerate() {
             let node = Some((microblock.place[id], microblock.place[id]));
             counts += one.counts().times(times(microblock, piece, one.parent, node));
+        }
+        for one in &microblock.held {
+            counts += one.counts().times(microblock.entries(piece, one.within));
         }
         for (id, one) in microblock.loops.iter().enumerate() {
             counts.iterations += iterations(microblock, piece, id, one);

@@ -3,9 +3,10 @@
 use crate::affine::Point;
 use crate::counts::Counts;
 use crate::kernel::{Array, Element, Kernel, Section};
-use crate::microblock::{Binary, Statement, Term, Unary};
+use crate::microblock::{Binary, Reference, Statement, Term, Unary};
 use crate::piece::Piece;
-use crate::walk::{Visit, walk};
+use crate::registers::Held;
+use crate::walk::{Edge, Visit, walk};
 
 /// The values of a kernel's arrays, row-major; each as precise as its element.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,7 +69,15 @@ impl Kernel {
 
     /// Executes one piece on `data`, as [`Kernel::execute`] does.
     pub fn execute_piece(&self, piece: &Piece, data: &mut Data) -> Counts {
-        let mut execution = Execution { kernel: self, data, counts: Counts::default(), values: Vec::new() };
+        let held = &self.of(piece).held;
+        let mut execution = Execution {
+            kernel: self,
+            held,
+            data,
+            counts: Counts::default(),
+            registers: vec![0.0; held.len()],
+            values: Vec::new(),
+        };
         walk(self.of(piece), piece, &mut execution);
         execution.counts
     }
@@ -76,20 +85,30 @@ impl Kernel {
 
 struct Execution<'e> {
     kernel: &'e Kernel,
+    held: &'e [Held],
     data: &'e mut Data,
     counts: Counts,
+    registers: Vec<f64>,
     /// The value of each term of a statement.
     values: Vec<f64>,
 }
 
 impl Execution<'_> {
     /// The element's place in the values of its array.
-    fn place(&self, statement: &Statement, reference: usize, point: &Point) -> (usize, usize) {
-        let one = &statement.references[reference];
+    fn place(&self, one: &Reference, point: &Point) -> (usize, usize) {
         let shape = &self.kernel.arrays[one.array].shape;
         let subscripts = one.subscripts.iter().zip(shape);
         let place = subscripts.fold(0, |place, (subscript, n)| place * n + subscript.at(point) as u64);
         (one.array, place as usize)
+    }
+
+    /// The value of an element, from its register if one has it.
+    fn load(&self, one: &Reference, point: &Point) -> f64 {
+        if let Some(register) = one.register {
+            return self.registers[register];
+        }
+        let (array, place) = self.place(one, point);
+        self.data.arrays[array][place]
     }
 }
 
@@ -99,18 +118,17 @@ impl Visit for Execution<'_> {
     }
 
     fn statement(&mut self, statement: &Statement, point: &Point) {
-        let (target, element) = self.place(statement, 0, point);
-        let kind = self.kernel.arrays[target].element;
+        let target = &statement.references[0];
+        let kind = self.kernel.arrays[target.array].element;
         self.values.clear();
         for term in &statement.terms {
-            if let Some(count) = self.counts.of(term) {
+            if !statement.is_in_register(term)
+                && let Some(count) = self.counts.of(term)
+            {
                 *count += 1;
             }
             let value = match *term {
-                Term::Load(reference) => {
-                    let (array, place) = self.place(statement, reference, point);
-                    rounded(kind, self.data.arrays[array][place])
-                }
+                Term::Load(reference) => rounded(kind, self.load(&statement.references[reference], point)),
                 Term::Constant(number) => rounded(kind, number),
                 Term::Index(sum) => rounded(kind, sum.at(point) as f64),
                 Term::Unary(operation, a) => unary(kind, operation, self.values[a]),
@@ -121,11 +139,33 @@ impl Visit for Execution<'_> {
             };
             self.values.push(value);
         }
-        for reference in &statement.references {
+        for reference in statement.references.iter().filter(|one| one.register.is_none()) {
             self.counts.addresses += u64::from(reference.subscripts.len() > 1);
         }
+        let value = self.values[self.values.len() - 1];
+        if let Some(register) = target.register {
+            self.registers[register] = value;
+            return;
+        }
+        let (array, element) = self.place(target, point);
         self.counts.stores += 1;
-        self.data.arrays[target][element] = self.values[self.values.len() - 1];
+        self.data.arrays[array][element] = value;
+    }
+
+    fn register(&mut self, register: usize, edge: Edge, point: &Point) {
+        let reference = &self.held[register].reference;
+        let (array, element) = self.place(reference, point);
+        match edge {
+            Edge::Begins => {
+                self.counts.loads += 1;
+                self.counts.addresses += u64::from(reference.subscripts.len() > 1);
+                self.registers[register] = self.data.arrays[array][element];
+            }
+            Edge::Ends => {
+                self.counts.stores += 1;
+                self.data.arrays[array][element] = self.registers[register];
+            }
+        }
     }
 }
 

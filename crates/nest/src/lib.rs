@@ -29,6 +29,7 @@ mod piece;
 mod polynomial;
 mod programs;
 mod read;
+mod registers;
 mod sections;
 mod walk;
 
@@ -43,5 +44,6 @@ pub use lockstep::{Grid, LANES, Lanes, Passed, Span};
 pub use microblock::{Binary, Loop, Microblock, Node, Reference, Split, Statement, Term, Unary};
 pub use piece::Piece;
 pub use programs::{programs, programs_of_gpus};
+pub use registers::Held;
 pub use sections::Sections;
 pub use walk::Access;

@@ -1,6 +1,7 @@
 //! A microblock: loops, and statements in them.
 
 use crate::affine::{Affine, DEPTH, Point};
+use crate::registers::Held;
 
 /// A microblock: runs after the one before it has ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +18,8 @@ pub struct Microblock {
     pub statements: Vec<Statement>,
     /// The split loop, if its iterations are dealt out as screens.
     pub split: Option<Split>,
+    /// Elements that loops keep in registers: none in a kernel as it was read ([`Kernel::with_sums_in_registers`](crate::Kernel::with_sums_in_registers)).
+    pub held: Vec<Held>,
     /// References by array and subscripts, each once for statements beside each other.
     pub(crate) sites: Vec<Site>,
     /// The place of each statement in the body it stands in.
@@ -102,6 +105,8 @@ pub struct Reference {
     pub byte: Affine,
     /// As it was written.
     pub text: String,
+    /// The register that has it while the loop around it runs, by its place in what the microblock holds.
+    pub register: Option<usize>,
 }
 
 /// An operation or operand; operands are places of earlier terms.

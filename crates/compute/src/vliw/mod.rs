@@ -19,8 +19,8 @@ mod streams;
 mod testing;
 
 pub use spec::{
-    AcceleratorMemory, AcceleratorSpec, AcceleratorWork, CacheSpec, CoreSpec, ExpansionSpec, FirmwareSpec,
-    LatencySpec, PrefetchSpec, UnitsSpec,
+    AcceleratorMemory, AcceleratorSpec, AcceleratorSums, AcceleratorWork, CacheSpec, CoreSpec, ExpansionSpec,
+    FirmwareSpec, LatencySpec, PrefetchSpec, UnitsSpec,
 };
 
 /// Bytes of a page group: in these, programs are told what of their arrays is in memory.

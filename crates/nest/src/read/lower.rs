@@ -67,6 +67,7 @@ impl<'s, 'k, 't> Builder<'s, 'k, 't> {
             loops: Vec::new(),
             statements: Vec::new(),
             split: None,
+            held: Vec::new(),
             sites: Vec::new(),
             place: Vec::new(),
         };
@@ -349,7 +350,7 @@ impl<'s, 'k, 't> Builder<'s, 'k, 't> {
         }
         let byte = Affine::default().with(&byte, array.element.bytes() as i64);
         let text = self.code.text[element.span.0..element.span.1].to_owned();
-        self.references.push(Reference { array: id, subscripts, byte, text });
+        self.references.push(Reference { array: id, subscripts, byte, text, register: None });
         self.at.push(element.at);
         Ok(self.references.len() - 1)
     }

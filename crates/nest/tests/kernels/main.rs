@@ -11,6 +11,7 @@ mod pages;
 mod pieces;
 mod programs;
 mod reference;
+mod registers;
 
 use nest::{Counts, Data, Kernel, Piece};
 

@@ -27,7 +27,7 @@ fn ends(bytes: &BTreeSet<u64>) -> Option<(u64, u64)> {
 }
 
 /// All that holds of a piece of any kernel.
-fn check(kernel: &Kernel, piece: &Piece) {
+pub(crate) fn check(kernel: &Kernel, piece: &Piece) {
     let counts = kernel.counts(piece);
     assert_eq!(counts, counted(kernel, piece), "{piece:?}");
     let walked = accesses(kernel, piece);
@@ -240,7 +240,7 @@ fn screens_do_not_depend_on_each_other() {
 }
 
 /// A kernel that nobody wrote: bounds that depend on outer variables, blocks, steps, reversed loops, bodies with several things in them.
-struct Random {
+pub(crate) struct Random {
     state: u64,
     text: String,
     names: usize,
@@ -334,7 +334,7 @@ impl Random {
         self.text += "}\n";
     }
 
-    fn kernel(seed: u64) -> Kernel {
+    pub(crate) fn kernel(seed: u64) -> Kernel {
         let mut random = Random { state: seed, text: String::new(), names: 0 };
         let (n, t) = (3 + random.below(6), 1 + random.below(4));
         random.body(&mut Vec::new());

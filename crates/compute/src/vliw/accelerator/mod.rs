@@ -204,7 +204,8 @@ impl Accelerator {
     }
 
     fn costing(&self) -> Costing<'_> {
-        Costing { core: &self.spec.core, work: self.spec.work, sample: self.spec.sample }
+        let AcceleratorSpec { core, work, sums, sample, .. } = &self.spec;
+        Costing { core, work: *work, sums: *sums, sample: *sample }
     }
 
     /// How many screens a microblock is dealt out as at most.

@@ -7,7 +7,7 @@ use super::*;
 use crate::vliw::issue::ByUnit;
 use crate::vliw::program::Table;
 use crate::vliw::sched::AcceleratorScheduling;
-use crate::vliw::spec::{AcceleratorSpec, AcceleratorWork, FirmwareSpec};
+use crate::vliw::spec::{AcceleratorSpec, AcceleratorSums, AcceleratorWork, FirmwareSpec};
 use crate::vliw::testing::{columns, core, memory, shipped, whole};
 use config::units::{Bandwidth, Duration};
 use kernel::EventQueue;
@@ -23,6 +23,7 @@ fn spec(workers: u16, scheduler: AcceleratorScheduling) -> AcceleratorSpec {
         core: core(),
         memory: memory(),
         work: AcceleratorWork::nest,
+        sums: AcceleratorSums::memory,
         scheduler,
         ahead: 1,
         costs: FirmwareSpec {
@@ -398,7 +399,8 @@ serial = 0
     let cost = part.programs[0].program.cost(&screen, true, &spec.core, &mut Vec::new());
     assert_eq!(cost.issue, (4_000.0_f64 * 190.0 / 42.0).round() as u64);
     // Misses an access are the nest's: 8,000 accesses for its 80.
-    let by = Costing { core: &spec.core, work: AcceleratorWork::nest, sample: spec.sample };
+    let (core, work, sums) = (&spec.core, AcceleratorWork::nest, AcceleratorSums::memory);
+    let by = Costing { core, work, sums, sample: spec.sample };
     let nest = Program::new(kernel, &by, 5).expect("a program");
     let own = nest.cost(&screen, true, &spec.core, &mut Vec::new());
     assert!(own.stall > 0 && own.bytes > 0);

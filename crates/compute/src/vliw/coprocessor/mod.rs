@@ -125,7 +125,8 @@ impl Coprocessor {
     }
 
     fn costing(&self) -> Costing<'_> {
-        Costing { core: &self.spec.core, work: self.spec.work, sample: self.spec.sample }
+        let CoprocessorSpec { core, work, sums, sample, .. } = &self.spec;
+        Costing { core, work: *work, sums: *sums, sample: *sample }
     }
 
     /// What an instance of a program has to do, from an empty memory on.

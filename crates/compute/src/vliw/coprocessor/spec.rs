@@ -1,7 +1,7 @@
 //! A coprocessor as a user writes it.
 
 use crate::vliw::GROUP;
-use crate::vliw::spec::{AcceleratorMemory, AcceleratorWork, CoreSpec, WorkerPower};
+use crate::vliw::spec::{AcceleratorMemory, AcceleratorSums, AcceleratorWork, CoreSpec, WorkerPower};
 use config::SpecError;
 use config::units::{Bandwidth, Duration, Energy, Power};
 use schemars::JsonSchema;
@@ -21,6 +21,9 @@ pub struct CoprocessorSpec {
     /// How many instructions programs execute.
     #[serde(default)]
     pub work: AcceleratorWork,
+    /// Where programs keep their sums.
+    #[serde(default, skip_serializing_if = "AcceleratorSums::is_default")]
+    pub sums: AcceleratorSums,
     /// Accesses of each loop that are measured where caches are sampled.
     #[schemars(range(min = 1_024, max = 1_073_741_824))]
     pub sample: u64,

@@ -5,7 +5,7 @@ mod shown;
 
 use super::*;
 use crate::vliw::program::{Cost, Part};
-use crate::vliw::spec::AcceleratorWork;
+use crate::vliw::spec::{AcceleratorSums, AcceleratorWork};
 use crate::vliw::testing::{core, memory, power, shipped, with_sizes};
 use config::units::{Bandwidth, Bytes, Duration, Energy, Power};
 use kernel::EventQueue;
@@ -17,6 +17,7 @@ fn spec(cores: u16) -> CoprocessorSpec {
         core: core(),
         memory: memory(),
         work: AcceleratorWork::nest,
+        sums: AcceleratorSums::memory,
         sample: 1 << 14,
         parallel: ParallelSpec { one: 10_400, further: 2_443 },
         buffers: 1,
@@ -39,7 +40,7 @@ fn spec(cores: u16) -> CoprocessorSpec {
 
 /// What the parts of a program cost, as a worker of an accelerator would have them.
 fn known(kernel: &Kernel, spec: &CoprocessorSpec) -> Program {
-    let by = Costing { core: &spec.core, work: spec.work, sample: spec.sample };
+    let by = Costing { core: &spec.core, work: spec.work, sums: spec.sums, sample: spec.sample };
     Program::new(kernel.clone(), &by, spec.cores.into()).expect("a program")
 }
 

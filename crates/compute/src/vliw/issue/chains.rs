@@ -16,15 +16,13 @@ struct Edge {
 pub(super) struct Chains {
     nodes: usize,
     edges: Vec<Edge>,
-    /// Stores.
-    last: Vec<usize>,
-    store: u64,
+    /// Stores, and their cycles.
+    last: Vec<(usize, u64)>,
 }
 
 impl Chains {
     pub(super) fn of(microblock: &Microblock, around: Option<usize>, latency: &LatencySpec) -> Chains {
-        let mut chains =
-            Chains { nodes: 0, edges: Vec::new(), last: Vec::new(), store: latency.store.into() };
+        let mut chains = Chains { nodes: 0, edges: Vec::new(), last: Vec::new() };
         // The first operation of each statement that stands there, by number.
         let mut first = vec![None; microblock.statements.len()];
         for (id, statement) in microblock.statements.iter().enumerate() {
@@ -35,12 +33,20 @@ impl Chains {
         }
         for one in around.map_or_else(Vec::new, |id| microblock.dependences(id)) {
             let (Some(from), Some(to)) = (first[one.from], first[one.to]) else { continue };
-            let store = from + microblock.statements[one.from].terms.len();
+            let statement = &microblock.statements[one.from];
+            let store = from + statement.terms.len();
             for (at, term) in microblock.statements[one.to].terms.iter().enumerate() {
                 if *term == Term::Load(one.load) {
-                    chains.wait(store, to + at, latency.store.into(), one.distance);
+                    chains.wait(store, to + at, cycles_to_store(statement, latency), one.distance);
                 }
             }
+        }
+        for _ in microblock.held_inside(around) {
+            // A load before the loop, a store behind it; what is between them is the loop.
+            let load = chains.nodes;
+            chains.wait(load, load + 1, latency.load.into(), 0);
+            chains.last.push((load + 1, latency.store.into()));
+            chains.nodes += 2;
         }
         chains
     }
@@ -52,7 +58,10 @@ impl Chains {
     /// The terms of a statement, then its store.
     fn statement(&mut self, statement: &Statement, latency: &LatencySpec) {
         let first = self.nodes;
-        let cycles = |term: usize| cycles(&statement.terms[term], latency);
+        let cycles = |term: usize| match &statement.terms[term] {
+            term if statement.is_in_register(term) => 0,
+            term => cycles(term, latency),
+        };
         for (at, term) in statement.terms.iter().enumerate() {
             let operands: &[usize] = match term {
                 Term::Load(_) | Term::Constant(_) | Term::Index(_) => &[],
@@ -68,7 +77,7 @@ impl Chains {
         if let Some(value) = statement.terms.len().checked_sub(1) {
             self.wait(first + value, store, cycles(value), 0);
         }
-        self.last.push(store);
+        self.last.push((store, cycles_to_store(statement, latency)));
         self.nodes = store + 1;
     }
 
@@ -76,7 +85,7 @@ impl Chains {
     pub(super) fn longest(&self) -> u64 {
         let mut begins = vec![0; self.nodes];
         self.relax(&mut begins, 0, |edge| edge.distance == 0);
-        self.last.iter().map(|store| begins[*store] + self.store).max().unwrap_or(0)
+        self.last.iter().map(|(store, cycles)| begins[*store] + cycles).max().unwrap_or(0)
     }
 
     /// RecMII: the least interval in which every value that goes round comes in time.
@@ -111,6 +120,11 @@ impl Chains {
         }
         false
     }
+}
+
+/// Cycles until a load sees what a statement stores: none of a register.
+fn cycles_to_store(statement: &Statement, latency: &LatencySpec) -> u64 {
+    if statement.references[0].register.is_some() { 0 } else { latency.store.into() }
 }
 
 /// Cycles of an operation. What is no operation is there from the start.

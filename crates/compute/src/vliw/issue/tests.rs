@@ -88,3 +88,38 @@ fn a_piece_is_the_sum_of_its_loops() {
     let n = 64_u64;
     assert_eq!(cycles, n * n * n * 9 + n * n * 8 + n * n + n);
 }
+
+/// The same sum in a register: loads of `A` and `B` on two units, 2 multiplications, 1 addition, 2 addresses and 3 of the loop on four: two cycles by units. The next iteration waits for the addition alone, 3
+/// cycles. The last is through when its addition is: 5, 4, 4 and 3 cycles. Around the loop stand a load and a store of `C`, 5 and 1 cycles one behind the other.
+#[test]
+fn a_sum_in_a_register_waits_for_its_addition() {
+    let code = "for i in 0..n { for j in 0..n { for k in 0..n { C[i][j] += a * A[i][k] * B[k][j]; } } }";
+    let kernel = kernel(MATRICES, code).with_sums_in_registers();
+    let found = innermost(&kernel);
+    assert_eq!((found.resources, found.recurrence, found.interval()), (2, 3, 3));
+    assert_eq!((found.chain, found.drain()), (16, 13));
+    let loops = core().loops(&kernel.microblocks()[0]);
+    let around = LoopCycles { resources: 1, recurrence: 0, chain: 6, overlaps: false };
+    assert_eq!((loops[1], loops[1].interval()), (around, 6));
+    let cycles = core().cycles(&kernel, &Piece::whole(0), &loops, &mut Vec::new());
+    let n = 64_u64;
+    assert_eq!(cycles, n * n * n * 3 + n * n * 13 + n * n * 6 + n);
+}
+
+/// Over `j` in the innermost loop the sum's address changes: nothing is kept, and loops are what they were.
+#[test]
+fn a_sum_whose_loop_is_not_innermost_stays_in_memory() {
+    let code = "for i in 0..n { for k in 0..n { for j in 0..n { C[i][j] += a * A[i][k] * B[k][j]; } } }";
+    let memory = kernel(MATRICES, code);
+    assert_eq!(memory.clone().with_sums_in_registers(), memory);
+}
+
+/// A sum that another statement of its loop reads: 3 cycles from one addition to the next, and no load of `y[0]` in front of the multiplication.
+#[test]
+fn what_reads_a_kept_sum_reads_the_register() {
+    let arrays = &[("x", "\"n\"", "input"), ("y", "\"n\"", "inout"), ("z", "\"n\"", "output")];
+    let kernel = kernel(arrays, "for i in 0..n { y[0] += x[i]; z[i] = y[0] * a; }").with_sums_in_registers();
+    let found = innermost(&kernel);
+    // A load and a store; the sum, 3 of the loop; load 5, add 3, multiply 4, store 1.
+    assert_eq!((found.resources, found.recurrence, found.chain), (1, 3, 13));
+}

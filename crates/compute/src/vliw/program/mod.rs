@@ -11,7 +11,7 @@ pub(super) use self::table::Table;
 use super::GROUP;
 use super::caches::Misses;
 use super::recorded::Recorded;
-use super::spec::{AcceleratorWork, CoreSpec};
+use super::spec::{AcceleratorSums, AcceleratorWork, CoreSpec};
 use config::SpecError;
 use nest::executed::{Area, Executed};
 use nest::{Array, Kernel, Piece};
@@ -27,6 +27,7 @@ const MOST_SECTIONS: usize = 1 << 18;
 pub(super) struct Costing<'s> {
     pub(super) core: &'s CoreSpec,
     pub(super) work: AcceleratorWork,
+    pub(super) sums: AcceleratorSums,
     /// Accesses of each loop that are measured where caches are sampled.
     pub(super) sample: u64,
 }

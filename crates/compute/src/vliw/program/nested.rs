@@ -4,7 +4,7 @@ use super::sampled::sampled;
 use super::table::Table;
 use super::{Cost, Costing};
 use crate::vliw::issue::LoopCycles;
-use crate::vliw::spec::{AcceleratorWork, CoreSpec};
+use crate::vliw::spec::{AcceleratorSums, AcceleratorWork, CoreSpec};
 use crate::vliw::stalls::Stalls;
 use config::SpecError;
 use nest::{Kernel, Piece};
@@ -26,6 +26,10 @@ impl Nested {
     /// # Errors
     /// A cache that cannot be built; work by a table that says nothing of the kernel.
     pub(super) fn new(kernel: Kernel, by: &Costing<'_>, most: u64) -> Result<Nested, SpecError> {
+        let kernel = match by.sums {
+            AcceleratorSums::memory => kernel,
+            AcceleratorSums::registers => kernel.with_sums_in_registers(),
+        };
         let stalls = sampled(&kernel, by.core.caches(), by.sample, most)?;
         let table = match by.work {
             AcceleratorWork::nest => None,

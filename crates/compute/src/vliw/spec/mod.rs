@@ -25,6 +25,27 @@ config::policies! {
     }
 }
 
+config::policies! {
+    /// Where the compiled code of a program keeps an element that an innermost loop adds to.
+    #[derive(Copy, Eq)]
+    pub family AcceleratorSums: choice {
+        /// In memory: every iteration loads and stores it.
+        default memory,
+        /// In a register, if the loop leaves its address alone: loaded once before the loop, stored once behind it.
+        ///
+        /// Scalar replacement (Callahan, Carr and Kennedy, 1990), as optimising compilers do it. Products and sums over rows lose half of their loads and stores, and the next
+        /// iteration waits for an addition instead of a load, an addition and a store. Nothing changes where another loop than that of the sum is innermost, or in programs that are executed
+        /// on their data.
+        registers,
+    }
+}
+
+impl AcceleratorSums {
+    pub(super) fn is_default(&self) -> bool {
+        *self == AcceleratorSums::default()
+    }
+}
+
 /// An accelerator: cores, memory, and who tells them what to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -39,6 +60,9 @@ pub struct AcceleratorSpec {
     /// How many instructions programs execute.
     #[serde(default)]
     pub work: AcceleratorWork,
+    /// Where programs keep their sums.
+    #[serde(default, skip_serializing_if = "AcceleratorSums::is_default")]
+    pub sums: AcceleratorSums,
     /// Which core executes what.
     pub scheduler: AcceleratorScheduling,
     /// Sections of a screen that are asked for while one is computed.
