@@ -146,6 +146,7 @@ impl Work {
             }
         }
         nests::hand_out(&mut work)?;
+        nests::settle_inputs(&mut work, loaded)?;
         if !outside.wants_an_end() {
             applies::check(plan, !traces.is_empty())?;
         }

@@ -102,7 +102,7 @@ impl Driven {
         let executed = self.executed(hosts);
         let all = self.kernels.as_ref().map_or(0, |kernels| kernels.instances);
         let is_over = executed.len() as u64 == all && executed.iter().all(|one| one.ended.is_some());
-        executed.last().filter(|_| is_over)?.ended
+        executed.iter().filter(|_| is_over).filter_map(|one| one.ended).max()
     }
 }
 

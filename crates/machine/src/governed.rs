@@ -11,7 +11,7 @@ use kernel::{Cx, Time};
 use nest::executed::Executed;
 use net::pcie::Link;
 use std::sync::Arc;
-use workload::kernels::{Application, Program};
+use workload::kernels::{Application, Inputs, Program};
 
 /// A kernel that is offloaded.
 pub(crate) struct Offloaded {
@@ -52,7 +52,8 @@ impl Governed {
     /// More data than flash holds.
     pub(crate) fn place(&mut self, applications: Vec<Application>, shadow: bool) -> Result<(), SpecError> {
         let mut known: Vec<(Program, usize)> = Vec::new();
-        for (app, Application { program, instances, apart, .. }) in (0..).zip(applications) {
+        for (app, Application { program, instances, inputs, .. }) in (0..).zip(applications) {
+            let apart = inputs != Inputs::Shared;
             for _ in 0..instances {
                 let found = known.iter().find(|(other, _)| *other == program && !apart);
                 let number = match found {

@@ -1,14 +1,15 @@
 //! What executes loop nests: an accelerator, a coprocessor, a GPU or a server.
 
 use super::Work;
-use crate::bind::{Bound, of_kind, part_for};
-use crate::build::{coprocessor, gpu, server};
+use crate::bind::{Bound, drives, of_kind, part_for};
+use crate::build::{accelerator, coprocessor, gpu, host, server};
 use crate::plan::Plan;
 use crate::spec::{Id, Kind, Loaded};
 use crate::workloads;
 use compute::vliw::GROUP;
 use config::Diagnostic;
-use workload::kernels::{self, Application};
+use config::units::Bytes;
+use workload::kernels::{self, Application, Inputs, Settled};
 use workload::{program, service};
 
 /// The parts that execute nests, by kind; where nothing is said, those of the first kind that there is.
@@ -32,7 +33,7 @@ pub(crate) fn fits(loaded: &Loaded, bound: Bound<'_>) -> Result<(), Diagnostic> 
     };
     let room = |id: &Id| match id.kind {
         Kind::Accelerator => Some(loaded.spec.accelerator[id.number].spec.accelerator.section_bytes()),
-        Kind::Coprocessor => Some(loaded.spec.coprocessor[id.number].spec.coprocessor.step_bytes()),
+        Kind::Coprocessor => Some(loaded.spec.coprocessor[id.number].spec.shared().step_bytes()),
         _ => None,
     };
     // With several parts, the one with the most room may be meant.
@@ -65,7 +66,7 @@ pub(crate) fn executes(
         .help("kernels need the tables `accelerator` and `group_flash`, a host with a `coprocessor`, a `gpu` or a `cpu`: flashabacus, flashabacus-simd, zng, dram-only"));
     };
     match id.kind {
-        Kind::Gpu | Kind::Cpu if applications.iter().any(|one| one.apart) => {
+        Kind::Gpu | Kind::Cpu if applications.iter().any(|one| one.inputs != Inputs::Shared) => {
             let what = format!(
                 "`inputs` is of accelerators and coprocessors, and `{}` executes `{}`",
                 loaded.spec.name_of(id),
@@ -112,6 +113,37 @@ pub(crate) fn of_programs(loaded: &Loaded, bound: Bound<'_>) -> Result<Option<Ve
         true => kernels::of_programs(bound.text).map(Some),
         false => Ok(None),
     }
+}
+
+/// Gives instances input of their own that are to have it where it fits, part by part, and notes what came of it.
+///
+/// # Errors
+/// Flash or a drive that cannot be built.
+pub(super) fn settle_inputs(work: &mut Work, loaded: &Loaded) -> Result<(), Diagnostic> {
+    for (id, applications) in &mut work.kernels {
+        if applications.iter().all(|one| one.inputs != Inputs::Fit) {
+            continue;
+        }
+        let (unit, room) = match id.kind {
+            Kind::Accelerator => (GROUP, accelerator::groups(loaded, id.number)?),
+            _ => match drives(loaded).get(usize::from(coprocessor::DRIVE)) {
+                Some(drive) => (1, host::file_bytes(loaded, *drive)?),
+                None => (1, 0),
+            },
+        };
+        let Some(Settled { inputs, needed }) = kernels::settle(applications, unit, room) else { continue };
+        let whose = match inputs {
+            Inputs::Own => "each instance has input of its own",
+            _ => "instances share their input",
+        };
+        work.warnings.push(format!(
+            "`inputs=fit` on `{}`: {whose}; data of all instances with input of their own are {}, and there is room for {}",
+            loaded.spec.name_of(*id),
+            Bytes::new(needed * unit),
+            Bytes::new(room * unit)
+        ));
+    }
+    Ok(())
 }
 
 /// Gives GPUs and servers the kernels that are theirs.

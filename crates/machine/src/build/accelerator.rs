@@ -4,7 +4,9 @@ use crate::governed::{Governed, Offload};
 use crate::spec::Loaded;
 use compute::vliw::GROUP;
 use compute::vliw::accelerator::Accelerator;
+use config::units::Bytes;
 use config::{Diagnostic, Place};
+use flash::control::groups::spec::GroupGeometry;
 use flash::groups::GroupsFlash;
 use flash::spec::Built;
 use workload::kernels::Application;
@@ -42,7 +44,7 @@ fn flash(loaded: &Loaded, number: usize, seed: u64) -> Result<(GroupsFlash, &str
             "a page group of {} channels and {} planes with pages of {} is {group} B; an accelerator's memory is divided into groups of {GROUP} B",
             geometry.channels, geometry.planes, geometry.page,
         );
-        return Err(loaded.diagnose(&key("page"), &what));
+        return Err(loaded.diagnose(&key("page"), &what).help(whole_groups(geometry, &key)));
     }
     let groups: u64 =
         [geometry.packages, geometry.dies, geometry.blocks, geometry.pages].map(u64::from).iter().product();
@@ -52,6 +54,31 @@ fn flash(loaded: &Loaded, number: usize, seed: u64) -> Result<(GroupsFlash, &str
     }
     let context = Built { seed, name: storage.name.clone(), fold: loaded.spec.sim.fold };
     Ok((GroupsFlash::new(&storage.spec, &context).map_err(explain)?, &storage.name))
+}
+
+/// What makes a page group as large as memory's groups: pages of another size, or another number of planes. Both leave the number of groups as it is.
+fn whole_groups(geometry: &GroupGeometry, key: &dyn Fn(&str) -> String) -> String {
+    let GroupGeometry { channels, planes, page, .. } = geometry;
+    let of = |others: u64| GROUP.is_multiple_of(others).then(|| GROUP / others);
+    let pages = of(u64::from(*channels) * u64::from(*planes)).filter(|page| *page >= 512);
+    let planes = of(u64::from(*channels) * page.get()).filter(|planes| *planes <= 16);
+    let ways = [
+        pages.map(|bytes| format!("`{}={}`", key("page"), Bytes::new(bytes))),
+        planes.map(|planes| format!("`{}={planes}`", key("planes"))),
+    ];
+    let ways: Vec<String> = ways.into_iter().flatten().collect();
+    match &ways[..] {
+        [] => "channels x planes x page have to be 64KiB: powers of two".to_owned(),
+        ways => format!("set {} as well: the flash then has as many groups as before", ways.join(" or ")),
+    }
+}
+
+/// Page groups of data that the flash of the accelerator of this number holds.
+///
+/// # Errors
+/// Flash that cannot be built.
+pub(crate) fn groups(loaded: &Loaded, number: usize) -> Result<u64, Diagnostic> {
+    flash(loaded, number, 0).map(|(flash, _)| flash.capacity().into())
 }
 
 /// The accelerator of this number, idle, over flash on which nothing was written.

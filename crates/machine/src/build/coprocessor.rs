@@ -8,10 +8,10 @@ use nest::executed::Executed;
 use proto::offload::Plan;
 use std::sync::Arc;
 use workload::host::offload::Offload;
-use workload::kernels::{Application, Program};
+use workload::kernels::{Application, Inputs, Program};
 
 /// Which of a host's drives has the files of kernels.
-const DRIVE: u16 = 0;
+pub(crate) const DRIVE: u16 = 0;
 
 /// Refuses coprocessors that cannot be built.
 ///
@@ -33,7 +33,7 @@ pub(crate) fn of_host(loaded: &Loaded) -> Vec<Id> {
 pub(crate) fn all(loaded: &Loaded) -> Result<Vec<Driven>, Diagnostic> {
     let build = |part: &Part<DrivenSpec>| {
         let coprocessor =
-            Coprocessor::new(&part.spec.coprocessor).map_err(|error| loaded.explain(part.table(), error))?;
+            Coprocessor::new(&part.spec.shared()).map_err(|error| loaded.explain(part.table(), error))?;
         // Hosts but the first have no programs.
         Ok(Driven { name: part.name.clone(), coprocessor, host: 0, kernels: None })
     };
@@ -74,7 +74,7 @@ pub(crate) fn program(
 fn plans(coprocessor: &mut Coprocessor, applications: &[Application]) -> Result<Vec<(Plan, u32)>, SpecError> {
     let mut known: Vec<(&Program, u32)> = Vec::new();
     let mut plans = Vec::new();
-    for Application { program, instances, apart, .. } in applications {
+    for Application { program, instances, inputs, .. } in applications {
         let number = match known.iter().find(|(other, _)| *other == program) {
             Some((_, number)) => *number,
             None => {
@@ -90,7 +90,7 @@ fn plans(coprocessor: &mut Coprocessor, applications: &[Application]) -> Result<
             }
         };
         let mut plan = coprocessor.plan(number).clone();
-        plan.arrays.iter_mut().for_each(|array| array.is_shared &= !apart);
+        plan.arrays.iter_mut().for_each(|array| array.is_shared &= *inputs == Inputs::Shared);
         plans.push((plan, *instances));
     }
     Ok(plans)

@@ -27,8 +27,12 @@ pub struct AcceleratorResult {
     pub latency_ns: Summary,
     /// Workers.
     pub workers: Vec<WorkerResult>,
-    /// Share of the makespan in which workers compute, their mean.
+    /// Share of the makespan in which workers compute, stalls included: their mean, and the sum of the two shares below.
     pub utilisation: f64,
+    /// Share of the makespan in which workers issue instructions: their mean.
+    pub computing_share: f64,
+    /// Share of the makespan in which workers stand still in a section, for their caches or for memory: their mean.
+    pub stalled_share: f64,
     /// Share of the makespan in which the core of Flashvisor works.
     pub flashvisor_share: f64,
     /// Share of the makespan in which the core of Storengine works.
@@ -150,6 +154,25 @@ fn share(part: Time, of: Time) -> f64 {
     if of == Time::ZERO { 0.0 } else { part.ps() as f64 / of.ps() as f64 }
 }
 
+/// Shares of a makespan in which cores have work, and its two parts: means over cores.
+pub(super) struct Split {
+    pub(super) utilisation: f64,
+    pub(super) computing: f64,
+    pub(super) stalled: f64,
+}
+
+/// The shares of cores that were busy for so long, and of that stalled.
+pub(super) fn split(busy: &[Time], stalled: &[Time], of: Time) -> Split {
+    let cores = busy.len() as f64;
+    let mean = |sum: f64| sum / cores;
+    let issued = busy.iter().zip(stalled).map(|(busy, stalled)| share(busy.since(*stalled), of));
+    Split {
+        utilisation: mean(busy.iter().map(|busy| share(*busy, of)).sum()),
+        computing: mean(issued.sum()),
+        stalled: mean(stalled.iter().map(|stalled| share(*stalled, of)).sum()),
+    }
+}
+
 impl AcceleratorResult {
     pub(super) fn collect(machine: &Machine, at: &Governed) -> AcceleratorResult {
         let (now, stats) = (machine.now(), &at.accelerator.stats);
@@ -167,6 +190,7 @@ impl AcceleratorResult {
                 held_share: share(stats.held[worker], last),
             })
             .collect();
+        let Split { utilisation, computing, stalled } = split(&stats.busy, &stats.stalled, last);
         let [visor, storengine, memory] = at.accelerator.busy(last);
         let seconds = last.as_s_f64();
         AcceleratorResult {
@@ -176,7 +200,9 @@ impl AcceleratorResult {
             input_bytes_per_s: if seconds > 0.0 { input_bytes as f64 / seconds } else { 0.0 },
             kernels: kernels(at),
             latency_ns: Summary::from_ps(&latency),
-            utilisation: workers.iter().map(|worker| worker.busy_share).sum::<f64>() / workers.len() as f64,
+            utilisation,
+            computing_share: computing,
+            stalled_share: stalled,
             workers,
             flashvisor_share: share(visor, last),
             storengine_share: share(storengine, last),

@@ -1,5 +1,6 @@
 //! What a coprocessor did for a host's program.
 
+use super::accelerator::{Split, split};
 use crate::driven::{Driven, OffloadedKernels};
 use crate::machine::Machine;
 use compute::vliw::coprocessor::Orders;
@@ -28,8 +29,12 @@ pub struct CoprocessorResult {
     pub latency_ns: Summary,
     /// Cores.
     pub cores: Vec<CoreResult>,
-    /// Share of the makespan in which cores compute, their mean.
+    /// Share of the makespan in which cores compute, stalls included: their mean, and the sum of the two shares below.
     pub utilisation: f64,
+    /// Share of the makespan in which cores issue instructions: their mean.
+    pub computing_share: f64,
+    /// Share of the makespan in which cores stand still in a step, for their caches or for memory: their mean.
+    pub stalled_share: f64,
     /// Share of the makespan in which steps are executed, launches apart.
     pub executing_share: f64,
     /// Share of the makespan that memory needs for what crosses it.
@@ -127,6 +132,7 @@ impl CoprocessorResult {
                 stalled_share: share(*stalled, last),
             })
             .collect();
+        let Split { utilisation, computing, stalled } = split(&stats.busy, &stats.stalled, last);
         let [link_in, link_out] = at.coprocessor.link_busy(now);
         let seconds = last.as_s_f64();
         Some(CoprocessorResult {
@@ -136,7 +142,9 @@ impl CoprocessorResult {
             input_bytes_per_s: if seconds > 0.0 { input_bytes as f64 / seconds } else { 0.0 },
             kernels: executed.iter().map(|one| kernel(one, applications)).collect(),
             latency_ns: Summary::from_ps(&latency),
-            utilisation: cores.iter().map(|core| core.busy_share).sum::<f64>() / cores.len() as f64,
+            utilisation,
+            computing_share: computing,
+            stalled_share: stalled,
             cores,
             executing_share: share(stats.executing, last),
             memory_share: share(at.coprocessor.memory_busy(), last),

@@ -163,6 +163,16 @@ pub struct DrivenSpec {
     pub offload: OffloadCosts,
 }
 
+impl DrivenSpec {
+    /// The coprocessor as an instance has it: with its share of memory.
+    pub fn shared(&self) -> CoprocessorSpec {
+        let mut coprocessor = self.coprocessor.clone();
+        let share = coprocessor.memory.size.get() / u64::from(self.offload.threads.max(1));
+        coprocessor.memory.size = Bytes::new(share);
+        coprocessor
+    }
+}
+
 /// Keys of a coprocessor's table that are no coprocessor's.
 #[derive(JsonSchema)]
 struct OfCoprocessor {

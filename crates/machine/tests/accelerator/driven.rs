@@ -148,6 +148,46 @@ fn instances_share_files_or_have_their_own() {
     );
 }
 
+/// A drive has room for a matrix of each: files are those of `own`.
+#[test]
+fn files_are_each_instances_own_where_the_drive_has_room() {
+    let sent = |inputs: &str| {
+        let found = document(&[&format!("atax:m=512,n=512,instances=3,inputs={inputs}")], &[]);
+        let block = |figure_of: &str| figure(&found, &format!("/host/0/drives/0/block/{figure_of}"));
+        (block("requests/0") * block("read_bytes_mean"), found["warnings"].to_string())
+    };
+    let ((own, none), (fit, told)) = (sent("own"), sent("fit"));
+    assert_eq!(own, fit);
+    assert!(!none.contains("inputs") && told.contains("each instance has input of its own"), "{told}");
+}
+
+/// Cores issue as long with a sum in a register as units need for it: with it in memory they wait for it. Stalls of caches stay what they are.
+#[test]
+fn computing_and_stalled_are_the_utilisation() {
+    let found = document(&["gemm:ni=128,nj=128,nk=128,t=64"], &[]);
+    let of = |name: &str| figure(&found, &format!("/coprocessor/0/{name}"));
+    let (computing, stalled) = (of("computing_share"), of("stalled_share"));
+    assert!((computing + stalled - of("utilisation")).abs() < 1e-12 && computing > stalled && stalled > 0.0);
+}
+
+/// Two threads have an instance each: they overlap, and are over sooner than one after the other, although steps follow one another. Each has half of memory, and none is left of too little.
+#[test]
+fn threads_move_data_beside_each_others_steps() {
+    let job = ["atax:m=512,n=512,instances=2,inputs=own"];
+    let (one, two) = (document(&job, &[]), document(&job, &["coprocessor.offload.threads=2"]));
+    let of = |found: &Value, path: &str| figure(found, &format!("/coprocessor/0/{path}"));
+    let over = |found: &Value, at: usize| of(found, &format!("kernels/{at}/over_ns"));
+    assert!(of(&one, "kernels/1/begun_ns") >= over(&one, 0));
+    assert!(of(&two, "kernels/1/begun_ns") < over(&two, 0));
+    assert!(of(&two, "makespan_ns") < of(&one, "makespan_ns"));
+    assert_eq!(of(&two, "makespan_ns"), over(&two, 0).max(over(&two, 1)));
+    // Steps are as long, and never two at once.
+    let executing = |found: &Value| of(found, "executing_share") * of(found, "makespan_ns");
+    assert!((executing(&one) - executing(&two)).abs() < 1.0 && executing(&two) < of(&two, "makespan_ns"));
+    let small = ["coprocessor.memory.size=128KiB", "coprocessor.offload.threads=4"];
+    assert!(told("atax:m=512,n=512", &small).contains("memory.size"));
+}
+
 /// A program of the host goes on beside kernels.
 #[test]
 fn other_programs_run_beside_kernels() {

@@ -78,6 +78,14 @@ fn a_makespan_is_the_sum_of_its_steps() {
     // 16,384 iterations with a load and a store each, for two units.
     let busy = one("/accelerator/0/workers/0/busy_share") * one("/accelerator/0/makespan_ns");
     assert!((16_384.0..10.0 * 16_384.0).contains(&busy), "{busy}");
+    // It begins an iteration a cycle; the last loads, multiplies and stores for 5 + 4 + 1. For the rest of its time the worker stands still: each of 512 lines of 128 B of `a` and of `out` is missed once, and the first level
+    // has lines of 64 B, of which the second of each line of `a` is missed there alone.
+    let (utilisation, computing) = (one("/accelerator/0/utilisation"), one("/accelerator/0/computing_share"));
+    assert!((computing * one("/accelerator/0/makespan_ns") - (16_384.0 + 9.0)).abs() < 1.0);
+    let stalled = one("/accelerator/0/stalled_share");
+    assert!((computing + stalled - utilisation).abs() < 1e-12, "{computing} + {stalled}, not {utilisation}");
+    let misses = stalled * one("/accelerator/0/makespan_ns");
+    assert!((misses - (1_024.0 * 85.0 + 512.0 * 8.0)).abs() < 1.0, "{misses}");
     // Two groups have 1,024 lines of 128 B.
     let ends = 1_024.0 * 65.0 + 100.0 + 100.0;
     let expected = offload + begins + map + read + busy + ends + write;
@@ -153,6 +161,21 @@ fn instances_share_what_they_only_read_or_have_their_own() {
             3.0 * 4.0 * (512.0 * 512.0 + 512.0),
             "{inputs}"
         );
+    }
+}
+
+/// An instance has 19 groups of data: a matrix of 16, and a vector of one each for input, output and what is between. The flash has 64 blocks of 30 groups of data, some of which stay free: room for three instances with
+/// input of their own, and not for a hundred. Those share their input and fit.
+#[test]
+fn instances_have_their_own_input_where_all_of_it_fits() {
+    for (instances, read, whose) in
+        [(3, 3.0 * 17.0, "has input of its own"), (100, 17.0, "share their input")]
+    {
+        let job = format!("atax:m=512,n=512,instances={instances},inputs=fit");
+        let found = document("flashabacus", &[&job], &["accelerator.workers=3"]);
+        assert_eq!(figure(&found, "/group_flash/0/groups_read"), read, "{instances}");
+        let warnings = found["warnings"].to_string();
+        assert!(warnings.contains(whose) && warnings.contains("inputs=fit"), "{warnings}");
     }
 }
 

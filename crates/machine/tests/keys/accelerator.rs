@@ -223,6 +223,14 @@ pub(crate) const CASES: &[Case] = &[
         values: &["nest", "table"],
         predicted: Rises(MAKESPAN),
     },
+    // The sum of a product's inner loop waits for 9 cycles in memory, for 3 in a register.
+    Case {
+        key: "accelerator.sums",
+        context: &[],
+        jobs: PRODUCT,
+        values: &["memory", "registers"],
+        predicted: Falls(MAKESPAN),
+    },
     Case {
         key: "accelerator.scheduler",
         context: &[],

@@ -144,6 +144,8 @@ pub(crate) const CASES: &[Case] = &[
     steps_fall("coprocessor.memory.bandwidth", CONVOLUTION, &["100MB/s", "1GB/s", "6.4GB/s"]),
     // The table has the work of a product of 4,000 x 4,000.
     steps_rise("coprocessor.work", PRODUCT, &["nest", "table"]),
+    // The sum of a product's inner loop waits for 9 cycles in memory, for 3 in a register.
+    steps_fall("coprocessor.sums", PRODUCT, &["memory", "registers"]),
     Case {
         key: "coprocessor.sample",
         context: &[],
@@ -202,6 +204,14 @@ pub(crate) const CASES: &[Case] = &[
         jobs: THREE,
         values: &["false", "true"],
         predicted: Rises(SYNC),
+    },
+    // Two instances, one after the other or side by side.
+    Case {
+        key: "coprocessor.offload.threads",
+        context: &[],
+        jobs: &["atax:m=512,n=512,instances=2,inputs=own"],
+        values: &["1", "2"],
+        predicted: Falls(MAKESPAN),
     },
     Case {
         key: "host.coprocessors",

@@ -99,7 +99,7 @@ fn a_loop_without_iterations_loads_nothing() {
     assert_eq!(stores, [1, 2, 2, 2]);
 }
 
-/// What a kernel leaves is the same; values to begin with are no zeros.
+/// Values after a run with registers and without are compared. They begin with others than zero.
 fn check_values(memory: &Kernel, registers: &Kernel) {
     let mut data = Data::generate(memory, 5);
     for (at, value) in data.arrays.iter_mut().flatten().enumerate() {
@@ -108,7 +108,7 @@ fn check_values(memory: &Kernel, registers: &Kernel) {
     let mut kept = data.clone();
     memory.execute(&mut data);
     registers.execute(&mut kept);
-    // Roots of what is below zero are no numbers, and those equal nothing.
+    // Roots of negative values are NaN, which equals nothing.
     let bits = |data: &Data| data.arrays.iter().flatten().map(|value| value.to_bits()).collect::<Vec<_>>();
     assert!(bits(&data) == bits(&kept), "{}", memory.name());
 }

@@ -2,7 +2,7 @@
 
 use super::data::{self, Key};
 use super::options::Options;
-use super::{Application, Program, mixes};
+use super::{Application, Inputs, Program, mixes};
 use config::Diagnostic;
 use nest::Kernel;
 use std::path::Path;
@@ -69,9 +69,9 @@ pub fn open(text: &str) -> Result<Vec<Application>, Diagnostic> {
     }
     if let Some(named) = data::NAMED.iter().find(|named| named.name == name) {
         options.only(&known_of(named))?;
-        let (instances, apart) = instances(1, &options)?;
+        let (instances, inputs) = instances(1, &options)?;
         let program = Program::Executed(named.open(&options)?);
-        return Ok(vec![Application { program, instances, apart, block: None }]);
+        return Ok(vec![Application { program, instances, inputs, block: None }]);
     }
     let Some((_, program)) = nest::programs().iter().find(|(known, _)| *known == name) else {
         let unknown = Diagnostic::new(format!("no kernel `{name}`")).allowed(name, names());
@@ -152,12 +152,12 @@ fn application(
     let sizes = kernel.sizes().iter().map(|(size, _)| size.as_str());
     let known: Vec<&str> = others.iter().copied().chain(OF_ALL).chain([BLOCK]).chain(sizes).collect();
     options.only(&known)?;
-    let (instances, apart) = instances(1, options)?;
+    let (instances, inputs) = instances(1, options)?;
     // A size of that name is the kernel's own.
     let block = if kernel.sizes().iter().any(|(size, _)| size == BLOCK) { None } else { block(options)? };
     let sizes = options.sizes(kernel.sizes())?;
     let kernel = if sizes.is_empty() { kernel } else { Kernel::read(program, file, &sizes)? };
-    Ok(Application { program: Program::Nest(kernel), instances, apart, block })
+    Ok(Application { program: Program::Nest(kernel), instances, inputs, block })
 }
 
 /// Threads of a block, whole warps of them.
@@ -170,14 +170,17 @@ fn block(options: &Options<'_>) -> Result<Option<u32>, Diagnostic> {
     threads.map(Some).ok_or_else(|| options.refused(BLOCK, given, allowed()))
 }
 
-/// How many instances a text says, and whether each has input of its own.
-fn instances(default: u32, options: &Options<'_>) -> Result<(u32, bool), Diagnostic> {
-    let apart = match options.text("inputs") {
-        None | Some("shared") => false,
-        Some("own") => true,
-        Some(other) => return Err(options.refused("inputs", other, "shared, own".to_owned())),
+/// How many instances a text says, and whose input each reads.
+fn instances(default: u32, options: &Options<'_>) -> Result<(u32, Inputs), Diagnostic> {
+    let inputs = match options.text("inputs") {
+        None => Inputs::default(),
+        Some(given) => {
+            let found = Inputs::NAMES.iter().find(|(name, _)| *name == given);
+            let allowed = || Inputs::NAMES.map(|(name, _)| name).join(", ");
+            found.ok_or_else(|| options.refused("inputs", given, allowed()))?.1
+        }
     };
-    Ok((options.number("instances", default, 1..=MOST_INSTANCES)?, apart))
+    Ok((options.number("instances", default, 1..=MOST_INSTANCES)?, inputs))
 }
 
 fn own(options: &Options<'_>) -> Result<Application, Diagnostic> {
@@ -194,10 +197,10 @@ fn mix(number: usize, options: &Options<'_>) -> Result<Vec<Application>, Diagnos
     options.only(&["assignment", OF_ALL[0], OF_ALL[1], BLOCK])?;
     let block = block(options)?;
     let assignment = options.number("assignment", 0, 0..=mixes::ASSIGNMENTS - 1)?;
-    let (instances, apart) = instances(mixes::INSTANCES, options)?;
+    let (instances, inputs) = instances(mixes::INSTANCES, options)?;
     let of = |program: usize| {
         let (name, text) = nest::programs()[program];
-        Ok(Application { program: Program::Nest(Kernel::read(text, name, &[])?), instances, apart, block })
+        Ok(Application { program: Program::Nest(Kernel::read(text, name, &[])?), instances, inputs, block })
     };
     mixes::assignment(assignment)[number].into_iter().map(of).collect()
 }

@@ -7,6 +7,7 @@
 #![allow(clippy::result_large_err)]
 
 mod data;
+mod inputs;
 mod list;
 pub mod mixes;
 mod options;
@@ -14,6 +15,7 @@ mod options;
 mod tests;
 
 pub use data::Key;
+pub use inputs::{Inputs, Settled, settle};
 pub use list::{Entry, entries, explained, fits, names, of_programs, open};
 
 use nest::executed::{Area, Bfs, Body, Executed, Nn, Watch, Wc};
@@ -108,6 +110,6 @@ pub struct Application {
     pub instances: u32,
     /// Threads of a block, where a GPU executes it; none if that is left to it.
     pub block: Option<u32>,
-    /// Whether each has input of its own, also where it only reads it.
-    pub apart: bool,
+    /// Whose input each reads.
+    pub inputs: Inputs,
 }

@@ -89,7 +89,7 @@ fn a_piece_is_the_sum_of_its_loops() {
     assert_eq!(cycles, n * n * n * 9 + n * n * 8 + n * n + n);
 }
 
-/// The same sum in a register: loads of `A` and `B` on two units, 2 multiplications, 1 addition, 2 addresses and 3 of the loop on four: two cycles by units. The next iteration waits for the addition alone, 3
+/// A sum in a register: loads of `A` and `B` on two units, 2 multiplications, 1 addition, 2 addresses and 3 of the loop on four: two cycles by units. The next iteration waits for the addition alone, 3
 /// cycles. The last is through when its addition is: 5, 4, 4 and 3 cycles. Around the loop stand a load and a store of `C`, 5 and 1 cycles one behind the other.
 #[test]
 fn a_sum_in_a_register_waits_for_its_addition() {

@@ -18,6 +18,15 @@ pub struct OffloadCosts {
     pub copy: Bandwidth,
     /// Whether a program makes durable what it has written before it ends (`fsync`).
     pub sync: bool,
+    /// Threads that take one instance after another, each with an equal share of the coprocessor's memory: one reads a file while another has a step executed. Where there are two buffers, each has a second one
+    /// beside it that moves data.
+    #[serde(skip_serializing_if = "is_one")]
+    #[schemars(range(min = 1, max = 64))]
+    pub threads: u32,
+}
+
+fn is_one(threads: &u32) -> bool {
+    *threads == 1
 }
 
 impl Default for OffloadCosts {
@@ -30,6 +39,7 @@ impl Default for OffloadCosts {
             copy: Bandwidth::new(5_000_000_000),
             // A kernel of the rival's opponent waits until what it leaves is on flash.
             sync: true,
+            threads: 1,
         }
     }
 }

@@ -34,6 +34,33 @@ pub(super) struct Lane {
     pub(super) sleeps: bool,
 }
 
+/// A thread: the slot that it works for, and which of its threads it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    pub(super) slot: usize,
+    pub(super) lane: usize,
+}
+
+/// An instance under way, and then another.
+pub(super) struct Slot {
+    /// The application and the instance.
+    pub(super) at: (usize, u32),
+    pub(super) stage: Stage,
+    /// Threads: one, or one that has steps executed and one that moves data.
+    pub(super) lanes: Vec<Lane>,
+    /// What is known of its instance, by its place among those of the window.
+    pub(super) executed: Option<usize>,
+    /// Whether no instance is left for it.
+    is_over: bool,
+}
+
+impl Slot {
+    pub(super) fn new(lanes: usize) -> Slot {
+        let lanes = (0..lanes).map(|_| Lane::default()).collect();
+        Slot { at: (0, 0), stage: Stage::New, lanes, executed: None, is_over: false }
+    }
+}
+
 /// How far an instance is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
@@ -50,8 +77,8 @@ pub(super) enum Stage {
 /// What a thread does next.
 pub(super) enum Step {
     Do(Phase, Next),
-    /// It wakes the other thread.
-    Wake(u32),
+    /// It wakes another thread of its slot.
+    Wake(usize),
     /// It waits until the other thread has done more.
     Wait,
     End,
@@ -59,87 +86,92 @@ pub(super) enum Step {
 
 impl Offload {
     /// What a thread does next.
-    pub(super) fn step(&mut self, lane: usize, now: Time) -> Step {
+    pub(super) fn step(&mut self, at: Place, now: Time) -> Step {
+        let Place { slot, lane } = at;
         loop {
-            if self.stage == Stage::Acts && self.lanes[lane].moves.is_empty() {
-                self.acted(lane);
+            if self.slots[slot].stage == Stage::Acts && self.slots[slot].lanes[lane].moves.is_empty() {
+                self.acted(at);
             }
-            if let Some(other) = self.sleeper() {
-                self.lanes[other].sleeps = false;
-                return Step::Wake(other as u32);
+            if let Some(other) = self.sleeper(slot) {
+                self.slots[slot].lanes[other].sleeps = false;
+                return Step::Wake(other);
             }
-            if let Some((phase, next)) = self.lanes[lane].moves.pop_front() {
+            if let Some((phase, next)) = self.slots[slot].lanes[lane].moves.pop_front() {
                 return Step::Do(phase, next);
             }
-            match self.stage {
-                Stage::Acts if self.may_act(lane) => self.act(lane),
-                _ if lane > 0 => return if self.is_over() { Step::End } else { Step::Wait },
+            match self.slots[slot].stage {
+                Stage::Acts if self.may_act(at) => self.act(at),
+                _ if lane > 0 => return if self.slots[slot].is_over { Step::End } else { Step::Wait },
+                Stage::New if self.slots[slot].is_over => return Step::End,
                 Stage::New => {
-                    let Some(application) = self.applications.get(self.at.0) else { return Step::End };
-                    if application.instances == self.at.1 {
-                        self.at = (self.at.0 + 1, 0);
-                    } else {
-                        self.begin(now);
+                    let left = |at: usize| self.applications.get(at).map(|next| next.instances);
+                    match left(self.next.0) {
+                        None => self.slots[slot].is_over = true,
+                        Some(instances) if instances == self.next.1 => self.next = (self.next.0 + 1, 0),
+                        Some(_) => self.begin(slot, now),
                     }
                 }
                 Stage::Begins => {
-                    for lane in 0..self.lanes.len() {
-                        self.lanes[lane].at = self.own(lane, 0);
+                    for lane in 0..self.lanes {
+                        self.slots[slot].lanes[lane].at = self.own(Place { slot, lane }, 0);
                     }
-                    self.stage = Stage::Acts;
+                    self.slots[slot].stage = Stage::Acts;
                 }
-                Stage::Acts if !self.is_through() => return Step::Wait,
-                Stage::Acts => self.end(),
-                Stage::Ends => self.ended(now),
+                Stage::Acts if !self.is_through(slot) => return Step::Wait,
+                Stage::Acts => self.end(slot),
+                Stage::Ends => self.ended(slot, now),
             }
         }
     }
 
-    /// Whether all instances are over.
-    fn is_over(&self) -> bool {
-        self.at.0 == self.applications.len()
+    /// The actions of a slot's instance.
+    fn actions(&self, slot: usize) -> &[Action] {
+        &self.applications[self.slots[slot].at.0].plan.actions
     }
 
     /// Whether all actions of the instance are done.
-    fn is_through(&self) -> bool {
-        let actions = self.applications[self.at.0].plan.actions.len();
-        self.lanes.iter().all(|lane| lane.at == actions)
+    fn is_through(&self, slot: usize) -> bool {
+        let actions = self.actions(slot).len();
+        self.slots[slot].lanes.iter().all(|lane| lane.at == actions)
     }
 
     /// A thread that sleeps although it has something to do.
-    fn sleeper(&self) -> Option<usize> {
-        (0..self.lanes.len()).find(|lane| self.lanes[*lane].sleeps && self.is_due(*lane))
+    fn sleeper(&self, slot: usize) -> Option<usize> {
+        let sleeps = |lane: &usize| self.slots[slot].lanes[*lane].sleeps;
+        (0..self.lanes).filter(sleeps).find(|lane| self.is_due(Place { slot, lane: *lane }))
     }
 
     /// Whether a thread that waits has something to do.
-    fn is_due(&self, lane: usize) -> bool {
-        match self.stage {
-            Stage::Acts => self.may_act(lane) || (lane == 0 && self.is_through()),
-            _ => lane > 0 && self.is_over(),
+    fn is_due(&self, at: Place) -> bool {
+        match self.slots[at.slot].stage {
+            Stage::Acts => self.may_act(at) || (at.lane == 0 && self.is_through(at.slot)),
+            _ => at.lane > 0 && self.slots[at.slot].is_over,
         }
     }
 
     /// The place of a thread's first action from one on. Of two threads, the first has steps executed and the second moves data.
-    fn own(&self, lane: usize, from: usize) -> usize {
-        let actions = &self.applications[self.at.0].plan.actions;
-        let is_own =
-            |action: &Action| self.lanes.len() == 1 || matches!(action, Action::Work(_)) == (lane == 0);
+    fn own(&self, at: Place, from: usize) -> usize {
+        let actions = self.actions(at.slot);
+        let is_own = |action: &Action| self.lanes == 1 || matches!(action, Action::Work(_)) == (at.lane == 0);
         actions[from..].iter().position(is_own).map_or(actions.len(), |behind| from + behind)
     }
 
     /// A thread has done the action that it was at, if it was at one.
-    fn acted(&mut self, lane: usize) {
-        if std::mem::take(&mut self.lanes[lane].acts) {
-            self.lanes[lane].at = self.own(lane, self.lanes[lane].at + 1);
+    fn acted(&mut self, at: Place) {
+        let lane = &mut self.slots[at.slot].lanes[at.lane];
+        if std::mem::take(&mut lane.acts) {
+            let behind = lane.at + 1;
+            self.slots[at.slot].lanes[at.lane].at = self.own(at, behind);
         }
     }
 
     /// Whether a thread can begin its next action: a step has all that it needs, and what is moved is nothing that a step under way works on.
-    fn may_act(&self, lane: usize) -> bool {
-        let Lane { at, acts, .. } = self.lanes[lane];
-        let plan = &self.applications[self.at.0].plan;
+    fn may_act(&self, Place { slot, lane }: Place) -> bool {
+        let lanes = &self.slots[slot].lanes;
+        let Lane { at, acts, .. } = lanes[lane];
+        let plan = &self.applications[self.slots[slot].at.0].plan;
         let Some(action) = plan.actions.get(at).filter(|_| !acts) else { return false };
-        let (works, moves) = (self.lanes[0].at, self.lanes[self.lanes.len() - 1].at);
+        let (works, moves) = (lanes[0].at, lanes[lanes.len() - 1].at);
         if let Action::Work(_) = action {
             return moves >= at;
         }
@@ -152,14 +184,15 @@ impl Offload {
 
     /// Counts what a thread was at, or waited for, until now.
     pub(super) fn spent(&mut self, thread: u32, now: Time) {
-        let lane = &mut self.lanes[thread as usize];
+        let Place { slot, lane: number } = self.place(thread);
+        let lane = &mut self.slots[slot].lanes[number];
         let (doing, waits) = (lane.phase.take(), lane.waits.take());
-        let Some(executed) = self.executed.last_mut() else { return };
-        if let Some(since) = waits.filter(|_| thread == 0) {
+        let Some(executed) = self.slots[slot].executed.map(|at| &mut self.executed[at]) else { return };
+        if let Some(since) = waits.filter(|_| number == 0) {
             executed.waited += now - since;
         }
         let Some(Doing { phase, since, core }) = doing else { return };
-        executed.spend(thread, phase, (now - since, Time::ZERO));
+        executed.spend(number, phase, (now - since, Time::ZERO));
         let Executed { application, instance, .. } = *executed;
         if let Some(observer) = &mut self.observer {
             let program = &self.applications[application as usize].plan.name;

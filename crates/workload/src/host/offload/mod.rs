@@ -2,8 +2,8 @@
 //!
 //! The coprocessor has no storage: the program reads a part of a file, brings it into order, copies it to the driver and sends it, has the kernel's next step
 //! executed, receives, copies back, brings into order and writes (FlashAbacus, section 3: the execution model of conventional acceleration). One thread does one
-//! thing after another; where a plan lets what is moved be moved beside the step before, a second one moves it. What is read and sent when is a [`Plan`]'s business; what
-//! a call takes is the host's, what an order takes the coprocessor's.
+//! thing after another; where a plan lets what is moved be moved beside the step before, a second one moves it. Several of them ([`OffloadCosts::threads`]) take one instance after another, and so move data beside each other's
+//! steps. What is read and sent when is a [`Plan`]'s business; what a call takes is the host's, what an order takes the coprocessor's.
 
 mod costs;
 mod files;
@@ -17,7 +17,7 @@ pub use costs::OffloadCosts;
 pub use spent::{Executed, Phase, Shares, Spent};
 
 use self::files::{Files, filed};
-use self::lane::{Doing, Lane, Stage, Step};
+use self::lane::{Doing, Place, Slot, Stage, Step};
 use self::observe::Observer;
 use super::HostProgram;
 use super::served::Served;
@@ -28,7 +28,7 @@ use proto::offload::{Action, Order, Plan, Stretch};
 /// Bytes of a read or write at most (`MAX_RW_COUNT`).
 const MOST: u64 = 0x7fff_f000;
 
-/// Instances of a plan, executed one after another.
+/// Instances of a plan.
 struct Application {
     plan: Plan,
     /// How many.
@@ -40,10 +40,9 @@ struct Application {
 }
 
 impl Application {
-    /// The descriptor of an array's file.
-    fn fd(&self, array: u16) -> Fd {
-        let place = self.arrays.binary_search(&array).expect("arrays that a plan moves are in files");
-        Fd(place as u16)
+    /// The place of an array among those in files.
+    fn place(&self, array: u16) -> usize {
+        self.arrays.binary_search(&array).expect("arrays that a plan moves are in files")
     }
 }
 
@@ -55,12 +54,15 @@ pub struct Offload {
     costs: OffloadCosts,
     /// Which coprocessor of its host.
     device: u16,
-    /// The application and the instance under way.
-    at: (usize, u32),
-    stage: Stage,
-    /// Its threads: one, or one that has steps executed and one that moves data.
-    lanes: Vec<Lane>,
-    /// Instances since the window began; the last may be under way.
+    /// The application and the instance that is begun next.
+    next: (usize, u32),
+    /// Instances under way, a slot each.
+    slots: Vec<Slot>,
+    /// Threads of a slot.
+    lanes: usize,
+    /// Descriptors of a slot: files of an instance at most.
+    descriptors: usize,
+    /// Instances since the window began; some of them may be under way.
     executed: Vec<Executed>,
     /// When all were offered; none before.
     offered: Option<Time>,
@@ -93,6 +95,7 @@ impl Offload {
         }
         let actions = applications.iter().map(|at| at.plan.actions.len() as u64 * u64::from(at.instances));
         let lanes = 1 + usize::from(applications.iter().any(|at| at.plan.ahead));
+        let descriptors = applications.iter().map(|at| at.arrays.len()).max().unwrap_or(0);
         Offload {
             name: name.to_owned(),
             all: actions.sum(),
@@ -100,9 +103,10 @@ impl Offload {
             files,
             costs,
             device,
-            at: (0, 0),
-            stage: Stage::New,
-            lanes: (0..lanes).map(|_| Lane::default()).collect(),
+            next: (0, 0),
+            slots: (0..costs.threads.max(1)).map(|_| Slot::new(lanes)).collect(),
+            lanes,
+            descriptors,
             executed: Vec::new(),
             offered: None,
             done: 0,
@@ -111,66 +115,90 @@ impl Offload {
         }
     }
 
-    fn call(&mut self, lane: usize, phase: Phase, call: Call) {
-        self.lanes[lane].moves.push_back((phase, Next::Call(call)));
+    /// The slot of a thread, and which of its threads that is.
+    fn place(&self, thread: u32) -> Place {
+        let thread = thread as usize;
+        Place { slot: thread / self.lanes, lane: thread % self.lanes }
     }
 
-    fn order(&mut self, lane: usize, phase: Phase, order: Order) {
-        self.lanes[lane].moves.push_back((phase, Next::Order { device: self.device, order }));
+    /// The descriptor of a file of a slot's instance.
+    fn fd(&self, slot: usize, place: usize) -> Fd {
+        Fd((slot * self.descriptors + place) as u16)
+    }
+
+    /// What is known of a slot's instance.
+    fn of(&mut self, slot: usize) -> Option<&mut Executed> {
+        self.slots[slot].executed.map(|at| &mut self.executed[at])
+    }
+
+    fn push(&mut self, at: Place, phase: Phase, next: Next) {
+        self.slots[at.slot].lanes[at.lane].moves.push_back((phase, next));
+    }
+
+    fn call(&mut self, at: Place, phase: Phase, call: Call) {
+        self.push(at, phase, Next::Call(call));
+    }
+
+    fn order(&mut self, at: Place, phase: Phase, order: Order) {
+        self.push(at, phase, Next::Order { device: self.device, order });
     }
 
     /// An instance begins: it opens its files.
-    fn begin(&mut self, now: Time) {
-        let at = (self.at.0 as u32, self.at.1);
+    fn begin(&mut self, slot: usize, now: Time) {
+        let at = (self.next.0 as u32, self.next.1);
+        (self.slots[slot].at, self.slots[slot].executed) = (self.next, Some(self.executed.len()));
+        self.next.1 += 1;
         self.executed.push(Executed::new(at, now));
-        for place in 0..self.applications[self.at.0].arrays.len() {
-            let (fd, file) = (Fd(place as u16), self.files.of(at, place));
-            self.call(0, Phase::Files, Call::Open { fd, file, flags: OpenFlags::default() });
+        for place in 0..self.applications[at.0 as usize].arrays.len() {
+            let (fd, file) = (self.fd(slot, place), self.files.of(at, place));
+            let flags = OpenFlags::default();
+            self.call(Place { slot, lane: 0 }, Phase::Files, Call::Open { fd, file, flags });
         }
-        self.stage = Stage::Begins;
+        self.slots[slot].stage = Stage::Begins;
     }
 
     /// A thread does its next action.
-    fn act(&mut self, lane: usize) {
+    fn act(&mut self, at: Place) {
         self.done += 1;
-        self.lanes[lane].acts = true;
-        let action = self.lanes[lane].at;
-        let application = &self.applications[self.at.0];
-        let (program, action) = (application.plan.program, application.plan.actions[action]);
+        let slot = &mut self.slots[at.slot];
+        slot.lanes[at.lane].acts = true;
+        let application = &self.applications[slot.at.0];
+        let (program, action) = (application.plan.program, application.plan.actions[slot.lanes[at.lane].at]);
         match action {
             Action::Load(stretch) => {
                 let bytes = stretch.bytes;
-                let fd = application.fd(stretch.array);
+                let fd = self.fd(at.slot, application.place(stretch.array));
                 for (offset, bytes) in parts(stretch) {
-                    self.call(lane, Phase::Read, Call::Read { fd, offset, bytes });
+                    self.call(at, Phase::Read, Call::Read { fd, offset, bytes });
                 }
-                self.compute(lane, Phase::Marshal, self.costs.marshalling(bytes));
-                self.compute(lane, Phase::Copy, self.costs.copying(bytes));
-                self.order(lane, Phase::Send, Order::Send { bytes });
+                self.compute(at, Phase::Marshal, self.costs.marshalling(bytes));
+                self.compute(at, Phase::Copy, self.costs.copying(bytes));
+                self.order(at, Phase::Send, Order::Send { bytes });
             }
-            Action::Work(step) => self.order(lane, Phase::Work, Order::Work { program, step }),
+            Action::Work(step) => self.order(at, Phase::Work, Order::Work { program, step }),
             Action::Store(stretch) => {
                 let bytes = stretch.bytes;
-                let fd = application.fd(stretch.array);
-                self.order(lane, Phase::Receive, Order::Receive { bytes });
-                self.compute(lane, Phase::Copy, self.costs.copying(bytes));
-                self.compute(lane, Phase::Marshal, self.costs.marshalling(bytes));
+                let fd = self.fd(at.slot, application.place(stretch.array));
+                self.order(at, Phase::Receive, Order::Receive { bytes });
+                self.compute(at, Phase::Copy, self.costs.copying(bytes));
+                self.compute(at, Phase::Marshal, self.costs.marshalling(bytes));
                 for (offset, bytes) in parts(stretch) {
-                    self.call(lane, Phase::Write, Call::Write { fd, offset, bytes });
+                    self.call(at, Phase::Write, Call::Write { fd, offset, bytes });
                 }
             }
         }
     }
 
-    fn compute(&mut self, lane: usize, phase: Phase, time: Time) {
+    fn compute(&mut self, at: Place, phase: Phase, time: Time) {
         if time > Time::ZERO {
-            self.lanes[lane].moves.push_back((phase, Next::Compute(time)));
+            self.push(at, phase, Next::Compute(time));
         }
     }
 
     /// An instance makes durable what it leaves, closes its files, and removes those that nobody wants.
-    fn end(&mut self) {
-        let Application { plan, arrays, .. } = &self.applications[self.at.0];
+    fn end(&mut self, slot: usize) {
+        let (first, instance) = (Place { slot, lane: 0 }, self.slots[slot].at);
+        let Application { plan, arrays, .. } = &self.applications[instance.0];
         let about: Vec<(bool, bool)> = arrays
             .iter()
             .map(|array| &plan.arrays[usize::from(*array)])
@@ -178,30 +206,33 @@ impl Offload {
             .collect();
         for (place, (is_kept, _)) in about.iter().enumerate() {
             if *is_kept && self.costs.sync {
-                self.call(0, Phase::Sync, Call::Sync { fd: Fd(place as u16), data_only: false });
+                let fd = self.fd(slot, place);
+                self.call(first, Phase::Sync, Call::Sync { fd, data_only: false });
             }
         }
         for place in 0..about.len() {
-            self.call(0, Phase::Files, Call::Close { fd: Fd(place as u16) });
+            let fd = self.fd(slot, place);
+            self.call(first, Phase::Files, Call::Close { fd });
         }
         for (place, (_, stays)) in about.iter().enumerate() {
             if !stays {
-                let file = self.files.of((self.at.0 as u32, self.at.1), place);
-                self.call(0, Phase::Files, Call::Unlink { file });
+                let file = self.files.of((instance.0 as u32, instance.1), place);
+                self.call(first, Phase::Files, Call::Unlink { file });
             }
         }
-        self.stage = Stage::Ends;
+        self.slots[slot].stage = Stage::Ends;
     }
 
     /// An instance is over.
-    fn ended(&mut self, now: Time) {
-        let (offered, bytes) = (self.offered.unwrap_or(now), self.applications[self.at.0].input_bytes);
-        if let Some(executed) = self.executed.last_mut() {
+    fn ended(&mut self, slot: usize, now: Time) {
+        let Slot { at, executed, .. } = self.slots[slot];
+        let (offered, bytes) = (self.offered.unwrap_or(now), self.applications[at.0].input_bytes);
+        if let Some(at) = executed {
+            let executed = &mut self.executed[at];
             executed.ended = Some(now);
             self.served.answered(0, bytes, offered, executed.begun, now);
         }
-        self.at.1 += 1;
-        self.stage = Stage::New;
+        self.slots[slot].stage = Stage::New;
     }
 }
 
@@ -220,36 +251,38 @@ impl Program for Offload {
     }
 
     fn threads(&self) -> u32 {
-        self.lanes.len() as u32
+        (self.slots.len() * self.lanes) as u32
     }
 
     fn used(&mut self, thread: u32, core: Time) {
-        let doing = &mut self.lanes[thread as usize].phase;
-        if let (Some(doing), Some(executed)) = (doing, self.executed.last_mut()) {
+        let Place { slot, lane } = self.place(thread);
+        let Slot { lanes, executed, .. } = &mut self.slots[slot];
+        if let (Some(doing), Some(at)) = (&mut lanes[lane].phase, *executed) {
             doing.core += core;
-            executed.spend(thread, doing.phase, (Time::ZERO, core));
+            self.executed[at].spend(lane, doing.phase, (Time::ZERO, core));
         }
     }
 
     fn next(&mut self, thread: u32, now: Time) -> Next {
         self.offered.get_or_insert(now);
         self.spent(thread, now);
-        let lane = thread as usize;
-        let (phase, next) = match self.step(lane, now) {
+        let at = self.place(thread);
+        let step = self.step(at, now);
+        let lane = &mut self.slots[at.slot].lanes[at.lane];
+        let (phase, next) = match step {
             Step::Do(phase, next) => (phase, next),
-            Step::Wake(other) => return Next::Wake(other),
+            Step::Wake(other) => return Next::Wake((at.slot * self.lanes + other) as u32),
             Step::Wait => {
-                self.lanes[lane].waits = Some(now);
-                self.lanes[lane].sleeps = true;
+                (lane.waits, lane.sleeps) = (Some(now), true);
                 return Next::Wait;
             }
             Step::End => return Next::End,
         };
-        self.lanes[lane].phase = Some(Doing { phase, since: now, core: Time::ZERO });
+        lane.phase = Some(Doing { phase, since: now, core: Time::ZERO });
         match &next {
             Next::Call(call) => self.served.ask(call),
             Next::Order { order, .. } => {
-                if let Some(executed) = self.executed.last_mut() {
+                if let Some(executed) = self.of(at.slot) {
                     executed.ordered(order);
                 }
             }
@@ -265,6 +298,11 @@ impl Program for Offload {
 
 impl HostProgram for Offload {
     fn reset_stats(&mut self, now: Time) {
+        let stays: Vec<bool> = self.executed.iter().map(|executed| executed.ended.is_none()).collect();
+        for slot in &mut self.slots {
+            let before = |at: &usize| stays[..*at].iter().filter(|stays| **stays).count();
+            slot.executed = slot.executed.filter(|at| stays[*at]).map(|at| before(&at));
+        }
         self.executed.retain(|executed| executed.ended.is_none());
         self.served.reset(now);
     }

@@ -128,11 +128,11 @@ impl Executed {
     }
 
     /// A thread has spent a time on a phase, and some of a core.
-    pub(super) fn spend(&mut self, thread: u32, phase: Phase, (time, core): (Time, Time)) {
+    pub(super) fn spend(&mut self, lane: usize, phase: Phase, (time, core): (Time, Time)) {
         let at = &mut self.spent[phase as usize];
         at.time += time;
         at.core += core;
-        if thread > 0 {
+        if lane > 0 {
             self.moved += time;
         }
     }

@@ -316,3 +316,65 @@ fn a_second_thread_moves_data_beside_steps() {
         assert!(!lost.is_accounted());
     }
 }
+
+/// Everything takes 10 ms: an instance opens two files, reads, copies, sends, has a step executed, receives, copies, writes, syncs and closes two files: 120 ms. Two threads have the first two instances side by side; the third begins
+/// when one is over. Each thread has descriptors of its own; files are those of the instances.
+#[test]
+fn threads_have_an_instance_each() {
+    use crate::host::drive::{Calls, drive};
+    use config::units::Bandwidth;
+
+    let plan = Plan {
+        arrays: vec![array("a", 10 * MB, (true, true, false)), array("y", 10 * MB, (false, false, true))],
+        actions: vec![
+            Action::Load(stretch(0, 0, 10 * MB)),
+            Action::Work(0),
+            Action::Store(stretch(1, 0, 10 * MB)),
+        ],
+        ..plan()
+    };
+    let costs = OffloadCosts { passes: 0, copy: Bandwidth::new(1_000 * MB), threads: 2, ..costs() };
+    let calls = Calls { time: Time::from_ms(10), sync: Time::ZERO };
+    let mut program = Offload::new("p", vec![(plan.clone(), 2), (plan, 1)], costs, (2, 1));
+    assert_eq!(program.threads(), 2);
+    let done = drive(&mut program, &calls, Time::from_ms(10_000));
+    let opened = |thread: u32| {
+        let of = done.iter().filter(|did| did.thread == thread);
+        let opened = of.filter_map(|did| match did.next {
+            Next::Call(Call::Open { fd, file, .. }) => Some((fd.0, file.0)),
+            _ => None,
+        });
+        opened.collect::<Vec<_>>()
+    };
+    assert_eq!(opened(0), [(0, 0), (1, 1), (0, 0), (1, 3)]);
+    assert_eq!(opened(1), [(2, 0), (3, 2)]);
+    let ms = |time: Time| time.ns() / 1_000_000;
+    let times: Vec<_> = program.executed().iter().map(|one| (ms(one.begun), one.ended.map(ms))).collect();
+    assert_eq!(times, [(0, Some(120)), (0, Some(120)), (120, Some(240))]);
+    assert!(program.executed().iter().all(|one| one.is_accounted() && one.waited == Time::ZERO));
+    assert_eq!(program.progress(), Some(1.0));
+}
+
+/// A window that begins while two instances are under way counts both, and what they do afterwards.
+#[test]
+fn a_window_keeps_all_instances_that_are_under_way() {
+    let costs = OffloadCosts { threads: 2, ..costs() };
+    let mut program = Offload::new("p", vec![(plan(), 3)], costs, (0, 0));
+    // The second thread begins the first instance; the first thread executes the second one and begins the third.
+    assert_ne!(program.next(1, Time::ZERO), Next::End);
+    let mut now = Time::ZERO;
+    while program.executed().len() < 3 {
+        assert_ne!(program.next(0, now), Next::End);
+        now += Time::from_us(10);
+    }
+    program.reset_stats(now);
+    let of = |program: &Offload| program.executed().iter().map(|one| one.instance).collect::<Vec<_>>();
+    assert_eq!(of(&program), [0, 2]);
+    while program.next(1, now) != Next::End {
+        now += Time::from_us(10);
+    }
+    let [first, third] = program.executed() else { panic!("two instances") };
+    assert_eq!(first.ended, Some(now));
+    assert!(first.is_accounted() && third.ended.is_none());
+    assert_eq!(first.sent_bytes, 50 * MB);
+}
