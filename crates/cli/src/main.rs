@@ -101,9 +101,19 @@ fn signed(command: clap::Command) -> clap::Command {
     command.mut_args(signed_arg).mut_subcommands(signed)
 }
 
+/// Ends with what clap says of the arguments. It quotes them: where one has bytes that move a terminal's cursor, the message is plain.
+fn refused(fault: &clap::Error) -> ! {
+    let moves = |argument: std::ffi::OsString| argument.to_string_lossy().contains(char::is_control);
+    if fault.use_stderr() && std::env::args_os().any(moves) {
+        tell!("{}", fault.to_string().trim_end());
+        std::process::exit(fault.exit_code());
+    }
+    fault.exit()
+}
+
 fn main() -> ExitCode {
-    let matches = signed(Cli::command()).get_matches();
-    let Cli { command, quiet } = Cli::from_arg_matches(&matches).unwrap_or_else(|fault| fault.exit());
+    let parsed = signed(Cli::command()).try_get_matches().and_then(|found| Cli::from_arg_matches(&found));
+    let Cli { command, quiet } = parsed.unwrap_or_else(|fault| refused(&fault));
     progress::be_quiet(quiet);
     let done = match command {
         Command::Run(args) => commands::run::run(&args),

@@ -3,13 +3,16 @@
 mod beside;
 mod closed;
 mod overlap;
+mod shown;
+
+use shown::Shown;
 
 pub(crate) use beside::{Beside, make_folder, remove_unfinished};
 pub(crate) use overlap::Files;
 
 use config::Diagnostic;
 use std::fmt;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
 /// Why a command has not done what it was asked for.
@@ -68,13 +71,15 @@ fn cannot_print(fault: &io::Error) -> Fault {
     Fault::Undelivered(what.help(remedy(Path::new("standard output"), fault.kind())))
 }
 
-/// Writes a long text to standard output: a reader that has seen enough ends the program.
+/// Writes a long text to standard output: a reader that has seen enough ends the program. A terminal gets no bytes that would move its cursor.
 ///
 /// # Errors
 /// Standard output cannot be written, and whatever `fill` refuses.
 pub(crate) fn print_with<T>(fill: impl FnOnce(&mut dyn Write) -> Result<T, Diagnostic>) -> Result<T, Fault> {
     refuse_closed()?;
-    let mut noting = Noting { inner: io::BufWriter::new(Stdout), fault: None };
+    let inner: Box<dyn Write> =
+        if io::stdout().is_terminal() { Box::new(Shown::on(Stdout)) } else { Box::new(Stdout) };
+    let mut noting = Noting { inner: io::BufWriter::new(inner), fault: None };
     noting.filled(fill, cannot_print)
 }
 

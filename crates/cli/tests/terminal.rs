@@ -43,6 +43,27 @@ fn names_bring_no_escapes() {
     }
 }
 
+/// Messages about the arguments themselves quote them. On a terminal, or with `CLICOLOR_FORCE`, they have colours.
+#[test]
+fn messages_about_arguments_bring_no_escapes() {
+    let name = "\u{1b}[31mred\u{7}";
+    for arguments in [
+        &[name][..],
+        &["run", "d16", "--workload", "idle", name, name],
+        &["run", "--jobs", name],
+        &["sweep", "d16", "--jobs", name],
+        &[&format!("--{name}")],
+        &["list", &format!("systems{name}")],
+    ] {
+        let binary = env!("CARGO_BIN_EXE_nandscape");
+        let done = std::process::Command::new(binary).args(arguments).env("CLICOLOR_FORCE", "1").output();
+        let done = done.expect("the binary");
+        let told = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(2), "{arguments:?}: {told}");
+        assert!(told.contains("red") && !told.contains(['\u{1b}', '\u{7}']), "{arguments:?}: {told:?}");
+    }
+}
+
 /// `>&-` leaves no standard output: what should have been printed is lost, and that is a failure.
 #[cfg(target_os = "linux")]
 #[test]

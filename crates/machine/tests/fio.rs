@@ -147,3 +147,29 @@ fn guards_that_would_have_ended_a_job_are_said() {
     assert!(slow.contains("rate_iops_min=100000000"), "{slow}");
     assert!(said("rate_cycle=0,rate_min=1000g").contains("rate_min="));
 }
+
+/// "Average bandwidth for `rate_min` and `rate_iops_min` over this number of milliseconds." Of 100 reads a second, those of a pause from 3.5 to
+/// 5 s come in one burst after it: 50 in the fourth second, none in the fifth, and 100 a second over all.
+#[test]
+fn rate_floors_are_judged_cycle_by_cycle() {
+    let said = |more: &str| {
+        let job = format!(
+            "fio:rw=randread,bs=4k,iodepth=64,rate_iops=100,thinktime=1500ms,thinktime_blocks=350,thinktime_blocks_type=issue,number_ios=690,{more}"
+        );
+        run_alone(&plan(&job)).unwrap_or_else(|fault| panic!("{fault}")).warnings.join("\n")
+    };
+    let iops = said("rate_iops_min=60");
+    assert!(iops.contains("would have ended") && iops.contains("50 IOPS in cycle 4, 3s to 4s"), "{iops}");
+    // 50 x 4096 B in the second, of 60 x 4096.
+    let bytes = said("rate_min=240k");
+    assert!(bytes.contains("would have ended") && bytes.contains("204800 B/s in cycle 4"), "{bytes}");
+    // Two seconds: 150 reads from 2 to 4 s are 75 a second. From 4 to 6 s the 150 of the burst and 100 more come.
+    assert!(!said("rate_iops_min=70,rate_cycle=2000").contains("came to"));
+    let two = said("rate_iops_min=80,rate_cycle=2000");
+    assert!(two.contains("75 IOPS in cycle 2, 2s to 4s"), "{two}");
+    // The cycle that is under way when the job ends does not count, nor, beside `rate_min`, does `rate_iops_min`.
+    assert!(!said("rate_iops_min=80,rate_min=1,rate_cycle=2000").contains("came to"));
+    // `__check_min_rate` lets a job settle for two seconds.
+    let early = said("rate_iops_min=101,runtime=2500ms");
+    assert!(early.contains("100 IOPS in cycle 1") && !early.contains("would have ended"), "{early}");
+}

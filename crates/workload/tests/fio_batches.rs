@@ -157,13 +157,24 @@ fn a_full_queue_drains_to_its_low_mark() {
     }
 }
 
-/// A minimum of zero does not wait, and what a full queue cannot do without is one completion.
+/// A minimum of zero. fio's documentation has a queue that never waits. fio 3.42 waits for one completion whenever it looks: after each submission if
+/// there is no maximum (`io_in_polling`), else when its queue is full (`wait_for_completions`).
 #[test]
-fn a_minimum_of_zero_takes_what_there_is() {
-    let expected = run("iodepth=16,number_ios=40", 1, 1, 0).groups();
-    for more in ["iodepth_batch_complete_min=0", "iodepth_batch_complete_min=0,iodepth_batch_complete_max=16"]
-    {
-        assert_eq!(run(&format!("iodepth=16,{more},number_ios=40"), 1, 1, 0).groups(), expected);
+fn a_minimum_of_zero_waits_for_one_completion() {
+    let full = run("iodepth=16,number_ios=40", 1, 1, 0).groups();
+    for max in [1, 16] {
+        let job =
+            format!("iodepth=16,iodepth_batch_complete_min=0,iodepth_batch_complete_max={max},number_ios=40");
+        assert_eq!(run(&job, 1, 1, 0).groups(), full);
+    }
+    let alone: Vec<(u64, usize)> = (0..40).map(|at| (at, 1)).collect();
+    for more in ["", ",iodepth_batch_submit=8", ",iodepth_batch_complete_max=0", ",iodepth_low=4"] {
+        let job = format!("iodepth=16,iodepth_batch_complete_min=0,number_ios=40{more}");
+        assert_eq!(run(&job, 1, 16, 0).groups(), alone, "{job}");
+        let job =
+            parse_inline(&format!("fio:rw=read,bs=4k,{job}")).expect("a good job").jobs[0].resolve(64 << 20);
+        let said = job.expect("it fits").warnings.join("\n");
+        assert!(said.contains("fio waits for each request"), "{said}");
     }
 }
 

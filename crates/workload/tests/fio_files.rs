@@ -165,8 +165,93 @@ fn files_are_served_as_their_type_says() {
     let mut twice = order("rw=randwrite\nloops=2");
     twice.sort_unstable();
     assert_eq!(twice, (0..24).map(|n| n / 2).collect::<Vec<u64>>());
-    let said = parse_text("t.fio", "[a]\nfile_service_type=zipf:1.2\n").expect_err("skewed").to_string();
-    assert!(said.contains("not modelled") && said.contains("random"), "{said}");
+}
+
+/// Requests of each file under a `file_service_type`.
+fn served(more: &str, files: u64, seed: u64) -> Vec<f64> {
+    let text = format!("[a]\nrw=randread\nsize=8m\nnorandommap\nio_size=160m\nnrfiles={files}\n{more}\n");
+    let job =
+        jobs(&text).resolve(ROOM).unwrap_or_else(|fault| panic!("{text}: {fault}")).remove(0).jobs.remove(0);
+    let regions = job.files.clone().expect("several files").regions;
+    let mut counts = vec![0.0; regions.len()];
+    for request in drive(job, seed, |_| Time::from_us(10)).data() {
+        let of = regions.iter().position(|r| (r.start..r.start + r.bytes).contains(&request.offset));
+        counts[of.expect("in a file")] += 1.0;
+    }
+    counts
+}
+
+/// "*zipf*: Use a *Zipf* distribution to decide what file to access", and so on; the number behind it as in `random_distribution`. fio gives each
+/// file 1024 ranks (`init_rand_file_service`), and the center is where the first of them, or the median, lies.
+#[test]
+fn a_skewed_choice_of_files_follows_its_distribution() {
+    // 160 MiB of 4 KiB: 40,960 requests. Five standard deviations of a binomial share are at most 507.
+    let total = 40_960.0;
+    let check = |more: &str, expected: &[f64]| {
+        let counts = served(more, expected.len() as u64, 1);
+        assert_eq!(counts.iter().sum::<f64>(), total, "{more}");
+        for (count, share) in counts.iter().zip(expected) {
+            let sigma = (total * share * (1.0 - share)).sqrt();
+            assert!((count - total * share).abs() < 5.0 * sigma + 1.0, "{more}: {counts:?}, {expected:?}");
+        }
+    };
+    for (option, theta) in [("zipf:1.2:0", 1.2), ("zipf:0.6:0", 0.6), ("zipf:1.1:0", 1.1)] {
+        let sum = |from: u32| (from + 1..=from + 1024).map(|rank| f64::from(rank).powf(-theta)).sum::<f64>();
+        let sums = [sum(0), sum(1024), sum(2048), sum(3072)];
+        let all: f64 = sums.iter().sum();
+        check(&format!("file_service_type={option}"), &sums.map(|part| part / all));
+    }
+    // The first 20 % get 80 %: one file of five. The last file that is whole follows from u^(ln h / ln(1 - h)) < k / 5.
+    let power = 0.2f64.ln() / 0.8f64.ln();
+    let below = |k: f64| (k / 5.0).powf(1.0 / power);
+    let pareto: Vec<f64> = (0..5).map(|k| below(f64::from(k) + 1.0) - below(f64::from(k))).collect();
+    assert!((pareto[0] - 0.8).abs() < 1e-9);
+    check("file_service_type=pareto:0.2:0", &pareto);
+    // The center moves it, and it wraps.
+    check("file_service_type=pareto:0.2:0.4", &[pareto[3], pareto[4], pareto[0], pareto[1], pareto[2]]);
+    // The mean of twelve uniform draws: a standard deviation of a twelfth, so that two files beside the middle get 99.73 % (three deviations).
+    for option in ["normal", "gauss", "normal:0", "gauss:0:0.5"] {
+        let counts = served(&format!("file_service_type={option}"), 4, 1);
+        let middle = counts[1] + counts[2];
+        assert!(
+            (middle / total - 0.9973).abs() < 0.002 && (counts[1] - counts[2]).abs() < 1012.0,
+            "{counts:?}"
+        );
+    }
+    let moved = served("file_service_type=gauss:0:0.25", 4, 1);
+    assert!((moved[0] + moved[1]) / total > 0.995, "{moved:?}");
+}
+
+/// The draw hangs on the seed alone; every request is drawn anew, and files that are exhausted start over.
+#[test]
+fn a_skewed_choice_of_files_is_that_of_the_seed() {
+    let zipf = "file_service_type=zipf";
+    assert_eq!(served(zipf, 6, 1), served(zipf, 6, 1));
+    let hottest = |seed: u64| {
+        let counts = served(zipf, 6, seed);
+        (0..6).max_by(|a, b| counts[*a].total_cmp(&counts[*b])).expect("six")
+    };
+    // Without a center the hottest file is anywhere.
+    let mut all: Vec<usize> = (1..20).map(hottest).collect();
+    all.dedup();
+    assert!(all.len() > 3, "{all:?}");
+    // 12 blocks in three files, of which the hottest is read again and again.
+    let text = "[a]\nrw=read\nsize=48k\nnrfiles=3\nfile_service_type=zipf:3:0\n";
+    let offsets = run_file(text).remove(0).remove(0).offsets();
+    assert_eq!(offsets.len(), 12);
+    assert!(offsets.iter().filter(|offset| **offset == 0).count() > 1, "{offsets:?}");
+    // Of files in service, however improbable: the draw comes to an end.
+    let text = "[a]\nrw=read\nsize=48k\nnrfiles=3\nopenfiles=1\nfile_service_type=zipf:40:0.9\n";
+    assert_eq!(run_file(text).remove(0).remove(0).offsets().len(), 12);
+    for (wrong, said) in [
+        ("zipf:0", "zipf theta"),
+        ("pareto:1", "pareto power"),
+        ("gauss:100", "normal deviation"),
+        ("zip", "zipf"),
+    ] {
+        let fault = parse_text("t.fio", &format!("[a]\nfile_service_type={wrong}\n")).expect_err(wrong);
+        assert!(fault.to_string().contains(said), "{fault}");
+    }
 }
 
 /// fio refuses to lay out a file without a size, and to trim a file: such a job goes over the drive, and the result says so.

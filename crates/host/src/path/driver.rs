@@ -7,7 +7,7 @@ use super::thread::Step;
 use super::wait::Wait;
 use super::{Event, Host, Out};
 use crate::PAGE;
-use crate::block::{Effects, Issued, Submitted};
+use crate::block::{Effects, Issued, Plug, Submitted};
 use crate::pagecache::Folio;
 use crate::tasks::Task;
 use kernel::{Cx, Inside, Time};
@@ -94,13 +94,10 @@ impl<P: Program> Host<P> {
             asleep = queue.submit(bio, core, task.0, Some(plug), cx.now(), &mut effects) != Submitted::Queued;
             prepared += self.apply(disk, &mut effects, cx);
         }
-        for disk in 0..self.disks.len() as u16 {
-            let thread = &mut self.threads[task.0 as usize];
-            let plug = &mut thread.plugs[usize::from(disk)];
-            self.disks[usize::from(disk)].queue.flush_plug(plug, asleep, cx.now(), &mut effects);
-            prepared += self.apply(disk, &mut effects, cx);
-        }
         self.effects = effects;
+        if asleep || !self.thread(task).gathers {
+            prepared += self.unplug(task, asleep, cx);
+        }
         for disk in 0..self.disks.len() as u16 {
             self.arm_queue_timer(disk, cx);
         }
@@ -115,6 +112,32 @@ impl<P: Program> Host<P> {
             self.push(task, Frame::Submit);
         }
         Step::Again
+    }
+
+    /// What a thread has gathered becomes visible; the time of the driver for it.
+    fn unplug(&mut self, task: Task, asleep: bool, cx: &mut impl Cx<Event, Out>) -> Time {
+        let mut prepared = Time::ZERO;
+        let mut effects = std::mem::take(&mut self.effects);
+        for disk in 0..self.disks.len() as u16 {
+            let plug = &mut self.threads[task.0 as usize].plugs[usize::from(disk)];
+            self.disks[usize::from(disk)].queue.flush_plug(plug, asleep, cx.now(), &mut effects);
+            prepared += self.apply(disk, &mut effects, cx);
+        }
+        self.effects = effects;
+        prepared
+    }
+
+    /// A thread is about to sleep with requests that it gathers: they become visible (`sched_submit_work`). It pays for that when it wakes.
+    pub(super) fn unplug_to_sleep(&mut self, task: Task, cx: &mut impl Cx<Event, Out>) {
+        let thread = self.thread(task);
+        if !thread.gathers || thread.plugs.iter().all(Plug::is_empty) {
+            return;
+        }
+        let prepared = self.unplug(task, true, cx);
+        self.charge(task, prepared);
+        for disk in 0..self.disks.len() as u16 {
+            self.arm_queue_timer(disk, cx);
+        }
     }
 
     /// Does what a call of a disk's queue has brought about; the time of the driver for it.

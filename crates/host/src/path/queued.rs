@@ -3,7 +3,8 @@
 //!
 //! The thread of such a flow does what fio's does: it submits while it has something to submit, then takes the ends of requests, and sleeps in the
 //! kernel if too few have ended. A call submits one request and takes the end of one, unless the flow has [`Batches`](proto::Batches); then it
-//! submits several (`io_submit` of several control blocks, each on its way before the next) and takes several.
+//! submits several and takes several. Of more than two, the requests share a plug: neighbours merge, and none is on its way before the last
+//! (`AIO_PLUG_THRESHOLD`, `IO_PLUG_THRESHOLD`).
 
 use super::flow::answer_to;
 use super::frame::Frame;
@@ -17,14 +18,25 @@ use proto::{Command, Completion, IoOp, Status};
 
 use proto::file::Program;
 
+/// Requests of a call up to which they are not gathered: `AIO_PLUG_THRESHOLD` of fs/aio.c, `IO_PLUG_THRESHOLD` of io_uring.
+const FEW: usize = 2;
+
 impl<P: Program> Host<P> {
     /// What the thread of a flow does next, whose frame it is in.
     pub(super) fn queued(&mut self, task: Task, at: u16) -> Step {
-        let flow = &mut self.flows[usize::from(at)];
-        let way = flow.way();
-        if let Some(command) = flow.waiting.front().copied()
-            && self.may_submit(task, at)
-        {
+        let way = self.flows[usize::from(at)].way();
+        let next = self.flows[usize::from(at)].waiting.front().copied();
+        let next = next.filter(|_| self.may_submit(task, at));
+        let in_call = self.flows[usize::from(at)].in_call > 0;
+        let goes_on = |next: &Command| in_call && !(way == Way::Aio && next.op == IoOp::Flush);
+        if self.thread(task).gathers && !next.as_ref().is_some_and(goes_on) {
+            // `blk_finish_plug` at the end of the call. `fsync` is a call of its own.
+            self.thread(task).gathers = false;
+            self.push(task, Frame::Submitted(None));
+            self.push(task, Frame::Submit);
+            return Step::Again;
+        }
+        if let Some(command) = next {
             return self.submit_queued(task, at, &command);
         }
         let flow = &mut self.flows[usize::from(at)];
@@ -79,6 +91,12 @@ impl<P: Program> Host<P> {
         let begins = flow.in_call == 0;
         flow.in_call = if begins { flow.batches.submit } else { flow.in_call } - 1;
         if begins {
+            // Control blocks of a call; for `fsync`, and behind it, there is another.
+            let one_call = |next: &&Command| way != Way::Aio || next.op != IoOp::Flush;
+            let first = usize::from(one_call(&command));
+            let rest = flow.waiting.iter().take(flow.in_call as usize).take_while(one_call).count();
+            let gathers = first > 0 && first + rest > FEW;
+            self.thread(task).gathers = gathers;
             self.charge(task, self.costs.call);
         }
         if command.op == IoOp::Flush && way != Way::Aio {

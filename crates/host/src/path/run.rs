@@ -32,6 +32,7 @@ impl<P: Program> Host<P> {
                 }
                 Step::Sleep => {
                     debug_assert!(self.thread(task).owed == Time::ZERO, "it sleeps before it has paid");
+                    self.unplug_to_sleep(task, cx);
                     return self.cores.sleep(task, &mut Inside::of(cx));
                 }
                 Step::End => return self.cores.end(task, &mut Inside::of(cx)),

@@ -21,6 +21,8 @@ pub(super) struct Thread {
     pub(super) wait: Option<Wait>,
     /// What it has told the block layer and not shown it, by disk.
     pub(super) plugs: Vec<Plug>,
+    /// Whether it shows nothing before it has submitted all requests of its call.
+    pub(super) gathers: bool,
     /// The bio that it could not submit, and its disk, once there is room.
     pub(super) stalled: Option<(u16, Stalled)>,
     /// Whether a bio of it waits in the block layer: it submits nothing else before.
@@ -57,6 +59,7 @@ impl Thread {
             alarm: None,
             wait: None,
             plugs: (0..disks).map(|_| Plug::default()).collect(),
+            gathers: false,
             stalled: None,
             waits_for_room: false,
             dirtier: Dirtier::default(),

@@ -9,7 +9,7 @@ use crate::workloads;
 use compute::vliw::GROUP;
 use config::Diagnostic;
 use config::units::Bytes;
-use workload::kernels::{self, Application, Inputs, Settled};
+use workload::kernels::{self, Application, Inputs, Room, Settled};
 use workload::{program, service};
 
 /// The parts that execute nests, by kind; where nothing is said, those of the first kind that there is.
@@ -38,7 +38,9 @@ pub(crate) fn fits(loaded: &Loaded, bound: Bound<'_>) -> Result<(), Diagnostic> 
     };
     // With several parts, the one with the most room may be meant.
     match all.iter().filter_map(room).max() {
-        Some(room) if room > 0 => kernels::fits(bound.text, room / GROUP * GROUP),
+        Some(room) if room > 0 => {
+            kernels::fits(bound.text, Room { bytes: room / GROUP * GROUP, group: GROUP })
+        }
         _ => Ok(()),
     }
 }

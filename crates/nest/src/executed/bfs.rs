@@ -5,7 +5,7 @@ use crate::counts::Counts;
 use crate::kernel::Section;
 
 /// Nodes of a piece.
-const BLOCK: usize = 1 << 14;
+pub(super) const BLOCK: usize = 1 << 14;
 
 // Arrays, in their order: a node's first edge and how many it has; what edges lead to; marks of a byte each; levels.
 const NODES: usize = 0;
@@ -46,6 +46,12 @@ impl Bfs {
         assert!(ends && offsets.is_sorted(), "offsets from zero to the number of edges");
         assert!(edges.iter().chain([&source]).all(|node| (*node as usize) < nodes), "a node that there is");
         Bfs { offsets, edges, source }
+    }
+
+    /// Page groups of `group` bytes that the largest piece touches at least on a graph of `nodes` nodes that each draw `degree / 2` partners on
+    /// average, one more or one less, with edges both ways. It is found without the graph.
+    pub fn least_groups(nodes: u64, degree: u32, group: u64) -> u64 {
+        super::drawn::groups(nodes, degree / 2, group)
     }
 
     fn nodes(&self) -> usize {

@@ -5,6 +5,7 @@
 //! variables costs nothing, as in a kernel.
 
 mod bfs;
+mod drawn;
 mod nn;
 mod summary;
 mod wc;

@@ -73,6 +73,23 @@ impl Nn {
         Nn::new(text, place, count)
     }
 
+    /// Page groups of `group` bytes that the largest piece of so many records touches at least. It is found without the records.
+    pub fn least_groups(records: u64, group: u64) -> u64 {
+        if group < RECORD as u64 {
+            return 0;
+        }
+        let span = |from: u64, below: u64| (below - 1) / group - from / group + 1;
+        // From the first byte of a number to the last one: a group in between has some of it.
+        let (head, tail) = (LATITUDE as u64, (LATITUDE + WIDTH + 1 + WIDTH) as u64);
+        let of = |piece: u64| {
+            let (first, below) = (piece * BLOCK as u64, ((piece + 1) * BLOCK as u64).min(records));
+            let size = RECORD as u64;
+            span(first * size + head, (below - 1) * size + tail) + span(4 * first, 4 * below)
+        };
+        // Where pieces begin in their groups repeats.
+        (0..records.div_ceil(BLOCK as u64).min(group)).map(of).max().unwrap_or(0)
+    }
+
     /// The text.
     pub fn text(&self) -> &[u8] {
         &self.text

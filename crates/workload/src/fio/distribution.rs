@@ -17,33 +17,12 @@ pub(super) fn parse_distribution(v: Value) -> Parsed<Distribution> {
     let text = v.text()?;
     let (kind, rest) = text.split_once(':').map_or((text, None), |(kind, rest)| (kind, Some(rest)));
     let kinds = ["random", "zipf", "pareto", "normal", "zoned", "zoned_abs"];
-    let numbers = |default| parameters(v, rest, default);
-    let popular = |popularity, center| Ok(Distribution::Popular { popularity, center });
+    if let Some((popularity, center)) = parse_popularity(v)? {
+        return Ok(Distribution::Popular { popularity, center });
+    }
     match kind {
         "random" if rest.is_none() => Ok(Distribution::Random),
         "random" => Err(Diagnostic::new("`random` takes no parameter")),
-        "zipf" => {
-            let (theta, center) = numbers(1.1)?;
-            if !(theta > 0.0 && theta <= Zipf::MAX_THETA) {
-                return Err(Diagnostic::new(format!("zipf theta {theta} is out of range: above 0, to 50")));
-            }
-            popular(Popularity::Zipf { theta }, center)
-        }
-        "pareto" => {
-            let (h, center) = numbers(0.2)?;
-            if !(h > 0.0 && h < 1.0) {
-                return Err(Diagnostic::new(format!("pareto power {h} is out of range: above 0, below 1")));
-            }
-            popular(Popularity::Pareto { h }, center)
-        }
-        "normal" => {
-            let (deviation, center) = numbers(0.0)?;
-            if !(0.0..100.0).contains(&deviation) {
-                let what = format!("normal deviation {deviation} is out of range: 0 or more, below 100");
-                return Err(Diagnostic::new(what));
-            }
-            popular(Popularity::Normal { deviation }, center)
-        }
         "zoned" => {
             let mut zones: Each<Vec<(u8, u8)>> = Default::default();
             zone_list(v, rest)?.each(&mut zones, parse_zones)?;
@@ -56,6 +35,38 @@ pub(super) fn parse_distribution(v: Value) -> Parsed<Distribution> {
         }
         other => Err(Diagnostic::new(format!("`{other}` is not known")).allowed(other, kinds)),
     }
+}
+
+/// `zipf[:theta]`, `pareto[:h]`, `normal[:deviation]`, each with `[:center]` behind it; none if it is another kind.
+pub(super) fn parse_popularity(v: Value) -> Parsed<Option<(Popularity, Option<f64>)>> {
+    let text = v.text()?;
+    let (kind, rest) = text.split_once(':').map_or((text, None), |(kind, rest)| (kind, Some(rest)));
+    let numbers = |default| parameters(v, rest, default);
+    Ok(Some(match kind {
+        "zipf" => {
+            let (theta, center) = numbers(1.1)?;
+            if !(theta > 0.0 && theta <= Zipf::MAX_THETA) {
+                return Err(Diagnostic::new(format!("zipf theta {theta} is out of range: above 0, to 50")));
+            }
+            (Popularity::Zipf { theta }, center)
+        }
+        "pareto" => {
+            let (h, center) = numbers(0.2)?;
+            if !(h > 0.0 && h < 1.0) {
+                return Err(Diagnostic::new(format!("pareto power {h} is out of range: above 0, below 1")));
+            }
+            (Popularity::Pareto { h }, center)
+        }
+        "normal" => {
+            let (deviation, center) = numbers(0.0)?;
+            if !(0.0..100.0).contains(&deviation) {
+                let what = format!("normal deviation {deviation} is out of range: 0 or more, below 100");
+                return Err(Diagnostic::new(what));
+            }
+            (Popularity::Normal { deviation }, center)
+        }
+        _ => return Ok(None),
+    }))
 }
 
 fn zone_list<'a>(v: Value<'a>, rest: Option<&'a str>) -> Parsed<Value<'a>> {

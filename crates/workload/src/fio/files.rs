@@ -2,6 +2,7 @@
 
 use config::Diagnostic;
 
+use super::distribution::parse_popularity;
 use super::spec::{Engine, JobSpec, Pattern};
 use super::table::{FioOption, honoured};
 use super::value::{Quantity, Value};
@@ -35,7 +36,7 @@ pub(super) const FILES: &[FioOption] = &[
         "file_service_type",
         None,
         file_service_type,
-        "which file comes next: roundrobin, random, sequential; :N requests of one before the next",
+        "which file comes next: roundrobin, random, sequential, with :N requests of one before the next; zipf, pareto, normal (gauss), as in random_distribution",
     ),
 ];
 
@@ -193,9 +194,17 @@ fn openfiles(job: &mut JobSpec, v: Value) -> Set {
 fn file_service_type(job: &mut JobSpec, v: Value) -> Set {
     let text = v.text()?;
     let (word, each) = text.split_once(':').map_or((text, None), |(word, rest)| (word, Some(rest)));
-    if ["zipf", "pareto", "normal", "gauss"].contains(&word) {
-        let help = "random chooses evenly; random_distribution skews within a file";
-        return Err(Diagnostic::new("a skewed choice of files is not modelled").help(help));
+    let named = if word == "gauss" { text.replacen("gauss", "normal", 1) } else { text.to_owned() };
+    if let Some((popularity, center)) = parse_popularity(v.with(&named))? {
+        job.files.service = Service::Skewed { popularity, center };
+        job.files.each = 1;
+        return Ok(());
+    }
+    let skewed = ["zipf", "pareto", "normal", "gauss"];
+    let plain = ["roundrobin", "random", "sequential"];
+    if !plain.contains(&word) {
+        let what = format!("`{word}` is not known");
+        return Err(Diagnostic::new(what).allowed(word, plain.into_iter().chain(skewed)));
     }
     job.files.service = v.with(word).word(&[
         ("roundrobin", Service::RoundRobin),

@@ -2,6 +2,7 @@
 
 use kernel::Time;
 
+use super::floor::Floors;
 use super::spec::JobSpec;
 use crate::inject::FlowStats;
 use crate::synth::Each;
@@ -15,9 +16,12 @@ pub struct Guards {
     pub rate_min: Each<u64>,
     /// `rate_iops_min`: the least requests per second; zero is none.
     pub rate_iops_min: Each<u64>,
-    /// `rate_cycle`: how long a job must have run before its rate is looked at.
+    /// `rate_cycle`: length of the cycles over each of which a rate is judged.
     pub rate_cycle: Time,
 }
+
+/// Names of the directions, as a result has them.
+pub(super) const KINDS: Each<&str> = ["read", "write", "trim"];
 
 impl Guards {
     /// None of them.
@@ -28,33 +32,27 @@ impl Guards {
         rate_cycle: Time::from_ms(1000),
     };
 
-    /// What would have ended the job, of what was measured of its flow. A rate counts over all the time that the flow was at work.
-    pub(crate) fn tripped(&self, flow: &FlowStats) -> Vec<String> {
-        let kinds = [("read", &flow.read), ("write", &flow.write), ("trim", &flow.trim)];
-        let active = flow.span.active(Time::ZERO);
+    /// Whether a rate has a floor.
+    pub(super) fn has_floors(&self) -> bool {
+        self.rate_min.iter().chain(&self.rate_iops_min).any(|&least| least > 0)
+    }
+
+    /// Guards that would have ended the job, of what was measured of its flow and of its rates by cycle.
+    pub(crate) fn tripped(&self, flow: &FlowStats, floors: Option<&Floors>) -> Vec<String> {
         let mut said = Vec::new();
-        for (at, (kind, of)) in kinds.into_iter().enumerate().filter(|(_, (_, of))| of.requests > 0) {
+        for (at, of) in [&flow.read, &flow.write, &flow.trim].into_iter().enumerate() {
             let longest = Time::from_ps(of.latency.max().unwrap_or(0));
             if let Some(most) = self.max_latency[at].filter(|most| longest > *most) {
-                said.push(format!("max_latency={most}: a {kind} took {longest}"));
+                said.push(format!("{ENDED}max_latency={most}: a {} took {longest}", KINDS[at]));
             }
-            if active <= self.rate_cycle {
-                continue;
-            }
-            let mut floor = |option: &str, least: u64, unit: &str, done: u64| {
-                let rate = done as f64 / active.as_s_f64();
-                if rate < least as f64 {
-                    said.push(format!("{option}={least}: {kind}s came to {rate:.0} {unit}"));
-                }
-            };
-            floor("rate_min", self.rate_min[at], "B/s", of.bytes);
-            floor("rate_iops_min", self.rate_iops_min[at], "IOPS", of.requests);
         }
-        let line =
-            |what: String| format!("job `{}`: fio would have ended it with an error: {what}", flow.name);
-        said.into_iter().map(line).collect()
+        said.extend(floors.into_iter().flat_map(Floors::missed));
+        said.into_iter().map(|what| format!("job `{}`: {what}", flow.name)).collect()
     }
 }
+
+/// Start of what is said of a guard at which fio ends the job.
+pub(super) const ENDED: &str = "fio would have ended it with an error: ";
 
 impl JobSpec {
     /// Its guards, if it has any.

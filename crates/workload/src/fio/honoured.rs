@@ -125,17 +125,22 @@ pub(super) const HONOURED: &[FioOption] = &[
         "rate_min",
         Some("ratemin"),
         rate_min,
-        "bytes per second below which fio ends the job; the result says if so",
+        "bytes per second of each rate_cycle below which fio ends the job; the result says which cycle was below",
     )
     .list(),
     honoured(
         "rate_iops_min",
         None,
         rate_iops_min,
-        "requests per second below which fio ends the job; the result says if so",
+        "requests per second of each rate_cycle below which fio ends the job; without effect beside rate_min, as in fio",
     )
     .list(),
-    honoured("rate_cycle", Some("ratecycle"), rate_cycle, "time before rate_min and rate_iops_min count"),
+    honoured(
+        "rate_cycle",
+        Some("ratecycle"),
+        rate_cycle,
+        "length of the cycles over each of which rate_min and rate_iops_min are judged",
+    ),
     honoured("max_latency", None, max_latency, "latency above which fio ends the job; the result says if so")
         .list(),
     honoured("rate_process", None, rate_process, "linear: evenly spaced; poisson: exponential gaps"),

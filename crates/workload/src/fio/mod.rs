@@ -23,6 +23,7 @@ mod distribution;
 mod drives;
 mod environment;
 mod files;
+mod floor;
 mod fuzz;
 mod guard;
 mod honoured;
@@ -40,6 +41,7 @@ mod way;
 
 pub use drives::Behind;
 pub use files::FileSpec;
+pub(crate) use floor::Floors;
 pub use guard::Guards;
 pub use jobs::{Group, InertOption, Jobs, Notes};
 pub use layout::{LaidOut, Layout};

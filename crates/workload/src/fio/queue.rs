@@ -26,7 +26,7 @@ pub(super) const QUEUE: &[FioOption] = &[
         "iodepth_batch_complete_min",
         Some("iodepth_batch_complete"),
         batch_complete_min,
-        "completions that a full queue waits for; 0: it takes those that there are, as fio documents it",
+        "completions that a full queue waits for; 0: as 1 beside iodepth_batch_complete_max, else each request is waited for, as fio 3.42 does against its documentation",
     ),
     honoured(
         "iodepth_batch_complete_max",

@@ -289,14 +289,18 @@ impl JobSpec {
     fn depth(&self, warnings: &mut Vec<String>) -> u32 {
         let buffered = self.buffered == Some(true);
         let blocking = matches!(self.engine, Some(Engine::Blocking | Engine::Mapped));
-        if !blocking && !buffered {
+        // `io_in_polling` and `wait_for_completions`: fio looks for completions after each submission, and then waits for one.
+        let waits = self.batch_complete_min == 0 && self.batch_complete_max == 0;
+        if !blocking && !buffered && !waits {
             return self.iodepth;
         }
         if self.iodepth > 1 {
-            let what = if buffered && !blocking {
+            let what = if blocking {
+                "iodepth has no effect with a blocking ioengine: one request at a time, as in fio"
+            } else if buffered {
                 "iodepth has no effect on buffered requests, which the kernel serves as they are submitted"
             } else {
-                "iodepth has no effect with a blocking ioengine: one request at a time, as in fio"
+                "iodepth has no effect with iodepth_batch_complete_min=0: fio waits for each request, against its documentation; add iodepth_batch_complete_max to keep the queue full"
             };
             warnings.push(format!("job `{}`: {what}", self.name));
         }

@@ -1,9 +1,11 @@
 //! The injector: asks its sources, submits commands to their targets, measures completions.
 
 mod batch;
+mod floors;
 mod look;
 
 use self::batch::Thread;
+use self::floors::FloorsOfFlows;
 use super::explain::Explain;
 use super::flow::FlowStats;
 use super::observe::{Explained, Observer, Seen};
@@ -116,6 +118,7 @@ pub struct Injector {
     targets: Targets,
     /// What was measured, by flow.
     pub flows: Vec<FlowStats>,
+    floors: FloorsOfFlows,
     /// Completions of all flows over time.
     pub series: Series,
     /// When the last request of the window completed.
@@ -181,6 +184,7 @@ impl Injector {
         Injector {
             sources: sources.into_iter().map(running).collect(),
             flows: Vec::new(),
+            floors: FloorsOfFlows::default(),
             series: Series::of_run(),
             last_completion: Time::ZERO,
             held_max: Time::ZERO,
@@ -490,6 +494,7 @@ impl Injector {
                 explain.count(request.op);
             }
         }
+        self.floors.completed(flow.index, &request, now);
         let flow = &mut self.flows[usize::from(flow.index)];
         flow.span.record(request.at, now);
         if planted_nth(Mutant::Unmeasured, 101) {
@@ -541,6 +546,7 @@ impl Injector {
         let running = &mut self.sources[usize::from(source)];
         let target = running.target + running.source.target(flow);
         let path = self.targets.open(target, FLOWS as u16);
+        self.floors.open(index, running.source.guards(flow));
         let mut opened = Flow { index, thread: batch::NONE, path };
         let batches = running.source.batches(flow);
         if let Some(advice) = running.source.advice(flow) {
@@ -576,6 +582,7 @@ impl Injector {
     /// Starts the measured window: what was measured before is forgotten.
     pub fn reset(&mut self, now: Time) {
         self.flows.iter_mut().for_each(|flow| *flow = FlowStats::default());
+        self.floors.reset(now);
         self.split.reset();
         self.series.reset(now);
         self.in_flight.reset(now);

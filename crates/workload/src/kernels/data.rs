@@ -27,8 +27,23 @@ pub(super) struct Named {
     pub(super) what: &'static str,
     pub(super) keys: &'static [Key],
     build: fn(&Options<'_>) -> Result<OnData, Diagnostic>,
-    /// Whether a piece of it is known to touch more bytes than there is room for, before its data are made; the parameter that says so.
-    outgrows: fn(&Options<'_>, u64) -> Result<Option<&'static str>, Diagnostic>,
+    /// Whether a piece of it is known to touch more than there is room for, before its data are made; the parameter that says so.
+    outgrows: fn(&Options<'_>, Room) -> Result<Option<&'static str>, Diagnostic>,
+}
+
+/// The room that a piece of a program has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Bytes.
+    pub bytes: u64,
+    /// Bytes of the groups of pages in which memory is given out.
+    pub group: u64,
+}
+
+impl Room {
+    fn groups(self) -> u64 {
+        self.bytes / self.group.max(1)
+    }
 }
 
 /// What is drawn, by its program and its parameters as they are written.
@@ -40,9 +55,9 @@ impl Named {
     ///
     /// # Errors
     /// It is too large; a value that is none, or a file that cannot be read.
-    pub(super) fn fits(&self, options: &Options<'_>, room: u64) -> Result<(), Diagnostic> {
+    pub(super) fn fits(&self, options: &Options<'_>, room: Room) -> Result<(), Diagnostic> {
         let Some(parameter) = (self.outgrows)(options, room)? else { return Ok(()) };
-        let room = Bytes::new(room);
+        let room = Bytes::new(room.bytes);
         let what =
             format!("a piece of `{}` touches more than {room}, and a section has room for {room}", self.name);
         Err(Diagnostic::new(what)
@@ -75,6 +90,7 @@ const NODES: u32 = 1_000_000;
 const DEGREE: u32 = 6;
 /// Records of 49 B that are drawn: 64 MiB.
 const RECORDS: u32 = 1_369_569;
+const MOST_RECORDS: u32 = 1 << 26;
 /// Bytes of text that are drawn, and different words of it.
 const TEXT: Bytes = Bytes::from_kib(64 << 10);
 const WORDS: u32 = 65_536;
@@ -93,7 +109,7 @@ pub(super) const NAMED: &[Named] = &[
             key("source", "the node where it begins", "0"),
         ],
         build: bfs,
-        outgrows: |_, _| Ok(None),
+        outgrows: bfs_outgrows,
     },
     Named {
         name: "nn",
@@ -107,7 +123,7 @@ pub(super) const NAMED: &[Named] = &[
             key("longitude", "of the place, in degrees", "90"),
         ],
         build: nn,
-        outgrows: |_, _| Ok(None),
+        outgrows: nn_outgrows,
     },
     Named {
         name: "wc",
@@ -143,6 +159,20 @@ fn bfs(options: &Options<'_>) -> Result<OnData, Diagnostic> {
 
 /// A graph as Rodinia's generator makes it: each node draws partners, for a mean degree of 6 two to four, and edges lead both ways.
 fn drawn(options: &Options<'_>) -> Result<Graph, Diagnostic> {
+    let (nodes, degree) = size_of_graph(options)?;
+    let seed = options.number("seed", SEED, 0..=u32::MAX)?;
+    let mut rng = Rng::stream(seed.into(), "graph of bfs");
+    let mut edges = Edges::default();
+    for node in 0..nodes {
+        for _ in 0..u64::from(degree / 2 - 1) + rng.below(3) {
+            edges.ends.push((node, rng.below(nodes.into()) as u32));
+        }
+    }
+    Ok(Graph::new(nodes as usize, &edges, Keep::Both))
+}
+
+/// Nodes of a drawn graph, and edges of each.
+fn size_of_graph(options: &Options<'_>) -> Result<(u32, u32), Diagnostic> {
     let nodes = options.number("nodes", NODES, 2..=1 << 27)?;
     let degree = options.number("degree", DEGREE, 2..=1_024)?;
     if degree % 2 != 0 {
@@ -155,15 +185,18 @@ fn drawn(options: &Options<'_>) -> Result<Graph, Diagnostic> {
         let allowed = format!("at most {} with {degree} edges each", (1 << 30) / (degree / 2 + 1));
         return Err(options.refused("nodes", given, allowed));
     }
-    let seed = options.number("seed", SEED, 0..=u32::MAX)?;
-    let mut rng = Rng::stream(seed.into(), "graph of bfs");
-    let mut edges = Edges::default();
-    for node in 0..nodes {
-        for _ in 0..u64::from(degree / 2 - 1) + rng.below(3) {
-            edges.ends.push((node, rng.below(nodes.into()) as u32));
-        }
+    Ok((nodes, degree))
+}
+
+/// How large a graph in a file is, is not known before it has been read.
+fn bfs_outgrows(options: &Options<'_>, room: Room) -> Result<Option<&'static str>, Diagnostic> {
+    options.without("graph", &["nodes", "degree", "seed"])?;
+    if options.text("graph").is_some() {
+        return Ok(None);
     }
-    Ok(Graph::new(nodes as usize, &edges, Keep::Both))
+    let (nodes, degree) = size_of_graph(options)?;
+    let groups = Bfs::least_groups(nodes.into(), degree, room.group);
+    Ok((groups > room.groups()).then_some("nodes"))
 }
 
 fn nn(options: &Options<'_>) -> Result<OnData, Diagnostic> {
@@ -172,7 +205,7 @@ fn nn(options: &Options<'_>) -> Result<OnData, Diagnostic> {
     let latitude = options.real("latitude", 30.0, -90.0..=90.0)?;
     let place = (latitude, options.real("longitude", 90.0, -360.0..=360.0)?);
     let Some(file) = options.text("file") else {
-        let records = options.number("records", RECORDS, 1..=1 << 26)?;
+        let records = options.number("records", RECORDS, 1..=MOST_RECORDS)?;
         let seed = options.number("seed", SEED, 0..=u32::MAX)?;
         return Ok(OnData::Nn(Nn::generate(records as usize, seed.into(), place, count)));
     };
@@ -183,6 +216,16 @@ fn nn(options: &Options<'_>) -> Result<OnData, Diagnostic> {
         return Err(Diagnostic::new(what).at(options.place(file)).help(help));
     }
     Ok(OnData::Nn(Nn::new(text, place, count)))
+}
+
+fn nn_outgrows(options: &Options<'_>, room: Room) -> Result<Option<&'static str>, Diagnostic> {
+    options.without("file", &["records", "seed"])?;
+    let (records, parameter) = match options.text("file") {
+        // A file that cannot be read is refused where it is read.
+        Some(file) => (std::fs::metadata(file).map_or(0, |known| known.len() / Nn::RECORD as u64), "file"),
+        None => (options.number("records", RECORDS, 1..=MOST_RECORDS)?.into(), "records"),
+    };
+    Ok((Nn::least_groups(records, room.group) > room.groups()).then_some(parameter))
 }
 
 /// The text of `wc`.
@@ -215,10 +258,10 @@ fn wc(options: &Options<'_>) -> Result<OnData, Diagnostic> {
     }))
 }
 
-fn wc_outgrows(options: &Options<'_>, room: u64) -> Result<Option<&'static str>, Diagnostic> {
+fn wc_outgrows(options: &Options<'_>, room: Room) -> Result<Option<&'static str>, Diagnostic> {
     Ok(match text_of(options)? {
-        Text::Read(text) => Wc::text_outgrows(&text, room).then_some("text"),
-        Text::Drawn { bytes, words, seed } => Wc::outgrows(bytes, words, seed, room).then_some("bytes"),
+        Text::Read(text) => Wc::text_outgrows(&text, room.bytes).then_some("text"),
+        Text::Drawn { bytes, words, seed } => Wc::outgrows(bytes, words, seed, room.bytes).then_some("bytes"),
     })
 }
 

@@ -80,11 +80,12 @@ pub fn open(text: &str) -> Result<Vec<Application>, Diagnostic> {
     application(program, &format!("programs/{name}.toml"), &[], &options).map(|one| vec![one])
 }
 
-/// Refuses a text that names a program on its data of which a piece is known to touch more than `room` bytes, before the data are made; other texts pass.
+/// Refuses a text that names a program on its data of which a piece is known to touch more than there is `room` for, before the data are made; other
+/// texts pass.
 ///
 /// # Errors
 /// It is too large; a parameter or a value that is none.
-pub fn fits(text: &str, room: u64) -> Result<(), Diagnostic> {
+pub fn fits(text: &str, room: data::Room) -> Result<(), Diagnostic> {
     let name = text.split_once(':').map_or(text, |(name, _)| name).trim();
     let Some(named) = data::NAMED.iter().find(|named| named.name == name) else { return Ok(()) };
     let options = Options::read(text)?;

@@ -14,7 +14,7 @@ mod options;
 #[cfg(test)]
 mod tests;
 
-pub use data::Key;
+pub use data::{Key, Room};
 pub use inputs::{Inputs, Settled, settle};
 pub use list::{Entry, entries, explained, fits, names, of_programs, open};
 

@@ -214,7 +214,7 @@ pub struct Think {
 }
 
 /// Which file of several comes next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Service {
     /// One after another, in turn.
     RoundRobin,
@@ -222,6 +222,13 @@ pub enum Service {
     Random,
     /// The same until it is done.
     Sequential,
+    /// Any, drawn by rank; see [`Popular::of_files`](super::popularity::Popular::of_files).
+    Skewed {
+        /// How often each rank is drawn.
+        popularity: Popularity,
+        /// Share of the files before that of rank 0; before the median for [`Popularity::Normal`].
+        center: Option<f64>,
+    },
 }
 
 /// A stretch of the device: a file, or the part of it that a job goes over.
@@ -234,7 +241,7 @@ pub struct Region {
 }
 
 /// The files of a job that has several.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Files {
     /// The job's part of each, in the order of their numbers.
     pub regions: Vec<Region>,

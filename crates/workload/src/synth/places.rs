@@ -2,13 +2,19 @@
 
 use super::job::{Direction, Files, Job, Region, Service};
 use super::place::{Extent, PlaceStreams, Placer};
+use super::popularity::Popular;
 use super::rng::{Purpose, Stream};
+
+/// Draws of a file after which the next one in service is taken: *chosen*. fio draws until it finds one, however long that takes.
+const MOST_DRAWS: u32 = 100;
 
 /// The position of a job in all its files.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     files: Vec<File>,
     service: Service,
+    /// The draw of [`Service::Skewed`].
+    skew: Option<Popular>,
     /// Requests of a file before the next comes.
     each: u64,
     /// Files in service at most, and now.
@@ -53,9 +59,17 @@ impl Places {
             placer: Placer::new(job, region.bytes, seed.wrapping_add(number), streams),
             state: State::Closed,
         };
+        let mut choice = Stream::new(seed, Purpose::File);
+        let skew = match of.service {
+            Service::Skewed { popularity, center } => {
+                Some(Popular::of_files(popularity, of.regions.len() as u64, center, &mut choice))
+            }
+            _ => None,
+        };
         let mut places = Places {
             files: (0..).zip(&of.regions).map(file).collect(),
             service: of.service,
+            skew,
             each: of.each,
             most_open: of.open,
             open: 0,
@@ -63,7 +77,7 @@ impl Places {
             at: 0,
             left: 0,
             next: 0,
-            choice: Stream::new(seed, Purpose::File),
+            choice,
         };
         places.open_first();
         places
@@ -93,15 +107,23 @@ impl Places {
             let extent = file.placer.next(d, job, streams)?;
             return Some(Extent { offset: file.start + extent.offset, ..extent });
         }
+        let mut starts_over = 0;
         while self.done < self.files.len() {
             let file = self.serve();
             let File { start, placer, state } = &mut self.files[file];
             if let Some(extent) = placer.next(d, job, streams) {
                 return Some(Extent { offset: *start + extent.offset, ..extent });
             }
-            *state = State::Done;
-            self.done += 1;
             self.open -= 1;
+            if self.skew.is_some() && starts_over < MOST_DRAWS {
+                // A file that a skewed choice exhausts starts over (`fio_file_reset`): the job ends by its bytes.
+                placer.restart(streams);
+                *state = State::Closed;
+                starts_over += 1;
+            } else {
+                *state = State::Done;
+                self.done += 1;
+            }
         }
         None
     }
@@ -118,11 +140,14 @@ impl Places {
             }
         }
         let count = self.files.len();
+        let mut draws = 0;
         loop {
-            let file = match self.service {
-                Service::Random => self.choice.below(count as u64) as usize,
-                Service::RoundRobin | Service::Sequential => self.next,
+            let file = match &self.skew {
+                Some(skew) if draws < MOST_DRAWS => skew.draw_file(&mut self.choice),
+                None if self.service == Service::Random => self.choice.below(count as u64) as usize,
+                _ => self.next,
             };
+            draws += 1;
             self.next = (file + 1) % count;
             match self.files[file].state {
                 State::Open => {}

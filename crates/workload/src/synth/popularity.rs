@@ -33,9 +33,14 @@ pub enum Popularity {
 #[derive(Clone, Debug)]
 pub(crate) struct Popular {
     popularity: Sampler,
-    scatter: Permutation,
+    /// Place of each rank; none if neighbours in rank are neighbours.
+    scatter: Option<Permutation>,
+    ranks: u64,
     shift: u64,
 }
+
+/// Ranks of each file, of which fio draws one: `FIO_FSERVICE_SHIFT`.
+const RANKS_OF_FILE: u64 = 1 << 10;
 
 #[derive(Clone, Debug)]
 enum Sampler {
@@ -54,25 +59,38 @@ impl Popular {
             None => Stream::new(seed, Purpose::Scatter).below(blocks),
         };
         let shift = (hottest + blocks - scatter.at(0)) % blocks;
-        let sampler = match popularity {
-            Popularity::Zipf { theta } => Sampler::Zipf(Zipf::new(blocks, theta)),
-            Popularity::Pareto { h } => {
-                Sampler::Pareto { last: (blocks - 1) as f64, power: libm::log(h) / libm::log(1.0 - h) }
-            }
-            Popularity::Normal { deviation } => Sampler::Normal {
-                blocks,
-                jitter: ((blocks as f64 * deviation / 100.0).ceil() as u64).min(blocks / 2),
-            },
+        Popular { popularity: Sampler::new(popularity, blocks), scatter: Some(scatter), ranks: blocks, shift }
+    }
+
+    /// Over files, as fio's `init_rand_file_service`: each has 1024 ranks side by side, and ranks wrap. The first rank falls on `center` of all, or
+    /// anywhere, drawn from `stream`, if it is not given. For [`Popularity::Normal`] `center` is the place of the median, by itself 0.5.
+    pub(crate) fn of_files(
+        popularity: Popularity,
+        files: u64,
+        center: Option<f64>,
+        stream: &mut Stream,
+    ) -> Popular {
+        let ranks = files.max(1) * RANKS_OF_FILE;
+        let at = |share: f64| ((share * ranks as f64) as u64) % ranks;
+        let shift = match (popularity, center) {
+            (Popularity::Normal { .. }, center) => (at(center.unwrap_or(0.5)) + ranks - ranks / 2) % ranks,
+            (_, Some(center)) => at(center),
+            (_, None) => stream.below(ranks),
         };
-        Popular { popularity: sampler, scatter, shift }
+        Popular { popularity: Sampler::new(popularity, ranks), scatter: None, ranks, shift }
     }
 
     /// A block.
     #[inline]
     pub(crate) fn draw(&self, stream: &mut Stream) -> u64 {
         let rank = self.rank(stream);
-        let block = self.scatter.at(rank) + self.shift;
-        if block >= self.scatter.len() { block - self.scatter.len() } else { block }
+        let block = self.scatter.as_ref().map_or(rank, |scatter| scatter.at(rank)) + self.shift;
+        if block >= self.ranks { block - self.ranks } else { block }
+    }
+
+    /// A file, of a popularity over files.
+    pub(crate) fn draw_file(&self, stream: &mut Stream) -> usize {
+        (self.draw(stream) / RANKS_OF_FILE) as usize
     }
 
     #[inline]
@@ -81,6 +99,21 @@ impl Popular {
             Sampler::Zipf(zipf) => zipf.rank(|| stream.unit()),
             Sampler::Pareto { last, power } => (last * libm::exp(power * libm::log(stream.unit()))) as u64,
             Sampler::Normal { blocks, jitter } => normal(*blocks, *jitter, stream),
+        }
+    }
+}
+
+impl Sampler {
+    fn new(popularity: Popularity, ranks: u64) -> Sampler {
+        match popularity {
+            Popularity::Zipf { theta } => Sampler::Zipf(Zipf::new(ranks, theta)),
+            Popularity::Pareto { h } => {
+                Sampler::Pareto { last: (ranks - 1) as f64, power: libm::log(h) / libm::log(1.0 - h) }
+            }
+            Popularity::Normal { deviation } => Sampler::Normal {
+                blocks: ranks,
+                jitter: ((ranks as f64 * deviation / 100.0).ceil() as u64).min(ranks / 2),
+            },
         }
     }
 }

@@ -127,7 +127,12 @@ impl Load {
 
     /// A closed loop of `depth` requests of 4 KiB, `count` in all; when the last was answered.
     fn closed(&mut self, way: Way, op: IoOp, depth: u64, count: u64) -> Time {
-        let request = |number: u64| Command::new(0, op, number % 4096 * PAGE, PAGE);
+        self.closed_over(way, op, depth, count, 1)
+    }
+
+    /// The same with so many pages from one request to the next.
+    fn closed_over(&mut self, way: Way, op: IoOp, depth: u64, count: u64, stride: u64) -> Time {
+        let request = |number: u64| Command::new(0, op, number * stride % 4096 * PAGE, PAGE);
         (0..depth).for_each(|number| self.ask(way, request(number)));
         let mut asked = depth;
         while !self.host.is_done() {
@@ -276,7 +281,7 @@ fn a_batch_is_one_call() {
         if let Some(batches) = batches {
             load.host.open_flow(0, way, 0, Some(batches), Advice::Normal);
         }
-        load.closed(way, IoOp::Read, depth, count);
+        load.closed_over(way, IoOp::Read, depth, count, 3);
         load.drain();
         let time = &load.host.cores().stats.time;
         let system: u64 = time.iter().map(|core| core.system.ps() / 1000).sum();
@@ -296,13 +301,62 @@ fn a_batch_is_one_call() {
     }
 }
 
+fn in_batches(submit: u32) -> Option<Batches> {
+    Some(Batches { depth: 32, submit, complete_min: 1, complete_max: 32, low: 32 })
+}
+
+/// A call for more than two requests has one plug (`AIO_PLUG_THRESHOLD`, `IO_PLUG_THRESHOLD`): neighbours become one command, and nothing is on its way
+/// before the last has been submitted.
+#[test]
+fn requests_of_one_call_share_a_plug() {
+    for way in [Way::Aio, Way::Uring] {
+        let load = |submit: u32, stride: u64| {
+            let mut load = Load::new(&plain(), Time::from_us(20), 64);
+            load.host.open_flow(0, way, 0, in_batches(submit), Advice::Normal);
+            (0..8).for_each(|at| load.ask(way, Command::new(0, IoOp::Read, at * stride * PAGE, PAGE)));
+            load.drain();
+            load
+        };
+        // Commands of 8, 4 and 4, 3, 3 and 2 pages. Two in a call, and so the last two of eight by threes, are not gathered.
+        let read = |pages: &[u64]| -> Vec<(IoOp, u64, u64)> {
+            let starts = pages.iter().scan(0, |at, pages| {
+                *at += pages;
+                Some(*at - pages)
+            });
+            starts.zip(pages).map(|(start, pages)| (IoOp::Read, start, *pages)).collect()
+        };
+        for (submit, pages) in
+            [(32, &[8][..]), (8, &[8]), (4, &[4, 4]), (3, &[3, 3, 1, 1]), (2, &[1; 8]), (1, &[1; 8])]
+        {
+            let load = load(submit, 1);
+            assert_eq!(load.commands(), read(pages), "{way:?}, {submit}");
+            let stats = load.host.queue(0).stats();
+            assert_eq!(stats.plug_merges, 8 - pages.len() as u64, "{way:?}, {submit}");
+        }
+        // One command of eight bios: `call`, eight times `map + bio`, one `request`. The thread sleeps on an idle core at first.
+        let whole = Time::from_ns(WAKE + 150 + 8 * (90 + 720) + 660);
+        assert_eq!(load(8, 1).drive.seen[0].1, whole, "{way:?}");
+        // Apart, they come one `request` after the other, the latest first (`blk_mq_plug_issue_direct`).
+        let apart = load(8, 2);
+        let places: Vec<u64> = apart.commands().iter().map(|(_, page, _)| *page).collect();
+        assert_eq!(places, [14, 12, 10, 8, 6, 4, 2, 0], "{way:?}");
+        for (number, (_, came, _)) in (0..).zip(&apart.drive.seen) {
+            assert_eq!(*came, whole + Time::from_ns(660 * number), "{way:?}");
+        }
+    }
+}
+
 /// `fsync` of `libaio` is a call of its own, which what comes after it waits for; that of a ring goes to a thread of the ring's.
 #[test]
 fn flushes_are_in_order() {
     let write = |page: u64| Command::new(0, IoOp::Write, page * PAGE, PAGE);
-    for way in [Way::Aio, Way::Uring] {
+    for (way, batches) in
+        [Way::Aio, Way::Uring].map(|way| [(way, None), (way, in_batches(8))]).into_iter().flatten()
+    {
         let mut load = Load::new(&plain(), Time::from_us(50), 8);
+        load.host.open_flow(0, way, 0, batches, Advice::Normal);
         load.ask(way, write(0));
+        load.ask(way, write(6));
         load.ask(way, write(2));
         load.ask(way, Command::new(0, IoOp::Flush, 0, 0));
         load.ask(way, write(4));
@@ -357,6 +411,10 @@ fn requests_of_all_ways_end_once() {
             spec.block.nr_requests = Some(4);
         }
         let mut load = Load::new(&spec, Time::from_us(1 + rng.below(60)), 1 + rng.below(8) as usize);
+        for (way, flow) in Way::ALL.into_iter().flat_map(|way| (0..3).map(move |flow| (way, flow))) {
+            let batches = in_batches(1 + rng.below(9) as u32).filter(|_| seed % 2 == 0);
+            load.host.open_flow(0, way, flow, batches, Advice::Normal);
+        }
         let (mut left, mut written) = (300, 0);
         loop {
             while left > 0 && rng.below(6) != 0 {

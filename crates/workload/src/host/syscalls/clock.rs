@@ -121,7 +121,7 @@ pub(super) struct Clock {
 }
 
 /// What a clock has found, in a sentence.
-const RELATIVE: &str =
+pub(super) const RELATIVE: &str =
     "times are those since the line before (`strace -r`), added up; clock=absolute reads them as moments";
 const EARLY: &str = "times are moments, though before 2001: `strace -ttt` writes seconds since 1970; clock=relative adds them up";
 const COARSE: &str = "times are whole seconds or milliseconds: pauses between calls are known no better; `strace -ttt` writes microseconds";

@@ -208,8 +208,30 @@ fn survey(path: &Path, settings: Settings) -> Result<Survey, Diagnostic> {
         let what = format!("`{}` has no system calls", path.display());
         return Err(Diagnostic::new(what).help("`strace -f -ttt -T -o FILE PROGRAM` makes a log"));
     }
+    if settings.clock == Choice::Auto && reader.tracer.notes.clock == Some(clock::RELATIVE) && has_others(path) {
+        let what = format!(
+            "`{}` is the log of one process of several, and its times are since the line before of any of them",
+            path.display()
+        );
+        let help = "`strace -ff -ttt` writes moments, which `strace-log-merge` merges; times=none replays without times, clock=relative adds them up all the same";
+        return Err(Diagnostic::new(what).help(help));
+    }
     let files = reader.tracer.files.before().map(|(name, bytes)| (name.to_owned(), bytes)).collect();
     Ok(Survey { files, roots, ops, kinds, notes: reader.tracer.notes })
+}
+
+/// Whether a log is one of those that `strace -ff -o NAME` writes: `NAME.PID`, beside others.
+fn has_others(path: &Path) -> bool {
+    let split = |name: &str| {
+        let (stem, pid) = name.rsplit_once('.')?;
+        (!pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit())).then(|| stem.to_owned())
+    };
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
+    let Some(stem) = split(name) else { return false };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Ok(entries) = std::fs::read_dir(folder) else { return false };
+    let mut names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    names.any(|other| other != name && split(&other).is_some_and(|of| of == stem))
 }
 
 /// Reads a log from memory and throws it away.

@@ -19,7 +19,9 @@ impl Injector {
             let seen = running.flows.iter().zip(0..).filter(|(flow, _)| usize::from(flow.index) < FLOWS - 1);
             let guarded = seen.filter_map(|(flow, number)| Some((flow, running.source.guards(number)?)));
             guarded
-                .flat_map(|(flow, guards)| guards.tripped(&self.flows[usize::from(flow.index)]))
+                .flat_map(|(flow, guards)| {
+                    guards.tripped(&self.flows[usize::from(flow.index)], self.floors.of(flow.index))
+                })
                 .collect::<Vec<_>>()
         };
         self.sources.iter().flat_map(of).collect()

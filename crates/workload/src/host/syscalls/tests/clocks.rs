@@ -193,6 +193,25 @@ fn what_a_clock_cannot_say_is_refused() {
     assert!(shown.contains("leave out clock=relative"), "{shown}");
 }
 
+/// strace keeps one time for all processes: in files of `-ff`, a time of `-r` may be since a line of another file, and cannot be added up.
+#[test]
+fn relative_times_of_one_process_of_several_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let relative =
+        with(["     0.000000 ", "     0.001000 ", "     0.001000 ", "     0.002000 ", "     0.001000 "]);
+    let path = |name: &str| folder.path().join(name);
+    let survey = |name: &str, settings: Settings| super::super::survey(&path(name), settings).map(|_| ());
+    std::fs::write(path("log.71"), &relative).expect("a file");
+    std::fs::write(path("other.72"), &relative).expect("a file");
+    survey("log.71", SETTINGS).expect("the only one");
+    std::fs::write(path("log.73"), "").expect("a file");
+    let shown = survey("log.71", SETTINGS).expect_err("one of two").to_string();
+    assert!(shown.contains("`strace -ff -ttt`") && shown.contains("strace-log-merge"), "{shown}");
+    survey("log.71", Settings { clock: Choice::Relative, ..SETTINGS }).expect("as it was told");
+    std::fs::write(path("log.71"), with(["1700000000.500000 "; 5])).expect("a file");
+    survey("log.71", SETTINGS).expect("moments");
+}
+
 /// Without times nothing of them is needed: neither moments, nor durations, nor their order.
 #[test]
 fn without_times_a_log_needs_none() {
