@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Done, command, file, leaves, nandscape, refused};
+use machine::state::{Kept, State, read, write};
 use serde_json::Value;
 use std::path::Path;
 
@@ -225,6 +226,54 @@ fn a_damaged_file_of_the_folder_is_made_again() {
         assert_eq!(std::fs::read(&path).unwrap(), whole);
     }
     assert_eq!(names(&states).len(), 1);
+}
+
+/// A file whose states are changed, with the checksum that is right for them.
+fn signed(file: &[u8], change: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
+    let changed = |kept: Kept| {
+        let mut bytes = kept.state.bytes().to_vec();
+        change(&mut bytes);
+        Kept { spec: kept.spec, state: State::from_bytes(bytes) }
+    };
+    write(&read("a state", file).unwrap().into_iter().map(changed).collect::<Vec<_>>())
+}
+
+/// A checksum that is right says nothing of what a state holds: in the folder it is made again, and one that is named is refused.
+#[test]
+fn a_signed_state_that_contradicts_itself_is_made_again_or_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let states = folder.path().join("states");
+    let cache = ["--state-cache", states.to_str().unwrap()];
+    let first = found(&run(&cache).well());
+    let path = states.join(&names(&states)[0]);
+    let whole = std::fs::read(&path).unwrap();
+    // A drive's state that ends too early.
+    std::fs::write(&path, signed(&whole, |bytes| bytes.truncate(bytes.len() - 1))).unwrap();
+    let named = folder.path().join("named.state");
+    std::fs::copy(&path, &named).unwrap();
+    let again = run(&cache).well();
+    assert!(again.stderr.contains("the state is made again"), "{}", again.stderr);
+    assert_eq!((found(&again), std::fs::read(&path).unwrap()), (first, whole));
+    let text = refused(&arguments(&["--load-state", named.to_str().unwrap()]));
+    assert!(text.contains("named.state") && text.contains("cannot be loaded"), "{text}");
+
+    // Memory of a server: its last figure is how many changed pages were stored, and they and those that are there are all.
+    let of_server = |more: &[&str]| nandscape(&server(more));
+    let first = found(&of_server(&cache).well());
+    for name in names(&states) {
+        let path = states.join(name);
+        let whole = std::fs::read(&path).unwrap();
+        if whole.windows(6).any(|key| key == b"server") {
+            let last = |bytes: &mut Vec<u8>| {
+                let stored = bytes.len() - 8;
+                bytes[stored] ^= 1;
+            };
+            std::fs::write(&path, signed(&whole, last)).unwrap();
+            let again = of_server(&cache).well();
+            assert!(again.stderr.contains("the state is made again"), "{}", again.stderr);
+            assert_eq!((found(&again), std::fs::read(&path).unwrap()), (first.clone(), whole));
+        }
+    }
 }
 
 /// A server of four cores with a small DRAM cache.

@@ -95,12 +95,18 @@ mutants! {
         EndlessSuspends,
         /// The free unit that the rule names last is opened, one time in four.
         WrongBlock,
+        /// A cache of one bit a cell opens the unit freed last, one time in four.
+        WrongCacheBlock,
         /// A read of the array costs no energy, one in 16.
         UnpaidRead,
         /// A program costs no energy, one in 16.
         UnpaidProgram,
         /// An erase costs no energy, one in four.
         UnpaidErase,
+        /// Data on a channel cost no energy, one command in 16.
+        UnpaidTransfer,
+        /// What an array of flash as memory does costs no energy, one in 16.
+        UnpaidPageOfMemory,
         /// An erase does not wear its block, one in 16.
         FreeErase,
         /// A page that has left a drive's register is still held, though the register is free, one in 1,009.
@@ -167,6 +173,14 @@ mutants! {
         SilentDrop,
         /// A line of a warp's instruction is not accessed, one in 101.
         LostLane,
+        /// An instruction of a warp does not wait for the registers that it reads, one in four.
+        EarlyIssue,
+        /// A cycle in which multiprocessors issue costs no energy, one in 16.
+        UnpaidIssue,
+        /// A time in which a core of a server is at work costs no energy, one in four.
+        UnpaidCore,
+        /// A worker turns to something else, and its power stays, one time in 16.
+        UnpaidWorker,
     }
     "net" {
         /// A network on a chip does not carry headers.
@@ -177,6 +191,12 @@ mutants! {
         FreeHop,
         /// What goes to a device over PCI Express takes no time.
         FreeBytes,
+        /// What goes to the host over PCI Express passes what is on the link, one packet in 16.
+        Overtaking,
+        /// A frame over Serial ATA does not wait for the answers around it.
+        FreeHandshake,
+        /// Bytes over PCI Express cost no energy, one transfer in 16.
+        UnpaidPacket,
     }
     "host" {
         /// A part of a command over several drives, but the first, goes to the drive behind its own.
@@ -201,6 +221,8 @@ mutants! {
         OlderCommit,
         /// Reclaim frees dirty pages.
         ReclaimedDirty,
+        /// A burst of a thread on a core of a host costs no energy, one in 16.
+        UnpaidThread,
         /// What a completion says of a drive's buffer is read the other way round, one in 16.
         CorruptedHead,
     }
@@ -213,6 +235,10 @@ mutants! {
         MeasuredTwice,
         /// A request of the host is not measured, one in 101.
         Unmeasured,
+        /// A request of a trace is left out, one in 101.
+        LeftOut,
+        /// Two requests of a trace that follow one another change places, one in 101.
+        ChangedPlaces,
     }
     "machine" {
         /// An answer to a core is lost on its way, one in 101.

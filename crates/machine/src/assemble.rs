@@ -408,7 +408,14 @@ fn prepare(
         && let Some(wanted) = wanted
     {
         match states.find(&wanted, outside.stop).map_err(|fault| at_its_key(loaded, fault))? {
-            Found::There(state) => return state.load(precondition, device).map(Some),
+            Found::There(state) => match state.load(precondition, device) {
+                Ok(report) => return Ok(Some(report)),
+                Err(fault) => {
+                    place = states.refuse(&wanted, fault)?;
+                    // What was loaded before the fault was found goes again.
+                    *device = loaded.device_at(number, plan.seed)?;
+                }
+            },
             Found::Absent(absent) => place = absent,
             Found::Stopped => return Ok(None),
         }

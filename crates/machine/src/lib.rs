@@ -4,6 +4,7 @@ mod address;
 mod advance;
 mod applies;
 mod assemble;
+mod bill;
 mod bind;
 mod bring;
 mod build;

@@ -4,6 +4,7 @@ mod window;
 
 use crate::address::Sender;
 use crate::advance::Advance;
+use crate::bill::{self, Span};
 use crate::complex::{Complex, Ooo, Processor, Simt};
 use crate::driven::Driven;
 use crate::end::End;
@@ -23,6 +24,7 @@ use kernel::{At, Event as _, Time};
 use proto::file::Way;
 use proto::memory::Tally;
 use proto::{Account, Command, Completion, Place};
+use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
 use workload::inject::Injector;
 
@@ -381,6 +383,12 @@ impl Machine {
     /// All parts that spend energy.
     pub(crate) fn spenders(&self) -> Vec<Spender> {
         self.parts.spenders(self.now())
+    }
+
+    /// The check of every part's energy by counts and by the constants of the resolved spec.
+    pub(crate) fn audit(&self, spec: &Value, spenders: &[Spender]) -> Check {
+        let span = Span { from: self.measured_from, now: self.now() };
+        bill::check(&self.parts.audit(spec, spenders, span))
     }
 
     /// The present.

@@ -3,7 +3,7 @@
 use crate::Rate;
 use crate::energy::{LinkEnergySpec, LinkMeter};
 use config::units::Share;
-use kernel::{Mutant, Snapshot, Time, planted, resource::Serial};
+use kernel::{Mutant, Snapshot, Time, planted, planted_nth, resource::Serial};
 use stats::EnergyReport;
 
 /// Bytes that framing, sequence number, header and link CRC add to a packet (PCIe base specification: 3 DW + 1 DW
@@ -33,6 +33,8 @@ pub struct Link {
     to_host: Serial,
     to_device: Serial,
     meter: Option<Box<LinkMeter>>,
+    /// Time and transfers that were booked before the measured window.
+    before: (Time, u64),
 }
 
 impl Link {
@@ -49,6 +51,7 @@ impl Link {
             to_host: Serial::default(),
             to_device: Serial::default(),
             meter: None,
+            before: (Time::ZERO, 0),
         }
     }
 
@@ -69,6 +72,10 @@ impl Link {
     #[inline]
     pub fn to_host(&mut self, now: Time, bytes: u64) -> Time {
         let service = self.payload.time(bytes);
+        if planted_nth(Mutant::Overtaking, 16) {
+            self.meter(bytes, now, now + service);
+            return now + service;
+        }
         let end = self.to_host.grant(now, service);
         self.meter(bytes, end - service, end);
         end
@@ -87,6 +94,7 @@ impl Link {
     #[inline]
     fn meter(&mut self, bytes: u64, from: Time, to: Time) {
         if let Some(meter) = &mut self.meter {
+            let bytes = if planted_nth(Mutant::UnpaidPacket, 16) { 0 } else { bytes };
             meter.transfer(bytes, from, to);
         }
     }
@@ -104,14 +112,28 @@ impl Link {
 
     /// Starts the measured window.
     pub fn reset_energy(&mut self, now: Time) {
+        self.before = self.booked();
         if let Some(meter) = &mut self.meter {
             meter.reset(now);
         }
     }
 
+    /// Time and transfers booked so far, both ways together.
+    fn booked(&self) -> (Time, u64) {
+        let [one, other] = [&self.to_host, &self.to_device];
+        (one.busy(Time::MAX) + other.busy(Time::MAX), one.grants() + other.grants())
+    }
+
+    /// Bytes of payload since the measured window began, by the time for which the link was booked: at least and at most. `None`
+    /// if bytes take no time.
+    pub fn carried(&self) -> Option<[u64; 2]> {
+        let ((time, transfers), (before, earlier)) = (self.booked(), self.before);
+        self.payload.bytes_in(time - before, transfers - earlier)
+    }
+
     /// Appends how far each direction is booked, and what it has carried; rate, latency and energy are not part of it.
     pub fn save(&self, out: &mut Vec<u8>) {
-        let Link { payload: _, latency: _, to_host, to_device, meter: _ } = self;
+        let Link { payload: _, latency: _, to_host, to_device, meter: _, before: _ } = self;
         to_host.save(out);
         to_device.save(out);
     }
@@ -120,6 +142,7 @@ impl Link {
     pub fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         self.to_host = Serial::load(input)?;
         self.to_device = Serial::load(input)?;
+        self.before = self.booked();
         Some(())
     }
 
@@ -185,8 +208,11 @@ mod tests {
         assert_eq!(report.of("link transfer"), 4_096 * 40_000_000);
         assert_eq!(report.of("link on"), 500_000 * 2_000_000);
         assert!(report.conserves());
+        let [least, most] = link.carried().expect("bytes take time");
+        assert!((least..=most).contains(&4_096) && most - least <= 1, "{least}, {most}");
         link.reset_energy(Time::from_us(2));
         assert_eq!(link.energy(Time::from_us(2)).map(|report| report.total()), Some(0));
+        assert_eq!(link.carried(), Some([0, 0]));
         assert_eq!(Link::new(1, 0, Time::ZERO).energy(Time::ZERO), None);
     }
 }

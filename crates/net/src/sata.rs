@@ -4,7 +4,7 @@
 //! all frames share one resource. Sources are sections of the Serial ATA specification, revision 3.x.
 
 use crate::energy::{LinkEnergySpec, LinkMeter};
-use kernel::{Snapshot, Time, resource::Serial};
+use kernel::{Mutant, Snapshot, Time, planted, resource::Serial};
 use stats::EnergyReport;
 
 /// Bytes of a Dword, four characters of 8b/10b on the wire ("Link layer", encoding).
@@ -70,6 +70,8 @@ pub struct Link {
     latency: Time,
     wire: Serial,
     meter: Option<Box<LinkMeter>>,
+    /// Time and frames that were booked before the measured window.
+    before: (Time, u64),
 }
 
 impl Link {
@@ -77,7 +79,13 @@ impl Link {
     /// same Dword at whoever answers it.
     pub fn new(bytes_per_s: u64, latency: Time) -> Link {
         let (rest, all) = ALIGNED;
-        Link { bytes_per_s: bytes_per_s / all * rest, latency, wire: Serial::default(), meter: None }
+        Link {
+            bytes_per_s: bytes_per_s / all * rest,
+            latency,
+            wire: Serial::default(),
+            meter: None,
+            before: (Time::ZERO, 0),
+        }
     }
 
     fn time(&self, dwords: u64) -> Time {
@@ -86,7 +94,8 @@ impl Link {
 
     /// Sends a frame, either way; when it has been received and checked.
     pub fn send(&mut self, now: Time, fis: Fis) -> Time {
-        let service = self.time(AROUND + fis.dwords()) + self.latency.times(CROSSINGS);
+        let crossings = if planted(Mutant::FreeHandshake) { 0 } else { CROSSINGS };
+        let service = self.time(AROUND + fis.dwords()) + self.latency.times(crossings);
         let end = self.wire.grant(now, service);
         if let Some(meter) = &mut self.meter {
             meter.transfer(fis.dwords() * DWORD, end - service, end);
@@ -107,6 +116,7 @@ impl Link {
 
     /// Starts the measured window.
     pub fn reset_energy(&mut self, now: Time) {
+        self.before = (self.wire.busy(Time::MAX), self.wire.grants());
         if let Some(meter) = &mut self.meter {
             meter.reset(now);
         }
@@ -117,15 +127,27 @@ impl Link {
         self.wire.busy(now)
     }
 
+    /// Bytes of frames since the measured window began, by the time for which the wire was booked: at least and at most.
+    pub fn carried(&self) -> [u64; 2] {
+        let (time, frames) = (self.wire.busy(Time::MAX) - self.before.0, self.wire.grants() - self.before.1);
+        let apart = self.latency.times(CROSSINGS * frames);
+        let of = |ps: u64| (u128::from(self.bytes_per_s) * u128::from(ps) / 1_000_000_000_000) as u64;
+        let around = AROUND * DWORD * frames;
+        // Each frame's time may have been rounded up by less than a picosecond.
+        let ends = [(time - apart).ps().saturating_sub(frames), (time - apart).ps()];
+        ends.map(|ps| of(ps).saturating_sub(around))
+    }
+
     /// Appends how far it is booked, and what it has carried; rate, latency and energy are not part of it.
     pub fn save(&self, out: &mut Vec<u8>) {
-        let Link { bytes_per_s: _, latency: _, wire, meter: _ } = self;
+        let Link { bytes_per_s: _, latency: _, wire, meter: _, before: _ } = self;
         wire.save(out);
     }
 
     /// Replaces that by what a link saved; `None` if it is cut short or malformed.
     pub fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         self.wire = Serial::load(input)?;
+        self.before = (self.wire.busy(Time::MAX), self.wire.grants());
         Some(())
     }
 }
@@ -206,6 +228,8 @@ mod tests {
         link.send(Time::ZERO, Fis::Data(512));
         let report = link.energy(Time::from_us(2)).expect("it has a meter");
         assert_eq!(report.of("link transfer"), 516 * 40_000_000);
+        let [least, most] = link.carried();
+        assert!((least..=most).contains(&516) && most - least <= 1, "{least}, {most}");
         assert_eq!(report.of("link on"), 500_000 * 2_000_000);
     }
 }

@@ -38,6 +38,15 @@ impl States for Given {
         let kept = self.kept.iter().find(|kept| kept.spec == *wanted);
         Ok(kept.map_or(Found::Absent(None), |kept| Found::There(kept.state.clone())))
     }
+
+    fn refuse<'a>(
+        &'a self,
+        _: &StateSpec,
+        fault: Diagnostic,
+    ) -> Result<Option<Box<dyn Place + 'a>>, Diagnostic> {
+        let what = format!("{}: {}", self.name, fault.what);
+        Err(Diagnostic::new(what).help("remove it and save it again: nothing of it can be trusted"))
+    }
 }
 
 /// `--save-state`: the file appears, whole, as soon as the last of the states is there.

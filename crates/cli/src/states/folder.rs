@@ -48,7 +48,7 @@ impl Folder {
                 Ok(match kept {
                     Ok(kept) => kept.into_iter().next().map(|kept| kept.state),
                     Err(fault) => {
-                        tell!("note: {name}: {}: the state is made again", fault.what);
+                        made_again(&name, &fault);
                         None
                     }
                 })
@@ -57,6 +57,11 @@ impl Folder {
             Err(fault) => Err(Diagnostic::new(format!("cannot read {name}: {fault}"))
                 .help("--state-cache names another folder, or none")),
         }
+    }
+
+    /// Tells that a state contradicts itself and is made again.
+    pub(super) fn refuse(&self, wanted: &StateSpec, fault: &Diagnostic) {
+        made_again(&self.path(wanted).display().to_string(), fault);
     }
 
     /// Puts a state in, whole or not at all. Who puts the same one in at the same time writes the same bytes. If there is no room,
@@ -69,12 +74,25 @@ impl Folder {
     }
 }
 
+fn made_again(name: &str, fault: &Diagnostic) {
+    tell!("note: {name}: {}: the state is made again", fault.what);
+}
+
 impl States for Folder {
     fn find<'a>(&'a self, wanted: &StateSpec, _: &AtomicBool) -> Result<Found<'a>, Diagnostic> {
         Ok(match self.get(wanted)? {
             Some(state) => Found::There(state),
             None => Found::Absent(Some(Box::new(Awaited { folder: self, wanted: wanted.clone() }))),
         })
+    }
+
+    fn refuse<'a>(
+        &'a self,
+        wanted: &StateSpec,
+        fault: Diagnostic,
+    ) -> Result<Option<Box<dyn Place + 'a>>, Diagnostic> {
+        self.refuse(wanted, &fault);
+        Ok(Some(Box::new(Awaited { folder: self, wanted: wanted.clone() })))
     }
 }
 

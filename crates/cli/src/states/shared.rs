@@ -194,6 +194,24 @@ impl States for Shared {
         let useful = awaited || self.folder.is_some();
         Ok(Found::Absent(useful.then(|| Box::new(place) as Box<dyn Place>)))
     }
+
+    fn refuse<'a>(
+        &'a self,
+        wanted: &StateSpec,
+        fault: Diagnostic,
+    ) -> Result<Option<Box<dyn Place + 'a>>, Diagnostic> {
+        // What runs of this command have made is sound.
+        let Some(folder) = &self.folder else { return Err(fault) };
+        folder.refuse(wanted, &fault);
+        let digest = wanted.digest();
+        let held = self.known().states.get_mut(&digest).map(|held| *held = Held::Awaited);
+        Ok(Some(Box::new(Awaited {
+            shared: self,
+            wanted: wanted.clone(),
+            digest,
+            awaited: held.is_some(),
+        })))
+    }
 }
 
 struct Awaited<'a> {

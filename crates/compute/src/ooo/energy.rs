@@ -2,7 +2,7 @@
 
 use super::spec::CpuEnergySpec;
 use config::energy::StatePower;
-use kernel::Time;
+use kernel::{Mutant, Time, planted_nth};
 use stats::{Activity, EnergyReport, Meter};
 
 const ON: usize = 0;
@@ -42,7 +42,8 @@ impl CoreMeter {
     /// It has been at work up to a slot.
     fn worked(&mut self, until: u64) {
         if until > self.from {
-            self.meter.spend_over(WORK, self.time(self.from), self.time(until), self.work);
+            let work = if planted_nth(Mutant::UnpaidCore, 4) { 0 } else { self.work };
+            self.meter.spend_over(WORK, self.time(self.from), self.time(until), work);
             self.from = until;
         }
     }

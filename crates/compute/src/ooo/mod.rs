@@ -212,6 +212,12 @@ impl Cores {
         spent
     }
 
+    /// How far the cores together are accounted for beyond a time, in slots.
+    pub fn lead(&self, now: Time) -> u64 {
+        let slot = self.shared.shape.cycle_of(now) * self.shared.shape.width;
+        self.cores.iter().map(|core| core.retire.saturating_sub(slot)).sum()
+    }
+
     /// Energy of the cores since counters began, and of the rest of their chip; `None` if the spec does not say what they cost.
     pub fn energy(&self, now: Time) -> Option<EnergyReport> {
         // A core that waits for something is at work, though it is not accounted for yet.

@@ -2,7 +2,7 @@
 
 use super::spec::GpuEnergySpec;
 use config::energy::StatePower;
-use kernel::Time;
+use kernel::{Mutant, Time, planted_nth};
 use stats::{Activity, EnergyReport, Meter};
 
 const ON: usize = 0;
@@ -46,7 +46,9 @@ impl GpuMeter {
 
     /// A cycle has been served; so many of all multiprocessors have issued since counters began.
     pub(super) fn cycle(&mut self, (begin, end): (Time, Time), cycles: u64) {
-        self.meter.spend_over(ISSUE, begin, end, self.issues * (cycles - self.cycles));
+        if !planted_nth(Mutant::UnpaidIssue, 16) {
+            self.meter.spend_over(ISSUE, begin, end, self.issues * (cycles - self.cycles));
+        }
         self.cycles = cycles;
     }
 }

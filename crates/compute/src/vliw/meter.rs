@@ -2,7 +2,7 @@
 
 use super::spec::WorkerPower;
 use config::units::Energy;
-use kernel::Time;
+use kernel::{Mutant, Time, planted_nth};
 use stats::{Activity, Attojoules, EnergyReport, Meter};
 
 /// What a core does.
@@ -67,7 +67,9 @@ impl ChipMeter {
     pub(super) fn turn(&mut self, now: Time, cores: usize, (from, to): (State, State)) {
         self.count[from as usize] -= cores as u64;
         self.count[to as usize] += cores as u64;
-        self.set(now);
+        if !planted_nth(Mutant::UnpaidWorker, 16) {
+            self.set(now);
+        }
     }
 
     /// Bytes cross something in a time, or will.

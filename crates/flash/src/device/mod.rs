@@ -40,7 +40,7 @@ pub use look_ahead::AheadCounters;
 pub use map_memory::MapMemory;
 pub use parity::ParityCounters;
 pub use snapshot::SnapshotFault;
-pub use stats::{DeviceStats, EvictionCounters, Left, MILESTONES, milestone};
+pub use stats::{DeviceCounts, DeviceStats, EvictionCounters, Left, MILESTONES, milestone};
 pub use translate::TranslationParts;
 
 use crate::control::ftl::alloc::Allocator;
@@ -447,6 +447,20 @@ impl Device {
         let mut energy = self.backend.meter.as_ref()?.report(now);
         energy.add(&self.host.energy(now)?);
         Some(energy)
+    }
+
+    /// What dies, channels and the host's link have done since the window began.
+    pub fn counts(&self, now: Time) -> DeviceCounts {
+        let dies = self.window_busy(now).1;
+        // Before the window, something may have been counted at its beginning and spent at its end.
+        let is_whole = self.stats.origin.backend == BackendCounters::default();
+        let gathers = matches!(&self.buffered, Some(Buffered { place: Place::Registers(_), .. }));
+        DeviceCounts {
+            dies: dies.len() as u64,
+            dies_busy_ps: dies.iter().map(|busy| u128::from(busy.ps())).sum(),
+            channel_bytes: self.backend.channel_bytes().filter(|_| is_whole && !gathers),
+            link_bytes: self.host.carried(),
+        }
     }
 
     /// Starts the measured window: what happened before is forgotten.

@@ -88,6 +88,19 @@ pub struct DeviceStats {
     pub(crate) origin: Origin,
 }
 
+/// What the parts of a device have done since the measured window began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceCounts {
+    /// Dies.
+    pub dies: u64,
+    /// Time for which they have been at work, summed, picoseconds.
+    pub dies_busy_ps: u128,
+    /// Bytes over channels; none where they are not known.
+    pub channel_bytes: Option<u64>,
+    /// Bytes over the host's link, by the time for which it was booked: at least and at most.
+    pub link_bytes: Option<[u64; 2]>,
+}
+
 /// Counters of the parts at the beginning of the window.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Origin {

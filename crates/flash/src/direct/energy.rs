@@ -4,7 +4,7 @@ use super::Direct;
 use config::SpecError;
 use config::energy::StatePower;
 use config::units::{Energy, Power};
-use kernel::Time;
+use kernel::{Mutant, Time, planted_nth};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Activity, Attojoules, EnergyReport, Meter};
@@ -82,6 +82,8 @@ impl DirectMeter {
             (ERASE, erases, self.costs.erase),
         ];
         for (activity, count, energy) in costs {
+            let is_free = count > 0 && planted_nth(Mutant::UnpaidPageOfMemory, 16);
+            let count = if is_free { 0 } else { count };
             let energy = Attojoules::from(energy.attojoules()) * Attojoules::from(count);
             self.meter.spread(activity, from, to, energy);
         }

@@ -31,7 +31,7 @@ pub use crate::control::log::layout::Place;
 pub use crate::media::planes::Spread;
 pub use energy::DirectEnergySpec;
 pub use spec::DirectSpec;
-pub use stats::{DirectBusy, DirectStats, Dirty};
+pub use stats::{DirectBusy, DirectCounts, DirectStats, Dirty};
 
 use crate::control::log::Blocks;
 use crate::control::log::layout::Layout;
@@ -447,6 +447,12 @@ impl Direct {
     pub fn busy(&self, now: Time) -> DirectBusy {
         let (ports, links) = self.network.busy(now);
         DirectBusy { planes: self.planes.busy(now), ports, links }
+    }
+
+    /// Planes since the window began, and what they do now.
+    pub fn counts(&self) -> DirectCounts {
+        let (planes, busy_ps) = self.planes.booked();
+        DirectCounts { planes, at_work: self.planes.at_work(), busy_ps }
     }
 
     /// Starts the measured window: what happened before is forgotten.

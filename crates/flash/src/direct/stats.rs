@@ -108,6 +108,17 @@ impl DirectStats {
     }
 }
 
+/// What flash as memory has done, as its planes and its counters know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DirectCounts {
+    /// Planes.
+    pub planes: u64,
+    /// Of these, arrays that are at work: what they do may not be counted yet.
+    pub at_work: u64,
+    /// How long arrays have worked, or will have, picoseconds.
+    pub busy_ps: u128,
+}
+
 fn ratio(count: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { count as f64 / of as f64 }
 }

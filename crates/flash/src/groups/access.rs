@@ -50,7 +50,7 @@ pub(super) struct Media {
     /// Pages that do the same, of which one is simulated.
     pub(super) alike: Alike,
     /// Dies that are simulated.
-    dies: u32,
+    pub(super) dies: u32,
     /// Dies of a channel that a block lies on.
     pub(super) spread: u32,
     /// Erases so far, by block.

@@ -50,6 +50,11 @@ pub(super) struct Batches {
 }
 
 impl Batches {
+    /// Whether no read of a batch is under way.
+    pub(super) fn is_empty(&self) -> bool {
+        self.reads.is_empty()
+    }
+
     /// Forgets the batch before.
     fn clear(&mut self, link: &Link) {
         self.reads.clear();

@@ -41,11 +41,12 @@ mod testing;
 mod tests;
 
 pub use spec::GroupsFlashSpec;
-pub use stats::{GroupsBusy, GroupsFlashStats};
+pub use stats::{GroupsBusy, GroupsCounts, GroupsFlashStats};
 
 use crate::control::groups::locks::Granted;
 use crate::control::groups::{Flashvisor, GroupCounters, GroupError, Layout, Storengine};
 use crate::media::dies::observe::Observer;
+use crate::media::dies::op::Class;
 use crate::media::dies::{self, Alike, Backend, BackendCounters};
 use crate::media::geometry::{Geometry, Shape};
 use crate::spec::{Built, energy, timing};
@@ -272,6 +273,27 @@ impl GroupsFlash {
         let mut energy = self.backend.meter.as_ref()?.report(now);
         energy.add(&self.link.meter.as_ref()?.report(now));
         Some(energy)
+    }
+
+    /// What dies and link have done since the beginning; `None` while a die has something to do.
+    pub fn counts(&self) -> Option<GroupsCounts> {
+        if !self.backend.is_at_rest() || !self.batches.is_empty() {
+            return None;
+        }
+        let alike = u64::from(self.media.alike.pages());
+        let done = |class: Class| self.backend.counters.done[class as usize] * alike;
+        let programmed = done(Class::HostProgram) + done(Class::MapProgram) + done(Class::GcProgram);
+        let read = done(Class::HostRead) + done(Class::GcRead);
+        let page = u64::from(self.media.page_bytes);
+        Some(GroupsCounts {
+            dies: u64::from(self.media.dies) * u64::from(self.media.alike.back_ends),
+            read,
+            programmed,
+            erased: done(Class::Erase),
+            channel_bytes: (read + programmed) * page,
+            link_bytes: self.link.inward.grants() * alike * page
+                + self.link.outward.grants() * self.layout().group_bytes(),
+        })
     }
 
     /// Forgets what was spent.

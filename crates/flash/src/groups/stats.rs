@@ -73,6 +73,23 @@ pub struct GroupsBusy {
     pub link_out: Time,
 }
 
+/// What dies and link have done since the beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupsCounts {
+    /// Dies.
+    pub dies: u64,
+    /// Pages read.
+    pub read: u64,
+    /// Pages programmed.
+    pub programmed: u64,
+    /// Blocks of a plane erased.
+    pub erased: u64,
+    /// Bytes over channels.
+    pub channel_bytes: u64,
+    /// Bytes over the link.
+    pub link_bytes: u64,
+}
+
 impl GroupsBusy {
     pub(super) fn since(&self, origin: &GroupsBusy) -> GroupsBusy {
         GroupsBusy {

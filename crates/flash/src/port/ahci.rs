@@ -110,6 +110,10 @@ impl Protocol for AhciPort {
         self.link.energy(now)
     }
 
+    fn carried(&self) -> Option<[u64; 2]> {
+        Some(self.link.carried())
+    }
+
     fn reset_energy(&mut self, now: Time) {
         self.link.reset_energy(now);
     }

@@ -125,6 +125,11 @@ impl Host {
         self.outer.interface.energy(now)
     }
 
+    /// Bytes over the host's link since the measured window began, by the time for which it was booked: at least and at most.
+    pub fn carried(&self) -> Option<[u64; 2]> {
+        self.outer.interface.carried()
+    }
+
     /// Starts the measured window.
     pub fn reset_energy(&mut self, now: Time) {
         self.outer.interface.reset_energy(now);

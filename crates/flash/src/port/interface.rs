@@ -88,6 +88,10 @@ pub(super) trait Protocol {
     /// Energy of the link since the measured window began, if it is known what it costs.
     fn energy(&self, now: Time) -> Option<EnergyReport>;
 
+    /// Bytes since the measured window began, by the time for which the link was booked: at least and at most. `None` if bytes
+    /// take no time.
+    fn carried(&self) -> Option<[u64; 2]>;
+
     /// Starts the measured window.
     fn reset_energy(&mut self, now: Time);
 
@@ -154,6 +158,9 @@ impl Protocol for Interface {
     }
     fn energy(&self, now: Time) -> Option<EnergyReport> {
         with!(self, port => port.energy(now))
+    }
+    fn carried(&self) -> Option<[u64; 2]> {
+        with!(self, port => port.carried())
     }
     fn reset_energy(&mut self, now: Time) {
         with!(self, port => port.reset_energy(now));

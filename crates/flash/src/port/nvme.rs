@@ -107,6 +107,10 @@ impl Protocol for NvmePort {
         self.link.energy(now)
     }
 
+    fn carried(&self) -> Option<[u64; 2]> {
+        self.link.carried()
+    }
+
     fn reset_energy(&mut self, now: Time) {
         self.link.reset_energy(now);
     }

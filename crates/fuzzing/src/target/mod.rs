@@ -1,6 +1,7 @@
 //! What takes bytes.
 
 mod config;
+mod filled;
 mod fio;
 mod foreign;
 mod gpu_trace;

@@ -1,6 +1,6 @@
 //! States that are damaged behind a checksum that is right, and what becomes of a drive that is in one.
 
-use super::Target;
+use super::{Target, filled};
 use flash::Device;
 use flash::control::ftl::functional::{FunctionalWriter, Placement};
 use machine::Loaded;
@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 pub(super) const TARGET: Target = Target {
     name: "signed_state",
-    about: "states of drives, damaged and signed again: a drive in one that is loaded works",
+    about: "states of drives and of servers' memory, damaged and signed again: what takes one works",
     run,
     examples,
     reads,
@@ -56,6 +56,7 @@ fn all() -> &'static [Loaded] {
 fn run(bytes: &[u8]) {
     let kept = read("state", &signed(bytes)).expect("the checksum is right");
     assert!(kept.len() == 1 && kept[0].state.bytes() == bytes);
+    filled::hold(bytes);
     for loaded in all() {
         let Some(mut device) = loads(loaded, bytes) else { continue };
         churn(&mut device);
@@ -98,7 +99,7 @@ fn churn(device: &mut Device) {
 }
 
 fn examples() -> Vec<Vec<u8>> {
-    let mut states = Vec::new();
+    let mut states = filled::examples();
     for loaded in all() {
         for text in ["none", "sequential:share=90%", "uniform:share=60%,invalid=2%", "steady:share=60%"] {
             let precondition = parse(text).expect("a state");
@@ -113,5 +114,5 @@ fn examples() -> Vec<Vec<u8>> {
 }
 
 fn reads(bytes: &[u8]) -> bool {
-    all().iter().any(|loaded| loads(loaded, bytes).is_some())
+    all().iter().any(|loaded| loads(loaded, bytes).is_some()) || filled::reads(bytes)
 }

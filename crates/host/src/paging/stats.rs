@@ -75,6 +75,11 @@ impl Paging {
         self.link.energy(now)
     }
 
+    /// Bytes over the link since the window began, by the time for which it was booked: at least and at most.
+    pub fn carried(&self) -> Option<[u64; 2]> {
+        self.link.carried()
+    }
+
     /// Starts the measured window: what happened before is forgotten.
     pub fn reset_stats(&mut self, now: Time) {
         self.link.reset_energy(now);

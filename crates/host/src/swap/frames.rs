@@ -70,11 +70,19 @@ impl Frames {
         let ((mapped, hand), (dirtied, late)) = Snapshot::load(input)?;
         let count = |used: Use| frames.iter().filter(|frame| frame.used == used).count();
         let is_free = |at: &u32| frames.get(*at as usize).is_some_and(|frame| frame.used == Use::Free);
+        let mut different = free.clone();
+        different.sort_unstable();
+        different.dedup();
+        // Before the first fault no page is on its way.
         let agrees = frames.len() == self.frames.len()
             && hand < frames.len()
+            && count(Use::Held) == 0
             && count(Use::Mapped) == mapped
             && count(Use::Free) == free.len()
-            && free.iter().all(is_free);
+            && different.len() == free.len()
+            && free.iter().all(is_free)
+            && frames.iter().all(|frame| frame.used == Use::Mapped || !frame.dirty)
+            && dirtied < 1 << 62;
         agrees.then(|| *self = Frames { frames, free, mapped, hand, dirtied, late })
     }
 

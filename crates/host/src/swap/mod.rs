@@ -282,13 +282,17 @@ impl Swap {
         self.ledger.stored.save(out);
     }
 
-    /// Takes what was saved of a memory of as many frames off the front of `input`, as it was built itself; `None` if that is malformed:
-    /// then it must not be used any more.
-    pub fn load_warm(&mut self, input: &mut &[u8]) -> Option<()> {
+    /// Takes what was saved of a memory of as many frames off the front of `input`, as it was built itself; `None` if that is malformed,
+    /// if a page lies beyond the first `pages`, or if its counts contradict one another. Then it must not be used any more before
+    /// something else has been loaded.
+    pub fn load_warm(&mut self, input: &mut &[u8], pages: u64) -> Option<()> {
         self.frames.load(input)?;
         self.ledger.stored = u64::load(input)?;
+        let is_there = |(page, _): (u64, u32)| page < pages;
+        let keeps = self.frames.free() >= self.keep as usize && self.frames.pages().all(is_there);
         self.at = self.frames.pages().map(|(page, frame)| (page, Place::Mapped(frame))).collect();
-        (self.at.len() == self.frames.mapped()).then_some(())
+        let sum = self.ledger.stored.checked_add(self.frames.late)?.checked_add(self.frames.dirty())?;
+        (keeps && sum == self.frames.dirtied && self.at.len() == self.frames.mapped()).then_some(())
     }
 
     /// Whether a page is in memory.

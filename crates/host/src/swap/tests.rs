@@ -418,6 +418,9 @@ proptest! {
     }
 }
 
+/// Pages that a state may have.
+const PAGES: u64 = 40;
+
 /// What is warm is the same, and goes on the same, after it was saved and loaded.
 #[test]
 fn a_warm_memory_goes_on_from_what_was_saved() {
@@ -430,7 +433,7 @@ fn a_warm_memory_goes_on_from_what_was_saved() {
     let mut saved = Vec::new();
     first.save_warm(&mut saved);
     let (mut second, mut input) = (fresh(), saved.as_slice());
-    assert!(second.load_warm(&mut input).is_some() && input.is_empty());
+    assert!(second.load_warm(&mut input, PAGES).is_some() && input.is_empty());
     for step in 0..200 {
         let (page, write) = (rng.below(40), rng.below(3) == 0);
         let there = [&mut first, &mut second].map(|swap| {
@@ -444,9 +447,15 @@ fn a_warm_memory_goes_on_from_what_was_saved() {
     second.save_warm(&mut other);
     assert_eq!(one, other);
     for cut in 0..saved.len() {
-        assert!(fresh().load_warm(&mut &saved[..cut]).is_none(), "{cut}");
+        assert!(fresh().load_warm(&mut &saved[..cut], PAGES).is_none(), "{cut}");
     }
-    assert!(Swap::new(&spec(17, 2), 2).expect("a spec").load_warm(&mut saved.as_slice()).is_none());
+    assert!(Swap::new(&spec(17, 2), 2).expect("a spec").load_warm(&mut saved.as_slice(), PAGES).is_none());
+    // Fewer pages than it has; a page more was stored than was changed and has gone.
+    let most = (0..PAGES).rev().find(|page| first.is_present(*page)).expect("pages are there");
+    assert!(fresh().load_warm(&mut saved.as_slice(), most).is_none());
+    let stored = saved.len() - 8;
+    saved[stored] ^= 1;
+    assert!(fresh().load_warm(&mut saved.as_slice(), PAGES).is_none());
 }
 
 /// Fixed times are what a stub that answers after them makes of it, and nothing is asked of it.

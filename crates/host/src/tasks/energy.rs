@@ -1,10 +1,10 @@
 //! What the cores of a host spend, with its memory.
 
-use super::{Cores, Mode};
+use super::{CoreTime, Cores, Mode};
 use config::SpecError;
 use config::energy::StatePower;
 use config::units::Power;
-use kernel::Time;
+use kernel::{Mutant, Time, planted_nth};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Activity, EnergyReport, Meter};
@@ -77,7 +77,8 @@ impl CoresMeter {
             Mode::User => USER,
             Mode::System => SYSTEM,
         };
-        self.meter.spend_over(activity, from, to, self.work);
+        let work = if planted_nth(Mutant::UnpaidThread, 16) { 0 } else { self.work };
+        self.meter.spend_over(activity, from, to, work);
     }
 
     /// An interrupt has a core until `to`, which may lie ahead.
@@ -92,6 +93,23 @@ impl CoresMeter {
 }
 
 impl Cores {
+    /// Time of all cores by use since the measured window began, up to `now`: what runs included.
+    pub fn used(&self, now: Time) -> CoreTime {
+        let mut used = self.stats.time.iter().fold(CoreTime::default(), |sum, of| CoreTime {
+            user: sum.user + of.user,
+            system: sum.system + of.system,
+            interrupt: sum.interrupt + of.interrupt,
+        });
+        for core in self.cores.iter().filter(|core| core.armed.is_some()) {
+            let Some(task) = core.current else { continue };
+            match self.thread(task).mode {
+                Mode::User => used.user += now.since(core.counted),
+                Mode::System => used.system += now.since(core.counted),
+            }
+        }
+        used
+    }
+
     /// Energy of cores, package and memory since the measured window began; `None` if the spec does not say what they cost.
     pub fn energy(&self, now: Time) -> Option<EnergyReport> {
         let mut meter = CoresMeter::clone(self.meter.as_ref()?);

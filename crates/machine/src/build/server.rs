@@ -234,6 +234,7 @@ pub(crate) fn build(
         text: service.footprint().next_multiple_of(reach)..bytes,
         slots: u32::from(cpu.cores) * cpu.threads.count,
         most: if jobs.is_none() { start.fill_jobs } else { 0 },
+        pages: top.max(bytes).div_ceil(PAGE),
     };
     let sets = match cpu.tables {
         TableSharing::shared => 1,

@@ -47,8 +47,8 @@ pub(super) trait Holds {
     fn touch(&mut self, page: u64, write: bool);
     /// Appends what accesses have left.
     fn save(&self, out: &mut Vec<u8>);
-    /// Takes that off the front of `input`; `None` if it is malformed.
-    fn load(&mut self, input: &mut &[u8]) -> Option<()>;
+    /// Takes that off the front of `input`; `None` if it is malformed, contradicts itself, or has pages beyond the first `pages`.
+    fn load(&mut self, input: &mut &[u8], pages: u64) -> Option<()>;
 }
 
 /// Physical addresses are virtual ones: the service is alone.
@@ -65,8 +65,8 @@ impl Holds for DramCache {
     fn save(&self, out: &mut Vec<u8>) {
         self.save_warm(out);
     }
-    fn load(&mut self, input: &mut &[u8]) -> Option<()> {
-        self.load_warm(input)
+    fn load(&mut self, input: &mut &[u8], pages: u64) -> Option<()> {
+        self.load_warm(input, pages)
     }
 }
 
@@ -83,8 +83,8 @@ impl Holds for Swap {
     fn save(&self, out: &mut Vec<u8>) {
         self.save_warm(out);
     }
-    fn load(&mut self, input: &mut &[u8]) -> Option<()> {
-        self.load_warm(input)
+    fn load(&mut self, input: &mut &[u8], pages: u64) -> Option<()> {
+        self.load_warm(input, pages)
     }
 }
 
@@ -128,6 +128,8 @@ pub(super) struct Filling {
     pub(super) slots: u32,
     /// Jobs at most.
     pub(super) most: u64,
+    /// Pages of addresses, those of page tables among them.
+    pub(super) pages: u64,
 }
 
 /// Where what filling leaves may come from, as bytes.
@@ -141,8 +143,11 @@ pub(crate) trait Source {
     fn is_awaited(&self) -> bool;
     /// Takes them.
     fn keep(&mut self, bytes: Vec<u8>);
-    /// What is said of bytes that are malformed.
-    fn damaged(&self) -> Diagnostic;
+    /// The bytes that were found are malformed, or contradict themselves.
+    ///
+    /// # Errors
+    /// They are not to be made again.
+    fn refuse(&mut self) -> Result<(), Diagnostic>;
     /// Set to end filling early.
     fn stop(&self) -> &AtomicBool;
 }
@@ -158,7 +163,17 @@ pub(super) fn fill(
     from: &mut dyn Source,
 ) -> Result<u64, Diagnostic> {
     if let Some(bytes) = from.find()? {
-        return load(&bytes, service, memory).ok_or_else(|| from.damaged());
+        let mut empty = Vec::new();
+        service.save(&mut empty);
+        memory.save(&mut empty);
+        if let Some(jobs) = load(&bytes, service, memory, by.pages) {
+            return Ok(jobs);
+        }
+        from.refuse()?;
+        // What was loaded before the fault was found goes again.
+        let input = &mut empty.as_slice();
+        let is_empty = service.load(input).is_some() && memory.load(input, by.pages).is_some();
+        assert!(is_empty, "memory takes back what it has just saved");
     }
     let jobs = warm(service, memory, by, from.stop());
     if from.is_awaited() && !from.stop().load(Ordering::Relaxed) {
@@ -171,12 +186,12 @@ pub(super) fn fill(
     Ok(jobs)
 }
 
-/// Brings memory and the program's data to what was saved; how many jobs had filled them.
-fn load(mut input: &[u8], service: &mut dyn Service, memory: &mut impl Holds) -> Option<u64> {
+/// Brings memory, of so many pages, and the program's data to what was saved; how many jobs had filled them.
+fn load(mut input: &[u8], service: &mut dyn Service, memory: &mut impl Holds, pages: u64) -> Option<u64> {
     let input = &mut input;
     let jobs = u64::load(input)?;
     service.load(input)?;
-    memory.load(input)?;
+    memory.load(input, pages)?;
     input.is_empty().then_some(jobs)
 }
 
@@ -298,7 +313,7 @@ mod tests {
             }
         }
         fn save(&self, _: &mut Vec<u8>) {}
-        fn load(&mut self, _: &mut &[u8]) -> Option<()> {
+        fn load(&mut self, _: &mut &[u8], _: u64) -> Option<()> {
             Some(())
         }
     }
@@ -306,7 +321,7 @@ mod tests {
     fn filled(pages: u64, room: u64, most: u64) -> (u64, Recent) {
         let mut service = Skewed { pages, rng: Rng::stream(1, "pages") };
         let mut memory = Recent { room, pages: Vec::new() };
-        let by = Filling { tables: None, text: 0..0, slots: 1, most };
+        let by = Filling { tables: None, text: 0..0, slots: 1, most, pages };
         let jobs = warm(&mut service, &mut memory, by, &AtomicBool::new(false));
         (jobs, memory)
     }

@@ -196,6 +196,9 @@ impl Document {
         let spenders = machine.spenders();
         let mut checks = checks(machine, end, stop);
         checks.extend(energy::checks(&spenders).into_iter().map(Check::of));
+        if spenders.iter().any(|of| of.energy.is_some()) {
+            checks.push(Check::of(machine.audit(&frame.spec, &spenders)));
+        }
         let mut warnings = frame.warnings;
         warnings.extend(machine.injector.warnings());
         warnings.extend(machine.injector.tripped());
@@ -313,6 +316,12 @@ fn checks(machine: &Machine, end: End, stop: &AtomicBool) -> Vec<Check> {
         "issued = completed + in flight",
         injector.issued == injector.completed + outstanding,
         format!("{} issued, {} completed, {outstanding} in flight", injector.issued, injector.completed),
+    );
+    let [read, issued, early] = injector.replayed();
+    check(
+        "every request of a trace is issued once, in its order",
+        read == issued && early == 0,
+        format!("{read} read, {issued} issued, {early} behind a later one"),
     );
     let wrong = io::wrong_percentile(machine);
     check("percentiles lie where the samples do", wrong.is_none(), wrong.unwrap_or_default());

@@ -82,6 +82,10 @@ impl Source for TraceSource {
         Some(self.reader.recorded())
     }
 
+    fn handed_out(&self) -> Option<u64> {
+        self.reader.handed_out()
+    }
+
     fn progress(&self) -> Option<f64> {
         self.reader.progress()
     }

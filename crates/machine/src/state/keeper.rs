@@ -21,6 +21,19 @@ pub trait States {
     /// # Errors
     /// As [`States::expect`].
     fn find<'a>(&'a self, wanted: &StateSpec, stop: &AtomicBool) -> Result<Found<'a>, Diagnostic>;
+
+    /// A state that was found, and that the part refuses: its contents contradict one another. Where it is made again, this is where to
+    /// put it.
+    ///
+    /// # Errors
+    /// The fault, if the state is not to be made again: the user has named it.
+    fn refuse<'a>(
+        &'a self,
+        _wanted: &StateSpec,
+        fault: Diagnostic,
+    ) -> Result<Option<Box<dyn Place + 'a>>, Diagnostic> {
+        Err(fault)
+    }
 }
 
 /// What became of a search.

@@ -52,8 +52,11 @@ impl Source for OfMemory<'_> {
         }
     }
 
-    fn damaged(&self) -> Diagnostic {
-        State::unusable(SnapshotFault::Damaged)
+    fn refuse(&mut self) -> Result<(), Diagnostic> {
+        let fault = State::unusable(SnapshotFault::Damaged);
+        let Some((states, wanted)) = &self.states else { return Err(fault) };
+        self.place = states.refuse(wanted, fault)?;
+        Ok(())
     }
 
     fn stop(&self) -> &AtomicBool {

@@ -82,7 +82,7 @@ impl StateSpec {
     }
 
     /// Whether it is that of a drive, and not of a server's memory.
-    pub(super) fn is_of_a_drive(&self) -> bool {
+    pub fn is_of_a_drive(&self) -> bool {
         self.keys.get("device").is_some()
     }
 

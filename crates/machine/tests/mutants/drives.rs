@@ -5,15 +5,17 @@ use config::units::Bytes;
 use flash::control::buffer::ahead::{LookAheadPolicy, sequential};
 use flash::soak::{Combination, End, Map, Memory};
 use kernel::Mutant::{
-    BlindMerge, BufferPassed, DiscardIgnored, EagerErase, EarlyAcknowledge, EarlyFlush, EarlyStripe,
-    EarlySync, EndlessSuspends, FreeErase, FreeResume, FreeSuspend, FuaIgnored, HeldTwice, LostLine,
-    LostPart, LostProgram, LostWriteBack, LowPercentile, MeasuredTwice, MergeAcrossErase, OldWindow,
+    BlindMerge, BufferPassed, ChangedPlaces, DiscardIgnored, EagerErase, EarlyAcknowledge, EarlyFlush, EarlyStripe,
+    EarlySync, EndlessSuspends, FreeErase, FreeResume, FreeSuspend, FuaIgnored, HeldTwice, LeftOut, LostLine,
+    LostPart, LostProgram, LostWriteBack, LowPercentile, MeasuredTwice, MergeAcrossErase, OldWindow, Overtaking,
     OlderCommit, PinIgnored, RecordedTwice, RestartedProgram, StaleCopy, StaleFill, StalePage, StalePageCopy,
-    SwappedEntries, TornProgram, TrimIgnored, TrimUndone, Unmeasured, UnpaidErase, UnpaidProgram, UnpaidRead,
-    UnreadPage, WrongBlock, WrongDrive, WrongStream,
+    SwappedEntries, TornProgram, TrimIgnored, TrimUndone, Unmeasured, UnpaidErase, UnpaidPacket,
+    UnpaidProgram, UnpaidRead, UnpaidThread, UnpaidTransfer,
+    UnreadPage, WrongBlock, WrongCacheBlock, WrongDrive, WrongStream,
 };
 use machine::run::Plan;
 use machine::warmup::Warmup;
+use std::fmt::Write;
 
 pub(super) const DEVICES: &[Run] = &[
     Run {
@@ -77,7 +79,18 @@ pub(super) const DRIVES: &[Run] = &[
     Run {
         name: "drive that tells its energy",
         make: metered,
-        kills: &[UnpaidErase, UnpaidRead, UnpaidProgram],
+        kills: &[UnpaidErase, UnpaidRead, UnpaidProgram, UnpaidTransfer, UnpaidPacket, Overtaking],
+    },
+    Run { name: "drive with a cache of one bit a cell", make: cached, kills: &[WrongCacheBlock, WrongBlock] },
+    Run { name: "drive that chooses pages", make: chosen, kills: &[WrongBlock] },
+    Run { name: "trace", make: replayed, kills: &[LeftOut, ChangedPlaces] },
+    Run {
+        name: "host that tells its energy",
+        make: || {
+            let job = "fio:rw=randrw,bs=4k,size=16m,number_ios=200,direct=0";
+            super::shadowed("fastdrain", job, &["flash.precondition=none"])
+        },
+        kills: &[UnpaidThread],
     },
     Run {
         name: "service that syncs",
@@ -120,6 +133,39 @@ fn metered() -> Vec<String> {
     let small = ["flash.geometry.channels=1", "flash.geometry.ways=1"];
     let job = "fio:rw=randwrite,bs=4k,iodepth=16,number_ios=4000";
     super::failed(&small.iter().chain(&[ENERGY]).fold(plan(job), |plan, assignment| plan.set(assignment)))
+}
+
+/// The host writes more than its cache takes, again and again.
+fn cached() -> Vec<String> {
+    let set = [
+        "flash.cell.bits=2",
+        "flash.geometry.blocks=40",
+        "flash.ftl.slc_cache={ read = \"20us\", program = \"100us\", fixed = 4, dynamic = \"0%\", full = \"direct\", \
+         foreground = 1, keep = 0 }",
+    ];
+    let job = "fio:rw=randwrite,bs=4k,iodepth=4,number_ios=12000";
+    super::failed(&set.iter().fold(plan(job), |plan, assignment| plan.set(assignment)))
+}
+
+/// Units are opened by the choice of pages.
+fn chosen() -> Vec<String> {
+    let set =
+        ["flash.cell.bits=2", "flash.ftl.pages={ by_type = { open = 2, region = \"50%\" } }"];
+    let job = "fio:rw=randwrite,bs=4k,iodepth=4,number_ios=12000";
+    super::failed(&set.iter().fold(plan(job), |plan, assignment| plan.set(assignment)))
+}
+
+/// A request every 10 us.
+fn replayed() -> Vec<String> {
+    let mut trace = String::new();
+    for n in 0..1_000u64 {
+        let offset = (n * 37 % 500) * 4096;
+        let _ = writeln!(trace, "{},host,0,{},{offset},4096,0", 128_166_372_003_061_629 + n * 100, ["Read", "Write"][(n % 2) as usize]);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("requests.csv");
+    std::fs::write(&file, trace).expect("a file can be written");
+    super::failed(&plan(&file.display().to_string()))
 }
 
 fn drive() -> Vec<String> {

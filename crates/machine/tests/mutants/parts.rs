@@ -5,7 +5,7 @@ use config::units::{Bytes, Duration, Frequency, TransferRate};
 use host::fs::{FsSpec, soak};
 use host::path;
 use kernel::Mutant::{
-    CorruptedHead, EarlyCommit, FreeBytes, FreeHeader, FreeHop, FreePrecharge, ReclaimedDirty, SharedLink,
+    CorruptedHead, EarlyCommit, FreeBytes, FreeHandshake, FreeHeader, FreeHop, FreePrecharge, ReclaimedDirty, SharedLink,
     StaleFetch, StaleTranslation, UnflushedSync,
 };
 use kernel::{Recorder, Time};
@@ -19,12 +19,14 @@ use net::mesh::{MeshSpec, Switching};
 use net::noc::topology::Topology;
 use net::noc::{self, Class, Noc, NocSpec};
 use net::pcie::Link;
+use net::sata;
 use proto::memory::{Absent, Access, AccessKind, MemCommand, PAGE};
 
 pub(super) const PARTS: &[Run] = &[
     Run { name: "four packets of a crossbar", make: crossbar, kills: &[FreeHeader, SharedLink] },
     Run { name: "two lines on a mesh", make: mesh, kills: &[FreeHop] },
     Run { name: "a page over PCI Express", make: link, kills: &[FreeBytes] },
+    Run { name: "a frame over Serial ATA", make: frame, kills: &[FreeHandshake] },
     Run { name: "two rows of a bank", make: rows, kills: &[FreePrecharge] },
     Run { name: "a write that passes a fetch", make: passed, kills: &[StaleFetch] },
     Run { name: "a page that has gone", make: translation, kills: &[StaleTranslation] },
@@ -105,6 +107,15 @@ fn mesh() -> Vec<String> {
 fn link() -> Vec<String> {
     let mut link = Link::new(4_000_000_000, 0, Time::from_ns(100));
     differs("the last byte leaves", &link.to_device(Time::ZERO, 4096), &Time::from_ns(1024))
+}
+
+/// 4 KiB in a Data FIS of 1,025 Dwords, eight Dwords around it, at 600 MB/s less two ALIGN of 256 Dwords; four crossings of 100 ns.
+fn frame() -> Vec<String> {
+    let latency = Time::from_ns(100);
+    let mut link = sata::Link::new(600_000_000, latency);
+    link.send(Time::ZERO, sata::Fis::Data(4096));
+    let wire = Time::transfer((1_025 + 8) * 4, 600_000_000 / 256 * 254);
+    differs("the wire is held for", &link.busy(Time::from_us(100)), &(wire + latency.times(4)))
 }
 
 /// A line of another row of a bank takes a precharge and an activation longer than one of the open row.

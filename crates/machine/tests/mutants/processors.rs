@@ -2,11 +2,11 @@
 
 use super::{Run, failed, shadowed};
 use kernel::Mutant::{
-    CleanPage, DroppedByEngine, DroppedFrame, DroppedGranule, DroppedLine, DroppedPage, DroppedRegister,
+    CleanPage, DroppedByEngine, DroppedFrame, DroppedGranule, DroppedLine, DroppedPage, DroppedRegister, EarlyIssue,
     ForeignTranslation, HiddenChange, KeptLine, LostAnswer, LostFault, LostLane, LostParked, LostSpill,
     LostStore, LostWriteBackOfCore, PartialLine, SilentDrop, SkippedProbe, SkippedRefresh, StaleBank,
     StaleFrame, StaleLine, StaleTable, TwiceDelivered, Unclaimed, UnmovedPage, UnpaidActivation,
-    UnpaidRefresh, UnparkedLine, WriteAsRead,
+    UnpaidCore, UnpaidIssue, UnpaidPageOfMemory, UnpaidRefresh, UnpaidWorker, UnparkedLine, WriteAsRead,
 };
 use machine::run::{Plan, run_alone};
 use std::fmt::Write;
@@ -26,13 +26,14 @@ pub(super) const GPUS: &[Run] = &[
             UnpaidRefresh,
             UnpaidActivation,
             WriteAsRead,
+            UnpaidIssue,
         ],
     },
     Run { name: "GPU that two programs share", make: pair, kills: &[ForeignTranslation] },
     Run {
         name: "GPU with flash on its network",
         make: || shadowed("zng", "bfs1:scale=9", &flash_memory()),
-        kills: &[StaleLine],
+        kills: &[StaleLine, UnpaidPageOfMemory],
     },
     Run {
         name: "GPU that fills the registers of flash",
@@ -61,6 +62,7 @@ pub(super) const GPUS: &[Run] = &[
         kills: &[LostFault, DroppedGranule],
     },
     Run { name: "GPU whose hot pages rise", make: rising, kills: &[UnmovedPage, StaleTable, StaleFrame] },
+    Run { name: "a chain of additions", make: chain, kills: &[EarlyIssue] },
     Run { name: "loads that are counted", make: loads, kills: &[LostLane] },
 ];
 
@@ -87,6 +89,7 @@ pub(super) const SERVERS: &[Run] = &[
             SilentDrop,
             LostAnswer,
             StaleBank,
+            UnpaidCore,
         ],
     },
     Run {
@@ -127,6 +130,12 @@ const TATP: &str = "tatp:size=64MiB,work=2000";
 fn server(system: &str, workload: &str, set: &[&str]) -> Vec<String> {
     shadowed(system, workload, &[&SERVER, set].concat())
 }
+
+pub(super) const KERNELS: &[Run] = &[Run {
+    name: "accelerator that tells its energy",
+    make: || shadowed("flashabacus", "atax:m=512,n=512,instances=3", &["accelerator.sample=16384"]),
+    kills: &[UnpaidWorker],
+}];
 
 /// 8 MiB of flash in four packages of four planes, whose registers hold what is written.
 fn flash_memory() -> Vec<&'static str> {
@@ -216,28 +225,54 @@ fn rising() -> Vec<String> {
     checks
 }
 
-/// Loads of a recorded trace: one warp whose lanes load 16 B each, side by side: four lines of 128 B an instruction.
-fn loads() -> Vec<String> {
-    const LOADS: u64 = 200;
+/// A kernel of one warp, its instructions as lines of a recorded trace, run on `ideal`.
+fn recorded(instructions: &[String], memory: &str) -> (Vec<String>, Option<machine::result::Document>) {
     let mut kernel = format!(
-        "-kernel name = loads\n-grid dim = (1,1,1)\n-block dim = (32,1,1)\n-shmem = 0\n-nregs = 8\n\
-         -accelsim tracer version = 5\n#\n#BEGIN_TB\nthread block = 0,0,0\nwarp = 0\ninsts = {LOADS}\n"
+        "-kernel name = alone\n-grid dim = (1,1,1)\n-block dim = (32,1,1)\n-shmem = 0\n-nregs = 8\n\
+         -accelsim tracer version = 5\n#\n#BEGIN_TB\nthread block = 0,0,0\nwarp = 0\ninsts = {}\n",
+        instructions.len()
     );
-    for n in 0..LOADS {
-        let _ =
-            writeln!(kernel, "{:06x} ffffffff 0 LDG.E.128 0 16 1 {:#x} 16 0", n * 16, (1u64 << 32) + n * 512);
-    }
+    instructions.iter().for_each(|line| {
+        let _ = writeln!(kernel, "{line}");
+    });
     kernel.push_str("#END_TB\n");
     let folder = tempfile::tempdir().expect("a folder");
     let list = folder.path().join("kernelslist.g");
     std::fs::write(folder.path().join("kernel-0.traceg"), kernel).expect("a file can be written");
-    let bytes = LOADS * 512;
-    std::fs::write(&list, format!("MemcpyHtoD,{:#018x},{bytes}\nkernel-0.traceg\n", 1u64 << 32))
-        .expect("a file can be written");
-    let plan = Plan::new("ideal", &list.display().to_string());
-    let found = run_alone(&plan).map(|document| document.gpu[0].work.lines);
-    let mut checks = failed(&plan);
-    if !matches!(found, Ok(lines) if lines == 4 * LOADS) {
+    std::fs::write(&list, format!("{memory}kernel-0.traceg\n")).expect("a file can be written");
+    match run_alone(&Plan::new("ideal", &list.display().to_string()).set("gpu.alu.latency=18")) {
+        Ok(document) => {
+            let failed = document.checks.iter().filter(|check| !check.ok).map(|check| check.name.clone());
+            (failed.collect(), Some(document))
+        }
+        Err(refused) => (vec![format!("refused: {refused}")], None),
+    }
+}
+
+/// Additions, each of what the one before it has written: 18 cycles after it at the earliest.
+fn chain() -> Vec<String> {
+    const ADDITIONS: usize = 200;
+    let add = |n: usize| format!("{:06x} ffffffff 1 R2 FADD 2 R2 R3 0", n * 16);
+    let lines: Vec<String> = (0..ADDITIONS).map(add).collect();
+    let (mut checks, document) = recorded(&lines, "");
+    let cycles = document.map_or(f64::MAX, |document| document.gpu[0].cycles);
+    let least = 18.0 * (ADDITIONS - 1) as f64;
+    if cycles < least {
+        checks.push(format!("a chain of additions takes {cycles} cycles instead of {least}"));
+    }
+    checks
+}
+
+/// Loads of a recorded trace: one warp whose lanes load 16 B each, side by side: four lines of 128 B an instruction.
+fn loads() -> Vec<String> {
+    const LOADS: u64 = 200;
+    let load =
+        |n: u64| format!("{:06x} ffffffff 0 LDG.E.128 0 16 1 {:#x} 16 0", n * 16, (1u64 << 32) + n * 512);
+    let lines: Vec<String> = (0..LOADS).map(load).collect();
+    let (mut checks, document) =
+        recorded(&lines, &format!("MemcpyHtoD,{:#018x},{}\n", 1u64 << 32, LOADS * 512));
+    let found = document.map(|document| document.gpu[0].work.lines);
+    if found != Some(4 * LOADS) {
         checks.push(format!("{found:?} lines of {LOADS} loads of four"));
     }
     checks

@@ -152,6 +152,11 @@ impl<M: Copy + Default + Snapshot> Tags<M> {
         if lines.len() != self.lines.len() || meta.len() != self.meta.len() || !lie_well {
             return None;
         }
+        // A line twice in its set.
+        let is_twice = |set: &[u64]| (1..set.len()).any(|way| set[way] != EMPTY && set[..way].contains(&set[way]));
+        if lines.chunks(self.shape.ways as usize).any(is_twice) {
+            return None;
+        }
         (self.lines, self.meta) = (lines, meta);
         self.policy.load(input)
     }

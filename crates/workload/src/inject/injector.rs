@@ -88,6 +88,20 @@ struct Running {
     in_batches: Vec<Thread>,
     settles: bool,
     done: bool,
+    /// Requests that it has issued, the latest arrival among them, and how many arrived before one that was issued earlier.
+    taken: u64,
+    latest: Time,
+    early: u64,
+}
+
+impl Running {
+    /// A request that arrived at a time is issued.
+    #[inline]
+    fn takes(&mut self, at: Time) {
+        self.taken += 1;
+        self.early += u64::from(at < self.latest);
+        self.latest = self.latest.max(at);
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -179,6 +193,9 @@ impl Injector {
                 in_batches: Vec::new(),
                 settles: false,
                 done: false,
+                taken: 0,
+                latest: Time::ZERO,
+                early: 0,
             }
         };
         Injector {
@@ -245,9 +262,13 @@ impl Injector {
             match running.source.poll(cx.now(), running.outstanding) {
                 Ok(Next::Issue(request)) if running.open == NONE => {
                     running.outstanding += 1;
+                    running.takes(request.at);
                     self.issue(source, request, NONE, cx);
                 }
-                Ok(Next::Issue(last)) => self.part(source, last, false, cx),
+                Ok(Next::Issue(last)) => {
+                    running.takes(last.at);
+                    self.part(source, last, false, cx);
+                }
                 Ok(Next::Part(request)) => self.part(source, request, true, cx),
                 Ok(Next::At(time)) => {
                     // An earlier call may already have been arranged; the source will say the same again then.

@@ -83,6 +83,10 @@ pub trait Source {
     fn guards(&self, _flow: u16) -> Option<&Guards> {
         None
     }
+    /// Requests that it has read from a recording so far, if it is one and all of them have a place: their times do not go back.
+    fn handed_out(&self) -> Option<u64> {
+        None
+    }
     /// Share of the work done, if known.
     fn progress(&self) -> Option<f64> {
         None

@@ -14,13 +14,19 @@ pub(crate) fn save<V: Snapshot>(changed: &FxHashMap<u64, V>, out: &mut Vec<u8>) 
     }
 }
 
-/// Takes a map off the front; `None` if it is cut short, or its keys do not rise.
-pub(crate) fn load<V: Snapshot>(input: &mut &[u8]) -> Option<FxHashMap<u64, V>> {
+/// Counters that a program adds to stay below this when they are loaded: no run comes from here to the end of 64 bits.
+pub(crate) const COUNT_MAX: u64 = 1 << 48;
+
+/// Takes a map off the front; `None` if it is cut short, its keys do not rise, or an entry is not one that a program makes.
+pub(crate) fn load<V: Snapshot>(
+    input: &mut &[u8],
+    may: impl Fn(u64, &V) -> bool,
+) -> Option<FxHashMap<u64, V>> {
     let count = usize::load(input)?;
     let (mut changed, mut least) = (FxHashMap::default(), 0);
     for _ in 0..count {
         let (key, value) = <(u64, V)>::load(input)?;
-        if key < least {
+        if key < least || !may(key, &value) {
             return None;
         }
         least = key.checked_add(1)?;
@@ -41,17 +47,19 @@ mod tests {
             let mut bytes = Vec::new();
             save(&map, &mut bytes);
             let mut input = bytes.as_slice();
-            assert!(load(&mut input) == Some(map) && input.is_empty());
+            assert!(load(&mut input, |_, _| true) == Some(map) && input.is_empty());
             bytes
         });
         assert_eq!(one, other);
         for cut in 0..one.len() {
-            assert_eq!(load::<u32>(&mut &one[..cut]), None);
+            assert_eq!(load::<u32>(&mut &one[..cut], |_, _| true), None);
         }
         // Two entries with one key.
         let mut twice = Vec::new();
         (2_usize, (5_u64, 1_u32)).save(&mut twice);
         (5_u64, 1_u32).save(&mut twice);
-        assert_eq!(load::<u32>(&mut twice.as_slice()), None);
+        assert_eq!(load::<u32>(&mut twice.as_slice(), |_, _| true), None);
+        // An entry that no job makes.
+        assert_eq!(load::<u32>(&mut one.as_slice(), |key, _| key != 7), None);
     }
 }

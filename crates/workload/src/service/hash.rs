@@ -49,6 +49,9 @@ fn build(params: &Params) -> Built {
     Ok(Box::new(Served::new(hash, common.work)))
 }
 
+/// Versions of chains that are loaded stay below this: no run comes from here to the end of 32 bits.
+const VERSION_MAX: u32 = 1 << 30;
+
 /// A chain that is not as it was loaded: its keys, first to last, and how often it was changed.
 #[derive(Default)]
 struct Chain {
@@ -269,8 +272,16 @@ impl Program for Hash {
     }
 
     fn load(&mut self, input: &mut &[u8]) -> Option<()> {
-        self.changed = changed::load(input)?;
-        self.values = changed::load(input)?;
+        let (keys, chains) = (self.keys.len(), &self.chains);
+        let is_chain = |bucket: u64, chain: &Chain| {
+            let belongs = |key: &u64| *key < keys && chains.bucket(*key) == bucket;
+            let mut different = chain.keys.clone();
+            different.sort_unstable();
+            different.dedup();
+            chain.version < VERSION_MAX && different.len() == chain.keys.len() && different.iter().all(belongs)
+        };
+        self.changed = changed::load(input, |bucket, chain| bucket < keys && is_chain(bucket, chain))?;
+        self.values = changed::load(input, |key, _| key < keys)?;
         Some(())
     }
 }

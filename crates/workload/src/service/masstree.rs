@@ -207,7 +207,8 @@ impl Program for Masstree {
     }
 
     fn load(&mut self, input: &mut &[u8]) -> Option<()> {
-        self.columns = changed::load(input)?;
+        let columns = self.keys.len() * COLUMNS;
+        self.columns = changed::load(input, |column, _| column < columns)?;
         Some(())
     }
 }

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use crate::program::{Key, Params};
 use crate::service::btree::{self, BTree, NODE};
-use crate::service::changed;
+use crate::service::changed::{self, COUNT_MAX};
 use crate::service::common::{Common, Placement, keys};
 use crate::service::emit::{Emit, LINE, Value};
 use crate::service::list::{Built, Entry};
@@ -277,7 +277,8 @@ impl Program for Silo {
     }
 
     fn load(&mut self, input: &mut &[u8]) -> Option<()> {
-        self.changed = changed::load(input)?;
+        let keys = self.keys.len();
+        self.changed = changed::load(input, |key, record: &Record| key < keys && record.id < COUNT_MAX)?;
         Some(())
     }
 }

@@ -102,7 +102,15 @@ impl Program for Swap {
     }
 
     fn load(&mut self, input: &mut &[u8]) -> Option<()> {
-        self.changed = changed::load(input)?;
+        let elements = self.elements.len();
+        self.changed = changed::load(input, |element, value: &u64| element < elements && *value < elements)?;
+        // Contents change their places: none is lost, and none is twice.
+        let (mut places, mut values): (Vec<u64>, Vec<u64>) = self.changed.iter().unzip();
+        places.sort_unstable();
+        values.sort_unstable();
+        if places != values {
+            return None;
+        }
         Some(())
     }
 }

@@ -261,8 +261,10 @@ impl Program for Tatp {
     }
 
     fn load(&mut self, input: &mut &[u8]) -> Option<()> {
-        self.bits = changed::load(input)?;
-        self.data_a = changed::load(input)?;
+        let subscribers = self.subscribers.len();
+        self.bits = changed::load(input, |subscriber, _| subscriber < subscribers)?;
+        self.data_a =
+            changed::load(input, |facility, _| facility < subscribers * TYPES && self.has(facility))?;
         Some(())
     }
 }

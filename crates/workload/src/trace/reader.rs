@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use config::{Diagnostic, Place};
-use kernel::Time;
+use kernel::{Mutant, Time, planted_nth};
 use proto::{IoOp, IoRequest};
 
 use crate::inject::Recorded;
@@ -159,6 +159,12 @@ impl TraceReader {
         self.scan.notes()
     }
 
+    /// Requests handed out so far, those without a place left out; `None` if some were refused a place.
+    pub fn handed_out(&self) -> Option<u64> {
+        let notes = self.notes();
+        (notes.beyond_device == 0).then(|| notes.delivered - notes.trims_of_nothing)
+    }
+
     /// How long the requests handed out so far took when they were recorded; empty if the trace does not say.
     pub fn recorded(&self) -> &Recorded {
         &self.recorded
@@ -187,6 +193,9 @@ impl TraceReader {
                 Clock::Beyond(ps) => return Err(self.too_long(&request, ps)),
                 Clock::Before | Clock::After => continue,
             };
+            if planted_nth(Mutant::LeftOut, 101) {
+                continue;
+            }
             self.rest = Some(Rest { at, request, pieces: 0 });
             self.following = self.place_rest()?;
         }
@@ -245,9 +254,14 @@ impl TraceReader {
     /// The earliest request, in the trace's own time.
     fn take(&mut self) -> Result<Option<RawRequest>, Diagnostic> {
         self.fill()?;
-        let Some(request) = self.window.pop() else {
+        let Some(mut request) = self.window.pop() else {
             return Ok(None);
         };
+        if planted_nth(Mutant::ChangedPlaces, 101)
+            && let Some(next) = self.window.pop()
+        {
+            self.window.push(std::mem::replace(&mut request, next));
+        }
         self.base.get_or_insert(request.at);
         self.taken = request.at;
         Ok(Some(request))

@@ -3,6 +3,7 @@
 use super::load_store::Op;
 use super::{Env, Sm, Wake};
 use crate::simt::sched::{WarpView, Warps, slots};
+use kernel::{Mutant, planted_nth};
 use proto::memory::AccessKind;
 use proto::simt::{Inst, InstKind};
 
@@ -177,7 +178,7 @@ impl Sm {
             InstKind::Load | InstKind::Store | InstKind::Atomic => self.to_memory |= bit,
             InstKind::SharedLoad | InstKind::SharedStore => self.to_shared |= bit,
         }
-        if warp.pending.hold_up(inst) {
+        if warp.pending.hold_up(inst) && !planted_nth(Mutant::EarlyIssue, 4) {
             warp.blocked = true;
             if warp.loading.hold_up(inst) {
                 self.far |= bit;

@@ -51,6 +51,11 @@ impl Accelerator {
         self.meter.as_ref().map(|meter| meter.chip.report(now))
     }
 
+    /// Time for which the cores of the firmware are booked, and bytes that have crossed memory, since the beginning.
+    pub fn counts(&self) -> (Time, u64) {
+        (self.visor.busy(Time::MAX) + self.storengine.busy(Time::MAX), self.moved)
+    }
+
     /// Forgets what was spent; other figures are of whole kernels.
     pub fn reset_energy(&mut self, now: Time) {
         if let Some(meter) = &mut self.meter {

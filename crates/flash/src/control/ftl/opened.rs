@@ -47,12 +47,9 @@ impl Opened {
 }
 
 impl Ftl {
-    /// From now on, what is opened is held against the rule. Not where units are opened in other ways: a cache of one bit a cell, pages
-    /// out of order.
+    /// From now on, what is opened is held against the rule, whoever opens it: a stream, a cache of one bit a cell, or a choice of
+    /// pages.
     pub(crate) fn watch_opening(&mut self) {
-        if self.slc.is_some() || self.pages.is_some() {
-            return;
-        }
         let mut opened = Opened::default();
         for (group, of_group) in (0..).zip(&self.groups) {
             for number in of_group.freed() {
@@ -73,7 +70,7 @@ impl Ftl {
     }
 
     /// A stream opens a unit.
-    pub(super) fn note_opened(&mut self, group: u32, number: u32, stream: Stream) {
+    pub(in crate::control::ftl) fn note_opened(&mut self, group: u32, number: u32, stream: Stream) {
         let most_worn = matches!(stream, Stream::Wear(_)) && self.wear.gap.is_some();
         if let Some(opened) = &mut self.opened {
             opened.opens((group, number), self.wear.least_worn, most_worn);

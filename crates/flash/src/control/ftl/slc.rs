@@ -13,7 +13,7 @@ use super::space::Stream;
 use super::unit::RuState;
 use crate::control::buffer::destage::Pace;
 use config::units::Share;
-use kernel::Snapshot;
+use kernel::{Mutant, Snapshot, planted_nth};
 use proto::Slot;
 use std::collections::VecDeque;
 
@@ -216,12 +216,17 @@ impl Ftl {
         let programs = slc.programs;
         let part = &mut slc.parts[group as usize];
         let records = &mut self.groups[group as usize];
+        let mut opened = None;
         let open = match part.open {
             Some(open) => open,
             None if !may_open && waits => return Room::Wait,
             None if !may_open => return Room::None,
             None => {
+                if planted_nth(Mutant::WrongCacheBlock, 4) {
+                    records.misplace_freed();
+                }
                 let Some(number) = records.open_free(stream, 0) else { return Room::None };
+                opened = Some(number);
                 part.members.resize(part.members.len().max(number as usize + 1), false);
                 part.members[number as usize] = true;
                 part.count += 1;
@@ -233,6 +238,9 @@ impl Ftl {
         part.open = (index + 1 < programs).then_some((number, index + 1));
         if part.open.is_none() {
             records.rus[number as usize].state = RuState::Full;
+        }
+        if let Some(number) = opened {
+            self.note_opened(group, number, stream);
         }
         Room::At(self.geo.slot_of_program(self.join(group, number), index))
     }

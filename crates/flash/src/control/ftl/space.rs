@@ -389,6 +389,18 @@ impl Group {
         self.list_closed(number, clock);
     }
 
+    /// Plants a fault: of units that are opened as they were freed, the one freed last is first.
+    #[cold]
+    pub(crate) fn misplace_freed(&mut self) {
+        let is_fresh = self.free.fresh < self.free.end;
+        if let Freed::FirstFreed(list) = &mut self.free.freed
+            && !is_fresh
+            && !list.is_empty()
+        {
+            list.rotate_right(1);
+        }
+    }
+
     /// Free units that were opened before, in the order of the list.
     pub(crate) fn freed(&self) -> Vec<u32> {
         match &self.free.freed {

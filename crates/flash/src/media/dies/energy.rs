@@ -133,6 +133,7 @@ impl MediaMeter {
 
     /// So many bytes are on a channel.
     pub(super) fn transfer(&mut self, bytes: u64, from: Time, to: Time) {
+        let bytes = if bytes > 0 && planted_nth(Mutant::UnpaidTransfer, 16) { 0 } else { bytes };
         let byte =
             Attojoules::from(self.costs.spec.transfer.attojoules()) * Attojoules::from(self.alike.back_ends);
         self.meter.spread(TRANSFER, from, to, Attojoules::from(bytes) * byte);
@@ -218,6 +219,25 @@ impl Backend {
         let programs: u64 = programs.iter().map(|class| counters.done[*class as usize]).sum();
         let pages = [sensed + copied, programs * u64::from(each)];
         self.is_at_rest().then(|| [read * Attojoules::from(pages[0]), program * Attojoules::from(pages[1])])
+    }
+
+    /// An operation that has been queued will take bytes over its channel.
+    #[cold]
+    pub(super) fn note_bytes(&mut self, op: &Op) {
+        let times = match op.kind {
+            OpKind::Read => 1,
+            OpKind::Program if op.is_slc => 1,
+            OpKind::Program => self.timing.passes,
+            OpKind::CopyBack | OpKind::Erase => 0,
+        };
+        self.queued_bytes += u64::from(op.bytes) * u64::from(times);
+    }
+
+    /// Bytes that channels have carried since the beginning, as operations had them when they were queued; none where reads share what
+    /// leaves or are repeated, where registers gather writes, or if something is under way.
+    pub(crate) fn channel_bytes(&self) -> Option<u64> {
+        let is_exact = self.errors.is_none() && !self.shares_sensings() && self.links.is_none();
+        (is_exact && self.is_at_rest()).then_some(self.queued_bytes)
     }
 
     /// What happens costs energy from here on.

@@ -154,6 +154,8 @@ pub struct Backend {
     pub observer: Option<Box<dyn Observer>>,
     /// What has been spent, if it is known what things cost.
     pub meter: Option<Box<MediaMeter>>,
+    /// Bytes that operations had for a channel when they were queued, if it is known what things cost.
+    queued_bytes: u64,
     /// Who is in the way of whom, if that is kept.
     holders: Option<Box<Holders>>,
 }
@@ -243,6 +245,7 @@ impl Backend {
             links: policy.link.map(|link| Links::new(link, geo.die_planes)),
             observer: None,
             meter: None,
+            queued_bytes: 0,
             holders: None,
         }
     }
@@ -254,6 +257,9 @@ impl Backend {
         let name = self.ops.insert(Op { queued: now, ..op });
         self.queued.arrive(now);
         self.counters.reads_queued += u64::from(op.kind == OpKind::Read);
+        if self.meter.is_some() {
+            self.note_bytes(&op);
+        }
         if self.joins(name, now) {
             return name;
         }

@@ -65,6 +65,7 @@ impl Backend {
             observer: _,
             // Nothing is at work; what was spent belongs to the run before.
             meter: _,
+            queued_bytes: _,
             // Of an idle back end nobody asks who was in the way.
             holders: _,
         } = self;

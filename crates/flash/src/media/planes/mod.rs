@@ -234,11 +234,21 @@ impl<T: Copy> Planes<T> {
         (plane.last, plane.until) = (service, until);
     }
 
+    /// Arrays that are at work.
+    pub(crate) fn at_work(&self) -> u64 {
+        self.planes.iter().filter(|plane| plane.work != Work::Idle).count() as u64
+    }
+
     /// Starts the measured window.
     pub(crate) fn reset(&mut self, now: Time) {
         for plane in &mut self.planes {
             plane.busy = plane.until.since(now).min(plane.last);
         }
+    }
+
+    /// Planes, and how long their arrays have worked or will have, in picoseconds, since then.
+    pub(crate) fn booked(&self) -> (u64, u128) {
+        (self.planes.len() as u64, self.planes.iter().map(|plane| u128::from(plane.busy.ps())).sum())
     }
 
     /// How long arrays have worked since then.

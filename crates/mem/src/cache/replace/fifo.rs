@@ -1,6 +1,6 @@
 //! First in, first out.
 
-use super::{Replacement, as_many};
+use super::{CLOCK_MAX, Replacement, as_many};
 use kernel::Snapshot;
 
 /// First in, first out: the way that was entered longest ago.
@@ -33,9 +33,9 @@ impl Replacement for Fifo {
         self.entered.save(out);
     }
     fn load(&mut self, input: &mut &[u8]) -> Option<()> {
-        self.clock = u64::load(input)?;
+        self.clock = u64::load(input).filter(|clock| *clock < CLOCK_MAX)?;
         self.entered = as_many(&self.entered, input)?;
-        Some(())
+        self.entered.iter().all(|at| *at <= self.clock).then_some(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Least recently used.
 
-use super::{Replacement, as_many};
+use super::{CLOCK_MAX, Replacement, as_many};
 use kernel::Snapshot;
 
 /// Least recently used: the way that was entered or touched longest ago.
@@ -47,9 +47,9 @@ impl Replacement for Lru {
         self.used.save(out);
     }
     fn load(&mut self, input: &mut &[u8]) -> Option<()> {
-        self.clock = u64::load(input)?;
+        self.clock = u64::load(input).filter(|clock| *clock < CLOCK_MAX)?;
         self.used = as_many(&self.used, input)?;
-        Some(())
+        self.used.iter().all(|at| *at <= self.clock).then_some(())
     }
 }
 

@@ -61,6 +61,9 @@ pub trait Replacement {
     fn load(&mut self, input: &mut &[u8]) -> Option<()>;
 }
 
+/// The end of the clock of a policy that is loaded: no run comes from here to the end of 64 bits.
+const CLOCK_MAX: u64 = 1 << 62;
+
 /// Takes as many values off the front as there were.
 fn as_many<T: Snapshot>(known: &[T], input: &mut &[u8]) -> Option<Vec<T>> {
     Vec::load(input).filter(|loaded: &Vec<T>| loaded.len() == known.len())

@@ -112,6 +112,13 @@ impl Injector {
         (self.requests - self.before, self.flows.iter().map(recorded).sum())
     }
 
+    /// Requests of recordings that have been read to their end: as read, as issued, and those that were issued behind a later one.
+    pub fn replayed(&self) -> [u64; 3] {
+        let over = self.sources.iter().filter(|running| running.done && self.failure.is_none());
+        let counts = over.filter_map(|running| Some([running.source.handed_out()?, running.taken, running.early]));
+        counts.fold([0; 3], |sum, of| std::array::from_fn(|n| sum[n] + of[n]))
+    }
+
     /// Share of the work done, over the sources that know.
     pub fn progress(&self) -> Option<f64> {
         let known: Vec<f64> = self.sources.iter().filter_map(|s| s.source.progress()).collect();

@@ -8,6 +8,7 @@
 //! high it stands: keys were inserted in random order.
 
 mod shape;
+mod sound;
 mod tree;
 
 use crate::program::Params;
@@ -205,7 +206,7 @@ impl Program for Rbt {
     }
 
     fn load(&mut self, input: &mut &[u8]) -> Option<()> {
-        self.tree.load(input)
+        self.tree.load(input, self.keys.len())
     }
 }
 

@@ -3,6 +3,8 @@
 //! Nodes of a last level that is not full are red, all others black: the rules of a red-black tree hold.
 
 use crate::service::rbt::tree::{NIL, Node};
+use std::ops::RangeInclusive;
+
 use crate::service::requests::{loaded, loaded_below, loaded_key};
 
 /// A complete tree over the keys that are loaded.
@@ -36,13 +38,29 @@ impl Shape {
         Some(loaded_key(full - full.div_ceil(2).saturating_sub(self.last)))
     }
 
+    /// The place of a loaded key if the last level were full.
+    fn full(&self, key: u64) -> u64 {
+        let order = loaded_below(key);
+        if order < 2 * self.last { order } else { 2 * (order - self.last) + 1 }
+    }
+
+    /// What is loaded at and below a loaded key: the keys that it lies between, black nodes on each path down, and nodes.
+    pub(crate) fn below(&self, key: u64) -> (RangeInclusive<u64>, u32, u64) {
+        let full = self.full(key);
+        let height = (full + 1).trailing_zeros();
+        // Places in order, without those of the last level that are missing before them.
+        let order = |full: u64| full - full.div_ceil(2).saturating_sub(self.last);
+        let (first, end) = (order(full + 1 - (1 << height)), order(full + (1 << height)));
+        let is_full = self.last == 1 << self.depth;
+        (loaded_key(first)..=loaded_key(end - 1), height + u32::from(is_full), end - first)
+    }
+
     /// The node of a key as it is loaded, if it is.
     pub(crate) fn node(&self, key: u64) -> Option<Node> {
         if !loaded(key) {
             return None;
         }
-        let order = loaded_below(key);
-        let full = if order < 2 * self.last { order } else { 2 * (order - self.last) + 1 };
+        let full = self.full(key);
         let height = (full + 1).trailing_zeros();
         let (d, j) = (self.depth - height, (full + 1) >> (height + 1));
         let parent = if d == 0 { None } else { self.key(d - 1, j / 2) };

@@ -51,6 +51,37 @@ fn against_a_map(keys: u64, lookups: u64, slots: u64, jobs: u64) {
     assert_eq!(contents(&rbt.tree), map);
 }
 
+/// A saved tree is taken back. With a byte that is another it is refused, or a tree that keeps the rules.
+#[test]
+fn a_tree_that_is_loaded_keeps_the_rules() {
+    let keys = 300;
+    let fresh = || Rbt::new(&small(NODES - DATA + keys * NODE), 20);
+    let mut rbt = fresh();
+    drive(&mut rbt, 0..400, 3, |_, _, _, _| {});
+    let mut saved = Vec::new();
+    rbt.tree.save(&mut saved);
+    let mut other = fresh();
+    assert_eq!(other.tree.load(&mut saved.as_slice(), keys), Some(()));
+    assert_eq!(contents(&other.tree), contents(&rbt.tree));
+    let (mut refused, mut taken) = (0, 0);
+    for at in 0..saved.len() {
+        for flip in [1, 0x80] {
+            let mut damaged = saved.clone();
+            damaged[at] ^= flip;
+            let mut other = fresh();
+            match other.tree.load(&mut damaged.as_slice(), keys) {
+                Some(()) => {
+                    contents(&other.tree);
+                    taken += 1;
+                }
+                None => refused += 1,
+            }
+        }
+    }
+    // Values, and versions, may be any.
+    assert!(refused > taken && taken > 0, "{refused} refused, {taken} taken");
+}
+
 #[test]
 fn it_does_what_a_map_does() {
     against_a_map(1, 20, 3, 200);

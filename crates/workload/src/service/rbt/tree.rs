@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::service::changed;
 use crate::service::rbt::shape::Shape;
+use crate::service::rbt::sound::Loaded;
 use kernel::Snapshot;
 
 /// No node.
@@ -65,11 +66,12 @@ impl Tree {
         changed::save(&self.changed, out);
     }
 
-    /// Brings the tree, as it was loaded, to what was saved.
-    pub(crate) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+    /// Brings the tree, as it was loaded with keys `0..n`, to what was saved; `None` if that is no red-black tree.
+    pub(crate) fn load(&mut self, input: &mut &[u8], n: u64) -> Option<()> {
         self.root = u64::load(input)?;
-        self.changed = changed::load(input)?;
-        Some(())
+        self.changed = changed::load(input, |key, _| key < n)?;
+        let loaded = Loaded { shape: &self.shape, root: self.root, changed: &self.changed };
+        loaded.is_sound(n).then_some(())
     }
 
     /// The node at the top.

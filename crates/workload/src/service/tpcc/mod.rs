@@ -23,7 +23,7 @@ mod tables;
 use rustc_hash::FxHashMap;
 
 use crate::program::Params;
-use crate::service::changed;
+use crate::service::changed::{self, COUNT_MAX};
 use crate::service::common::{Common, keys};
 use crate::service::emit::{Emit, Value};
 use crate::service::list::{Built, Entry};
@@ -346,8 +346,15 @@ impl Program for Tpcc {
     }
 
     fn load(&mut self, input: &mut &[u8]) -> Option<()> {
-        self.entered = changed::load(input)?;
-        self.stocks = changed::load(input)?;
+        let warehouses = self.warehouses.len();
+        let may_be = |orders: &u64| *orders < COUNT_MAX;
+        self.entered =
+            changed::load(input, |district, orders| district < warehouses * DISTRICTS && may_be(orders))?;
+        let is_stock = |stock: &Stock| {
+            let Stock { quantity, ytd, orders, remote } = stock;
+            [quantity, ytd, orders, remote].into_iter().all(may_be)
+        };
+        self.stocks = changed::load(input, |key, stock| key < warehouses * ITEMS && is_stock(stock))?;
         Some(())
     }
 }

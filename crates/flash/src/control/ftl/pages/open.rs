@@ -150,6 +150,7 @@ impl Ftl {
             let mut pointer = match pages.choice.choose(pace, &units)? {
                 Choice::Open => {
                     let ru = self.groups[group as usize].open_free(stream, keep)?;
+                    self.note_opened(group, ru, stream);
                     Pointer { ru, next: 0 }
                 }
                 Choice::Take(kind) => pages.open[group as usize][kind].pop_front()?,
