@@ -205,12 +205,7 @@ impl States for Shared {
         folder.refuse(wanted, &fault);
         let digest = wanted.digest();
         let held = self.known().states.get_mut(&digest).map(|held| *held = Held::Awaited);
-        Ok(Some(Box::new(Awaited {
-            shared: self,
-            wanted: wanted.clone(),
-            digest,
-            awaited: held.is_some(),
-        })))
+        Ok(Some(Box::new(Awaited { shared: self, wanted: wanted.clone(), digest, awaited: held.is_some() })))
     }
 }
 

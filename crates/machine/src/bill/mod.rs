@@ -180,8 +180,12 @@ mod tests {
     use serde_json::json;
     use stats::{Activity, Meter};
 
-    const ACTIVITIES: [Activity; 4] =
-        [Activity::operation("read"), Activity::state("idle"), Activity::state("busy"), Activity::state("on")];
+    const ACTIVITIES: [Activity; 4] = [
+        Activity::operation("read"),
+        Activity::state("idle"),
+        Activity::state("busy"),
+        Activity::state("on"),
+    ];
 
     /// 5 reads of 3 nJ, 2 us idle at 1 W and 6 us busy at 4 W, and 8 us at half a watt.
     fn report() -> EnergyReport {

@@ -53,9 +53,11 @@ impl Parts {
                 Memory::Dram(dram) => books.bill(&at.name, &at.name, "/dram/energy", |bill| {
                     devices(bill, dram.controllers());
                 }),
-                Memory::DramCache(cache) => books.bill(&at.name, &at.name, "/dram_cache/dram/energy", |bill| {
-                    devices(bill, cache.controllers());
-                }),
+                Memory::DramCache(cache) => {
+                    books.bill(&at.name, &at.name, "/dram_cache/dram/energy", |bill| {
+                        devices(bill, cache.controllers());
+                    })
+                }
                 Memory::Direct(direct) => {
                     books.bill(&at.name, &at.name, "/direct/energy", |bill| planes(bill, direct));
                 }
@@ -188,7 +190,15 @@ fn accelerator(books: &mut Books<'_>, at: &Governed) {
             bill.exactly("link transfer", "/link/transfer", counts.link_bytes);
             bill.tile(&[("die idle", "/die/idle"), ("die busy", "/die/busy")], counts.dies);
         }
-        bill.elsewhere(&["read", "program", "erase", "channel transfer", "link transfer", "die idle", "die busy"]);
+        bill.elsewhere(&[
+            "read",
+            "program",
+            "erase",
+            "channel transfer",
+            "link transfer",
+            "die idle",
+            "die busy",
+        ]);
         bill.tile(&[("controller idle", "/controller/idle"), ("controller busy", "/controller/busy")], 1);
         bill.stays("link on", "/link/on", 1);
     });

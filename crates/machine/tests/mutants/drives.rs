@@ -5,13 +5,13 @@ use config::units::Bytes;
 use flash::control::buffer::ahead::{LookAheadPolicy, sequential};
 use flash::soak::{Combination, End, Map, Memory};
 use kernel::Mutant::{
-    BlindMerge, BufferPassed, ChangedPlaces, DiscardIgnored, EagerErase, EarlyAcknowledge, EarlyFlush, EarlyStripe,
-    EarlySync, EndlessSuspends, FreeErase, FreeResume, FreeSuspend, FuaIgnored, HeldTwice, LeftOut, LostLine,
-    LostPart, LostProgram, LostWriteBack, LowPercentile, MeasuredTwice, MergeAcrossErase, OldWindow, Overtaking,
-    OlderCommit, PinIgnored, RecordedTwice, RestartedProgram, StaleCopy, StaleFill, StalePage, StalePageCopy,
-    SwappedEntries, TornProgram, TrimIgnored, TrimUndone, Unmeasured, UnpaidErase, UnpaidPacket,
-    UnpaidProgram, UnpaidRead, UnpaidThread, UnpaidTransfer,
-    UnreadPage, WrongBlock, WrongCacheBlock, WrongDrive, WrongStream,
+    BlindMerge, BufferPassed, ChangedPlaces, DiscardIgnored, EagerErase, EarlyAcknowledge, EarlyFlush,
+    EarlyStripe, EarlySync, EndlessSuspends, FreeErase, FreeResume, FreeSuspend, FuaIgnored, HeldTwice,
+    LeftOut, LostLine, LostPart, LostProgram, LostWriteBack, LowPercentile, MeasuredTwice, MergeAcrossErase,
+    OldWindow, OlderCommit, Overtaking, PinIgnored, RecordedTwice, RestartedProgram, StaleCopy, StaleFill,
+    StalePage, StalePageCopy, SwappedEntries, TornProgram, TrimIgnored, TrimUndone, Unmeasured, UnpaidErase,
+    UnpaidPacket, UnpaidProgram, UnpaidRead, UnpaidThread, UnpaidTransfer, UnreadPage, WrongBlock,
+    WrongCacheBlock, WrongDrive, WrongStream,
 };
 use machine::run::Plan;
 use machine::warmup::Warmup;
@@ -149,8 +149,7 @@ fn cached() -> Vec<String> {
 
 /// Units are opened by the choice of pages.
 fn chosen() -> Vec<String> {
-    let set =
-        ["flash.cell.bits=2", "flash.ftl.pages={ by_type = { open = 2, region = \"50%\" } }"];
+    let set = ["flash.cell.bits=2", "flash.ftl.pages={ by_type = { open = 2, region = \"50%\" } }"];
     let job = "fio:rw=randwrite,bs=4k,iodepth=4,number_ios=12000";
     super::failed(&set.iter().fold(plan(job), |plan, assignment| plan.set(assignment)))
 }
@@ -160,7 +159,12 @@ fn replayed() -> Vec<String> {
     let mut trace = String::new();
     for n in 0..1_000u64 {
         let offset = (n * 37 % 500) * 4096;
-        let _ = writeln!(trace, "{},host,0,{},{offset},4096,0", 128_166_372_003_061_629 + n * 100, ["Read", "Write"][(n % 2) as usize]);
+        let _ = writeln!(
+            trace,
+            "{},host,0,{},{offset},4096,0",
+            128_166_372_003_061_629 + n * 100,
+            ["Read", "Write"][(n % 2) as usize]
+        );
     }
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("requests.csv");

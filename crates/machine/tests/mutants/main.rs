@@ -23,8 +23,10 @@ struct Run {
 }
 
 /// All runs, in two halves that take about as long.
-const HALVES: [&[&[Run]]; 2] =
-    [&[drives::DEVICES], &[drives::DRIVES, processors::GPUS, processors::SERVERS, processors::KERNELS, parts::PARTS]];
+const HALVES: [&[&[Run]]; 2] = [
+    &[drives::DEVICES],
+    &[drives::DRIVES, processors::GPUS, processors::SERVERS, processors::KERNELS, parts::PARTS],
+];
 
 fn runs() -> impl Iterator<Item = &'static Run> {
     HALVES.iter().flat_map(|half| half.iter()).flat_map(|runs| runs.iter())

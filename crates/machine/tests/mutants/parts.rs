@@ -5,8 +5,8 @@ use config::units::{Bytes, Duration, Frequency, TransferRate};
 use host::fs::{FsSpec, soak};
 use host::path;
 use kernel::Mutant::{
-    CorruptedHead, EarlyCommit, FreeBytes, FreeHandshake, FreeHeader, FreeHop, FreePrecharge, ReclaimedDirty, SharedLink,
-    StaleFetch, StaleTranslation, UnflushedSync,
+    CorruptedHead, EarlyCommit, FreeBytes, FreeHandshake, FreeHeader, FreeHop, FreePrecharge, ReclaimedDirty,
+    SharedLink, StaleFetch, StaleTranslation, UnflushedSync,
 };
 use kernel::{Recorder, Time};
 use machine::Loaded;

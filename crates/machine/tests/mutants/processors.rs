@@ -2,10 +2,10 @@
 
 use super::{Run, failed, shadowed};
 use kernel::Mutant::{
-    CleanPage, DroppedByEngine, DroppedFrame, DroppedGranule, DroppedLine, DroppedPage, DroppedRegister, EarlyIssue,
-    ForeignTranslation, HiddenChange, KeptLine, LostAnswer, LostFault, LostLane, LostParked, LostSpill,
-    LostStore, LostWriteBackOfCore, PartialLine, SilentDrop, SkippedProbe, SkippedRefresh, StaleBank,
-    StaleFrame, StaleLine, StaleTable, TwiceDelivered, Unclaimed, UnmovedPage, UnpaidActivation,
+    CleanPage, DroppedByEngine, DroppedFrame, DroppedGranule, DroppedLine, DroppedPage, DroppedRegister,
+    EarlyIssue, ForeignTranslation, HiddenChange, KeptLine, LostAnswer, LostFault, LostLane, LostParked,
+    LostSpill, LostStore, LostWriteBackOfCore, PartialLine, SilentDrop, SkippedProbe, SkippedRefresh,
+    StaleBank, StaleFrame, StaleLine, StaleTable, TwiceDelivered, Unclaimed, UnmovedPage, UnpaidActivation,
     UnpaidCore, UnpaidIssue, UnpaidPageOfMemory, UnpaidRefresh, UnpaidWorker, UnparkedLine, WriteAsRead,
 };
 use machine::run::{Plan, run_alone};

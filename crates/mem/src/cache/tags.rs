@@ -153,7 +153,8 @@ impl<M: Copy + Default + Snapshot> Tags<M> {
             return None;
         }
         // A line twice in its set.
-        let is_twice = |set: &[u64]| (1..set.len()).any(|way| set[way] != EMPTY && set[..way].contains(&set[way]));
+        let is_twice =
+            |set: &[u64]| (1..set.len()).any(|way| set[way] != EMPTY && set[..way].contains(&set[way]));
         if lines.chunks(self.shape.ways as usize).any(is_twice) {
             return None;
         }

@@ -38,7 +38,8 @@ impl DramCache {
             }
         }
         // So many that counting on never comes to the end.
-        let counts = self.ledger.dirtied < 1 << 62 && self.ledger.dirtied.checked_sub(self.ledger.stored) == Some(dirty);
+        let counts = self.ledger.dirtied < 1 << 62
+            && self.ledger.dirtied.checked_sub(self.ledger.stored) == Some(dirty);
         counts.then_some(())
     }
 

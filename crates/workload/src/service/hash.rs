@@ -278,7 +278,9 @@ impl Program for Hash {
             let mut different = chain.keys.clone();
             different.sort_unstable();
             different.dedup();
-            chain.version < VERSION_MAX && different.len() == chain.keys.len() && different.iter().all(belongs)
+            chain.version < VERSION_MAX
+                && different.len() == chain.keys.len()
+                && different.iter().all(belongs)
         };
         self.changed = changed::load(input, |bucket, chain| bucket < keys && is_chain(bucket, chain))?;
         self.values = changed::load(input, |key, _| key < keys)?;

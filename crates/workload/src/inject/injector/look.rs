@@ -115,7 +115,8 @@ impl Injector {
     /// Requests of recordings that have been read to their end: as read, as issued, and those that were issued behind a later one.
     pub fn replayed(&self) -> [u64; 3] {
         let over = self.sources.iter().filter(|running| running.done && self.failure.is_none());
-        let counts = over.filter_map(|running| Some([running.source.handed_out()?, running.taken, running.early]));
+        let counts =
+            over.filter_map(|running| Some([running.source.handed_out()?, running.taken, running.early]));
         counts.fold([0; 3], |sum, of| std::array::from_fn(|n| sum[n] + of[n]))
     }
 

@@ -39,7 +39,8 @@ impl Loaded<'_> {
         let Some(open) = self.above_changes() else { return false };
         let linked = |is_linked: bool, was_there: bool| {
             let changed = self.changed.iter();
-            changed.filter(|(key, node)| node.linked == is_linked && loaded(**key) == was_there).count() as u64
+            changed.filter(|(key, node)| node.linked == is_linked && loaded(**key) == was_there).count()
+                as u64
         };
         let due = (loaded_below(keys) + linked(true, false)).checked_sub(linked(false, true));
         if self.root == NIL {
@@ -80,7 +81,11 @@ impl Loaded<'_> {
         }
         if !open.contains(&key) {
             let (keys, black, nodes) = self.shape.below(key);
-            return (*keys.start() >= least && *keys.end() <= most).then_some(Below { black, nodes, seen: 0 });
+            return (*keys.start() >= least && *keys.end() <= most).then_some(Below {
+                black,
+                nodes,
+                seen: 0,
+            });
         }
         let [left, right] = node.children;
         if node.value.is_none() && (left == NIL || right == NIL) {
