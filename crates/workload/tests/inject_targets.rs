@@ -1,6 +1,7 @@
 //! Several targets of an injector: each has queues of its own, and none knows of the others.
 
-use config::Diagnostic;
+use config::units::Duration;
+use config::{Diagnostic, SleepSpec};
 use kernel::{EventQueue, Time};
 use proptest::prelude::*;
 use proto::{Command, Completion, IoOp, IoRequest, Port, Status};
@@ -224,6 +225,33 @@ fn a_thread_sees_and_issues_one_request_after_the_other() {
     // In the steady state 8 requests share 3 us each: 24 us a cycle, of which the thread's own turn is no latency.
     assert!((mean / us(21) - 1.0).abs() < 0.01, "{mean}");
     assert_eq!(run(1, false), (Time::from_us(10 * 1000), us(10)));
+}
+
+/// A core that sleeps when it has had nothing to do for 8 us, and needs 40 us to wake. One request of 10 us at a time: each is seen 40 us
+/// late. Two at a time with 3 us of thread for each: the core waits 7 us between its rounds, and stays awake.
+#[test]
+fn a_core_that_has_slept_sees_its_completion_later() {
+    let run = |depth: u32, threaded: bool, after: u64| {
+        let sleep = SleepSpec {
+            after: Duration::new(Time::from_us(after)),
+            exit: Duration::new(Time::from_us(40)),
+        };
+        let cost = HostCost { thread: Time::from_us(3), sleep: Some(sleep), ..HostCost::default() };
+        let source = Closed { threaded, ..Closed::new(depth, 1, 1000) };
+        let sources: Vec<(Box<dyn Source>, u16)> = vec![(Box::new(source), 0)];
+        let bench = Bench::of(Injector::over(sources, vec![Queues::UNBOUNDED], cost), vec![always(10)]);
+        let flow = bench.injector.flows[0].clone();
+        (flow.span.last_completion, flow.read.latency.mean().expect("requests"))
+    };
+    let us = |us: u64| us as f64 * 1e6;
+    assert_eq!(run(1, true, 8), (Time::from_us(999 * 53 + 50), us(50)));
+    assert_eq!(run(1, true, 11), (Time::from_us(999 * 13 + 10), us(10)));
+    // A flow without a thread has no core.
+    assert_eq!(run(1, false, 8), (Time::from_us(10 * 1000), us(10)));
+    let (end, mean) = run(2, true, 8);
+    // The first two find it asleep; then a round is 13 us for two requests.
+    assert_eq!(end, Time::from_us(53 + 499 * 13));
+    assert!((mean / us(10) - 1.0).abs() < 0.01, "{mean}");
 }
 
 #[test]

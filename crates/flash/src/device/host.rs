@@ -39,7 +39,7 @@ impl Device {
                 shadow.enters(id, &command, durable, &self.ftl);
             }
         }
-        match self.host.enters(command.queue, id, || cx.reserve()) {
+        match self.host.enters(command.queue, cx.now(), id, || cx.reserve()) {
             Entry::Rings(after) => cx.after(after, Event::Doorbell(command.queue)),
             Entry::Fetched(after) => cx.after(after, Event::Fetched(id)),
         };

@@ -2,6 +2,7 @@
 
 use crate::port::cores::{CoreParams, Cores};
 use crate::port::interface::{Entry, Interface, LinkBusy, Protocol};
+use crate::port::sleep::LinkSleep;
 use kernel::{Ticket, Time};
 use proto::INNER;
 use stats::EnergyReport;
@@ -11,6 +12,8 @@ use stats::EnergyReport;
 pub struct HostParams {
     /// The host's way.
     pub outer: Entrance,
+    /// Sleep of the host's link, if it sleeps.
+    pub sleep: Option<LinkSleep>,
     /// The way of a processor inside the drive, if there is one.
     pub inner: Option<Entrance>,
     /// Controller cores, which both share.
@@ -29,6 +32,7 @@ pub struct Entrance {
 /// The port of a drive.
 pub struct Host {
     outer: Entrance,
+    sleep: Option<LinkSleep>,
     inner: Option<Entrance>,
     cores: Cores,
 }
@@ -43,8 +47,8 @@ impl Entrance {
 impl Host {
     /// An idle port.
     pub fn new(params: HostParams) -> Host {
-        let HostParams { outer, inner, cores } = params;
-        Host { outer, inner, cores: Cores::new(cores) }
+        let HostParams { outer, sleep, inner, cores } = params;
+        Host { outer, sleep, inner, cores: Cores::new(cores) }
     }
 
     /// The way by which commands of a queue come and go.
@@ -58,8 +62,12 @@ impl Host {
 
     /// The command `id` is in its submission queue, and the doorbell rings. `reserve` takes its place in the order of events.
     #[inline]
-    pub fn enters(&mut self, queue: u16, id: u32, reserve: impl FnOnce() -> Ticket) -> Entry {
-        self.way(queue).interface.enters(queue & !INNER, id, reserve)
+    pub fn enters(&mut self, queue: u16, now: Time, id: u32, reserve: impl FnOnce() -> Ticket) -> Entry {
+        let entry = self.way(queue).interface.enters(queue & !INNER, id, reserve);
+        match &mut self.sleep {
+            Some(sleep) if queue & INNER == 0 => entry.later(sleep.enters(now)),
+            _ => entry,
+        }
     }
 
     /// A doorbell has arrived: one more entry of the queue may be fetched.
@@ -101,7 +109,13 @@ impl Host {
     /// The completion of a command goes out; when the host's software sees it.
     #[inline]
     pub fn completes(&mut self, queue: u16, now: Time) -> Time {
-        self.way(queue).interface.completes(now)
+        let seen = self.way(queue).interface.completes(now);
+        if let Some(sleep) = &mut self.sleep
+            && queue & INNER == 0
+        {
+            sleep.completes(seen);
+        }
+        seen
     }
 
     /// A command has left the controller. Whether another may be fetched for it.
@@ -142,8 +156,9 @@ impl Host {
 
     /// Appends the state of the links, the cores and the queues' turns; nothing is outstanding.
     pub fn save(&self, out: &mut Vec<u8>) {
-        let Host { outer, inner, cores } = self;
+        let Host { outer, sleep, inner, cores } = self;
         outer.save(out);
+        sleep.iter().for_each(|sleep| sleep.save(out));
         inner.iter().for_each(|inner| inner.save(out));
         cores.save(out);
     }
@@ -151,6 +166,9 @@ impl Host {
     /// Replaces it by what a host interface of the same parameters saved; `None` if that is cut short or malformed.
     pub fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         self.outer.interface.load(input)?;
+        if let Some(sleep) = &mut self.sleep {
+            sleep.load(input)?;
+        }
         if let Some(inner) = &mut self.inner {
             inner.interface.load(input)?;
         }

@@ -19,6 +19,17 @@ pub enum Entry {
     Fetched(Time),
 }
 
+impl Entry {
+    /// It comes so much later.
+    #[inline]
+    pub(super) fn later(self, wait: Time) -> Entry {
+        match self {
+            Entry::Rings(after) => Entry::Rings(after + wait),
+            Entry::Fetched(after) => Entry::Fetched(after + wait),
+        }
+    }
+}
+
 /// For how long a link has been busy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LinkBusy {

@@ -520,6 +520,7 @@ impl Combination {
                 write: self.writers(),
                 moved: self.nvme.then_some(ns(700)),
             },
+            sleep: None,
             nvme: self.nvme.then_some(nvme),
             ahci: None,
         }

@@ -8,8 +8,10 @@ use crate::port::host::{Entrance, HostParams};
 use crate::port::interface::Interface;
 use crate::port::memory_port::MemoryPort;
 use crate::port::nvme::{Arbitration, NvmeParams, NvmePort};
+use crate::port::sleep::LinkSleep;
 use crate::port::upkeep::Upkeep;
 use crate::port::varied::Varied;
+use config::SleepSpec;
 use config::units::Duration;
 use kernel::{Rng, Time};
 use net::pcie::Link;
@@ -23,6 +25,10 @@ use serde::{Deserialize, Serialize};
 pub struct HostSpec {
     /// The link.
     pub link: HostLinkSpec,
+    /// Low-power state of the link while no command is outstanding (SATA's Partial and Slumber, L1 of PCI Express): the next command
+    /// waits until it is left. Left out, the link never sleeps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sleep: Option<SleepSpec>,
     /// The controller's processors.
     pub controller: ControllerSpec,
     /// NVMe queues; left out as well as `ahci`, the device is a memory port: requests arrive after the link's latency, without queues.
@@ -185,6 +191,7 @@ impl HostSpec {
         let command_cost = self.controller.command.time();
         Ok(HostParams {
             outer: Entrance { interface: self.interface(energy, fold)?, command_cost },
+            sleep: self.sleep.map(LinkSleep::new),
             inner: inner.map(|inner| inner.build(fold)).transpose()?,
             cores: self.controller.build(Source { seed, device })?,
         })

@@ -297,7 +297,7 @@ fn registers_are_empty(spec: &RegisterCacheSpec) {
 
 /// Links, controllers and queues carry commands: there have been none.
 fn host_is_time(spec: &HostSpec) {
-    let HostSpec { link, controller, nvme, ahci } = spec;
+    let HostSpec { link, sleep: _, controller, nvme, ahci } = spec;
     match link {
         HostLinkSpec::Pcie(pcie) => pcie_is_time(pcie),
         HostLinkSpec::Plain(plain) => plain_is_time(plain),

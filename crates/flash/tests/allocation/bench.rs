@@ -119,6 +119,7 @@ pub(crate) fn spec(planes: Planes, free: &str) -> FlashSpec {
             write: None,
             moved: None,
         },
+        sleep: None,
         nvme: None,
         ahci: None,
     };

@@ -23,6 +23,9 @@ pub(super) struct Base {
     pub(super) is_sata: bool,
     /// From the end of a command to software running, microseconds.
     pub(super) interrupt: f64,
+    /// Exit latencies of its link and of the host's cores, microseconds; zero where they do not sleep.
+    pub(super) link_exit: f64,
+    pub(super) core_exit: f64,
     /// Commands that a host has under way at once.
     pub(super) queue: u64,
     pub(super) capacity: u64,
@@ -68,6 +71,8 @@ impl Base {
             thread: drive.host.thread.map_or(0.0, |thread| us(thread.time())),
             is_sata,
             interrupt: us(interrupt.time()),
+            link_exit: flash.host.sleep.map_or(0.0, |sleep| us(sleep.exit.time())),
+            core_exit: drive.host.sleep.map_or(0.0, |sleep| us(sleep.exit.time())),
             queue,
             capacity: loaded.device(1)?.capacity(),
         })

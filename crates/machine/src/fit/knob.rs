@@ -24,6 +24,10 @@ pub(super) enum Knob {
     Moved,
     /// From the end of a command to software running.
     Interrupt,
+    /// Exit latency of a link that sleeps while nothing is in flight.
+    LinkExit,
+    /// Exit latency of a core that sleeps while its thread waits.
+    CoreExit,
 }
 
 /// Microseconds of a core that no controller needs for a request: a search ends there.
@@ -52,6 +56,8 @@ impl Knob {
             Knob::Moved => format!("{flash}.host.controller.moved"),
             Knob::Interrupt if base.is_sata => format!("{flash}.host.ahci.interrupt"),
             Knob::Interrupt => format!("{flash}.host.nvme.interrupt"),
+            Knob::LinkExit => format!("{flash}.host.sleep.exit"),
+            Knob::CoreExit => format!("{host}.sleep.exit"),
         }
     }
 
@@ -70,6 +76,8 @@ impl Knob {
             Knob::Program => base.program[0],
             Knob::Moved => controller.moved.map_or(0.0, |moved| us(moved.time())),
             Knob::Interrupt => base.interrupt,
+            Knob::LinkExit => base.link_exit,
+            Knob::CoreExit => base.core_exit,
         }
     }
 

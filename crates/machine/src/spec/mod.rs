@@ -16,7 +16,7 @@ pub use schema::{document, of_file};
 use crate::precondition::Precondition;
 use config::SpecError;
 use config::units::Duration;
-use config::{Diagnostic, Layers, Place, Resolved};
+use config::{Diagnostic, Layers, Place, Resolved, SleepSpec};
 use flash::control::ftl::gc::Victim;
 use flash::spec::{Built, FlashSpec};
 use flash::{Device, spec};
@@ -41,6 +41,10 @@ pub struct HostSoftware {
     /// when it has done with those before it, and issues the next request when it has done with this one. Left out, nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<Duration>,
+    /// Low-power state of the core of such a thread (C1E, C6) while it has nothing to do: it sees the completion that ends it later by
+    /// the exit latency. Left out, cores stay awake.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sleep: Option<SleepSpec>,
     /// The kernel: its cores, page cache, write-back, file system, block layer and driver; left out, it has Linux's defaults.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub linux: Option<PathSpec>,
@@ -53,6 +57,7 @@ impl HostSoftware {
             submit: self.submit.time(),
             complete: self.complete.time(),
             thread: self.thread.map_or(Time::ZERO, |thread| thread.time()),
+            sleep: self.sleep,
         }
     }
 }

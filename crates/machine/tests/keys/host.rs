@@ -141,6 +141,21 @@ pub(crate) const CASES: &[Case] = &[
         values: &["1", "8", "32"],
         predicted: Falls("/io/read/slat_ns/mean"),
     },
+    // A link that sleeps later is found awake by a thread that comes back before.
+    Case {
+        key: "flash.host.sleep.after",
+        context: &["host.thread=10us", "flash.host.sleep.exit=40us"],
+        jobs: ONE_READ,
+        values: &["5us", "15us"],
+        predicted: Falls(READ_MEAN),
+    },
+    Case {
+        key: "flash.host.sleep.exit",
+        context: &[],
+        jobs: ONE_READ,
+        values: &["0us", "10us", "40us"],
+        predicted: Rises("/breakdown_ns/read/submission"),
+    },
     Case {
         key: "flash.host.ahci.command",
         context: SATA,
@@ -333,6 +348,21 @@ pub(crate) const CASES: &[Case] = &[
         jobs: ONE_WRITE,
         values: &["0us", "1us", "5us"],
         predicted: Rises("/io/write/clat_ns/mean"),
+    },
+    // A core that sleeps only after a longer wait than that for a read is awake.
+    Case {
+        key: "host.sleep.after",
+        context: &["host.sleep.exit=40us"],
+        jobs: ONE_READ,
+        values: &["0us", "10ms"],
+        predicted: Falls("/io/read/clat_ns/mean"),
+    },
+    Case {
+        key: "host.sleep.exit",
+        context: &[],
+        jobs: ONE_READ,
+        values: &["0us", "10us", "40us"],
+        predicted: Rises("/io/read/clat_ns/mean"),
     },
     // A job of one request at a time does not count it as latency, and does less.
     Case {

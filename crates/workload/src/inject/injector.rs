@@ -408,7 +408,7 @@ impl Injector {
     #[inline]
     fn sees(&mut self, tag: u32, now: Time) -> Time {
         let earliest = now + self.cost.complete;
-        if self.cost.thread == Time::ZERO {
+        if self.cost.thread == Time::ZERO && self.cost.sleep.is_none() {
             return earliest;
         }
         let Pending { source, request, whole, .. } = self.pending[tag];
@@ -417,7 +417,9 @@ impl Injector {
             return earliest;
         }
         let until = &mut self.sources[usize::from(source)].threads[usize::from(request.flow)];
-        let seen = earliest.max(*until);
+        // The core has been idle since its thread had done with the completion before.
+        let wakes = self.cost.sleep.map_or(Time::ZERO, |sleep| sleep.wait(*until, now));
+        let seen = (earliest + wakes).max(*until);
         *until = seen + self.cost.thread;
         seen
     }

@@ -1,5 +1,6 @@
 //! What commands go to: drives or what stands before them, each with submission queues of its own.
 
+use config::SleepSpec;
 use kernel::Time;
 use proto::IoRequest;
 use std::collections::VecDeque;
@@ -27,6 +28,8 @@ pub struct HostCost {
     pub complete: Time,
     /// What the thread of a closed loop needs for a request beside its latency, one request after the other.
     pub thread: Time,
+    /// Sleep of the core of such a thread, if it sleeps.
+    pub sleep: Option<SleepSpec>,
 }
 
 /// A submission queue as the host's driver knows it.
