@@ -232,10 +232,8 @@ fn a_thread_sees_and_issues_one_request_after_the_other() {
 #[test]
 fn a_core_that_has_slept_sees_its_completion_later() {
     let run = |depth: u32, threaded: bool, after: u64| {
-        let sleep = SleepSpec {
-            after: Duration::new(Time::from_us(after)),
-            exit: Duration::new(Time::from_us(40)),
-        };
+        let sleep =
+            SleepSpec { after: Duration::new(Time::from_us(after)), exit: Duration::new(Time::from_us(40)) };
         let cost = HostCost { thread: Time::from_us(3), sleep: Some(sleep), ..HostCost::default() };
         let source = Closed { threaded, ..Closed::new(depth, 1, 1000) };
         let sources: Vec<(Box<dyn Source>, u16)> = vec![(Box::new(source), 0)];

@@ -126,6 +126,8 @@ fn as_json(found: &Fit) -> Result<String, Diagnostic> {
     let mut document = serde_json::to_value(found).map_err(fault)?;
     let error = |(axis, mean, rows, worst): (&str, f64, usize, &machine::fit::Row)| json!({ "axis": axis, "mean": mean, "figures": rows, "worst": { "job": worst.job, "error": worst.error() } });
     document["errors"] = found.errors().into_iter().map(error).collect();
+    let (inside, ranges) = found.inside();
+    document["spread"] = json!({ "inside": inside, "figures": ranges });
     document["met"] = found.is_met().into();
     serde_json::to_string_pretty(&document).map_err(fault)
 }

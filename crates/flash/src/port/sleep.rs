@@ -70,7 +70,9 @@ mod tests {
     fn one_command_wakes_the_link_for_those_that_follow() {
         let mut link = link();
         assert_eq!([100, 110, 200].map(|now| link.enters(us(now))), [us(40), us(30), us(0)]);
-        [300, 310, 320].map(us).map(|seen| link.completes(seen));
+        for seen in [300, 310, 320] {
+            link.completes(us(seen));
+        }
         assert_eq!(link.enters(us(324)), us(0));
         link.completes(us(400));
         assert_eq!(link.enters(us(405)), us(40));

@@ -1,6 +1,7 @@
 //! Which figure chooses which value. The rules are those of `papers/drives/README.md`: one figure a value, none of a mixed depth, and of
 //! percentiles one at most.
 
+use super::asleep::{Asleep, asleep, few};
 use super::base::Base;
 use super::job::Job;
 use super::knob::Knob;
@@ -42,12 +43,18 @@ pub(super) fn as_time(measure: Measure, figure: f64) -> f64 {
 }
 
 /// What the points choose.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub(super) struct Chosen {
     /// In the order in which they are looked for.
     pub(super) targets: Vec<Target>,
     /// What a thread needs a request, where it is known without a search: microseconds, and the point that says it.
     pub(super) thread: Option<(f64, Job)>,
+    /// Idle time after which a core sleeps that was found to sleep, microseconds, and the point that says so.
+    pub(super) after: Option<(f64, Job)>,
+    /// Whether something may sleep while nothing is in flight: no point of few in flight tells.
+    pub(super) may_sleep: bool,
+    /// Whether `thread`'s value is the user's, or follows from saturated reads.
+    pub(super) thread_is_known: bool,
     /// Points that were not used for a value though they seemed to, and why; what is left open.
     pub(super) notes: Vec<String>,
 }
@@ -65,7 +72,7 @@ pub(super) fn choose(
     let points: Vec<&Point> = points.iter().filter(|point| !point.held).collect();
     let idle = idle(&points)?;
     let block = idle.job.block;
-    let mut chosen = Chosen { targets: Vec::new(), thread: None, notes: Vec::new() };
+    let mut chosen = Chosen { thread_is_known: thread_is_set, ..Chosen::default() };
     let fresh = |write: bool, random: bool| {
         points.iter().copied().filter(move |p| {
             !p.worn && p.job.write == write && p.job.random == random && p.job.block == block
@@ -80,12 +87,16 @@ pub(super) fn choose(
     let in_order = most(fresh(false, false).filter(|p| p.job.in_flight() == 1));
     let (all, one) = (saturated(false, false), saturated(false, true));
     chosen.reads(all, one, in_order, thread_is_set, base, &limits);
-    let is_open = !thread_is_set && chosen.targets.iter().all(|target| target.knob != Knob::Thread);
+    chosen.thread_is_known |= chosen.targets.iter().any(|target| target.knob == Knob::Thread);
+    let is_open = !chosen.thread_is_known;
     let busiest = most(points.iter().copied().filter(|p| p.job.jobs == 1));
     chosen.thread =
         between.filter(|_| is_open).map(|us| (us.min(busiest.map_or(us, |p| 1e6 / rate(p))), idle.job));
-    let (measure, figure) = latency(idle);
-    chosen.targets.push(Target::new(Knob::Read, idle, measure, figure, Knob::Read.of(base), "idle latency"));
+    let reads: Vec<&Point> = fresh(false, true).collect();
+    let idle_write = fresh(true, true).find(|p| p.job.in_flight() == 1).and_then(|p| p.figures.mean);
+    let is_awake = base.link_exit == 0.0 && base.core_exit == 0.0;
+    chosen.may_sleep = is_awake && few(&reads).is_empty();
+    chosen.idle(idle, asleep(idle, &reads, idle_write).filter(|_| is_awake), base);
     chosen.writes(saturated(true, false), base, &limits);
     if base.upkeep().is_some() {
         chosen.later(&fresh(true, true).collect::<Vec<_>>(), base);
@@ -195,6 +206,30 @@ impl Target {
 }
 
 impl Chosen {
+    /// Overrides of what is known without a search.
+    pub(super) fn fixed(&self, base: &Base) -> Vec<String> {
+        let of = |knob: Knob, known: &Option<(f64, Job)>| known.map(|(us, _)| knob.assignment(base, us));
+        [of(Knob::Thread, &self.thread), of(Knob::CoreAfter, &self.after)].into_iter().flatten().collect()
+    }
+
+    /// Whether a point chose a value by this figure.
+    pub(super) fn is_fitted(&self, point: &Point, measure: Measure) -> bool {
+        let chose = |t: &Target| (t.job, t.worn, t.measure) == (point.job, point.worn, measure);
+        !point.held && self.targets.iter().any(chose)
+    }
+
+    /// Whether every figure of a point chose a value: none is a prediction.
+    pub(super) fn is_all_fitted(&self, point: &Point) -> bool {
+        let of = |measure: &Measure| measure.of(&point.figures).is_none() || self.is_fitted(point, *measure);
+        Measure::ALL.iter().all(of)
+    }
+
+    /// Whether a saturated figure of a direction chose a value.
+    pub(super) fn saturates(&self, write: bool) -> bool {
+        let of = |t: &Target| t.job.write == write && t.job.in_flight() >= MANY && t.measure == Measure::Iops;
+        self.targets.iter().any(of)
+    }
+
     /// The thread of a job, and the cores.
     fn reads(
         &mut self,
@@ -242,6 +277,31 @@ impl Chosen {
                 "the host is the limit of every saturated read: what the drive's cores can do is open".into(),
             );
         }
+    }
+
+    /// The flash, and what sleeps in front of it, if something does.
+    fn idle(&mut self, idle: &Point, asleep: Option<Asleep<'_>>, base: &Base) {
+        let (measure, figure) = latency(idle);
+        let start = Knob::Read.of(base);
+        let Some(asleep) = asleep else {
+            self.targets.push(Target::new(Knob::Read, idle, measure, figure, start, "idle latency"));
+            return;
+        };
+        let Asleep { awake, mean, knob, guess } = asleep;
+        let why = "few in flight: everything is awake";
+        self.targets.push(Target::new(Knob::Read, awake, Measure::Mean, mean, start, why));
+        let why = "one in flight is slower than several: it wakes what sleeps";
+        self.targets.push(Target::new(knob, idle, measure, figure, guess, why));
+        self.after = asleep.after().map(|us| (us, idle.job));
+        let what = if knob == Knob::CoreExit {
+            "cores sleep while their threads wait"
+        } else {
+            "the link sleeps while nothing is in flight"
+        };
+        self.notes.push(format!(
+            "one request in flight takes {figure:.1} us and {} take {mean:.1}: {what}; a point of several threads with one request each tells a core from a link",
+            awake.job.in_flight()
+        ));
     }
 
     /// What an idle write waits for, and how much batches differ, of a drive that works on writes after it has acknowledged them.

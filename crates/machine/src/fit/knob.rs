@@ -28,6 +28,8 @@ pub(super) enum Knob {
     LinkExit,
     /// Exit latency of a core that sleeps while its thread waits.
     CoreExit,
+    /// Idle time after which such a core sleeps.
+    CoreAfter,
 }
 
 /// Microseconds of a core that no controller needs for a request: a search ends there.
@@ -58,6 +60,7 @@ impl Knob {
             Knob::Interrupt => format!("{flash}.host.nvme.interrupt"),
             Knob::LinkExit => format!("{flash}.host.sleep.exit"),
             Knob::CoreExit => format!("{host}.sleep.exit"),
+            Knob::CoreAfter => format!("{host}.sleep.after"),
         }
     }
 
@@ -78,6 +81,7 @@ impl Knob {
             Knob::Interrupt => base.interrupt,
             Knob::LinkExit => base.link_exit,
             Knob::CoreExit => base.core_exit,
+            Knob::CoreAfter => 0.0,
         }
     }
 

@@ -4,6 +4,7 @@
 //! Few points leave much open: a saturated read does not say whose limit it is, nor an idle one whose time. So the same figures are met by other
 //! drives too (`reading`), and what those predict differently is printed as the spread of the predictions.
 
+mod asleep;
 mod base;
 mod bench;
 mod choose;
@@ -15,6 +16,7 @@ mod reading;
 mod report;
 mod search;
 mod solve;
+mod spread;
 mod table;
 
 pub use job::Job;
@@ -22,6 +24,7 @@ pub use measure::Figures;
 pub(crate) use measure::Measure;
 pub use point::Point;
 pub use report::{Fit, Other, Prediction, Row, Value};
+pub(crate) use spread::factor;
 
 use crate::spec::Loaded;
 use crate::state::States;
@@ -31,7 +34,7 @@ use choose::Chosen;
 use config::Diagnostic;
 use knob::Knob;
 use reading::{Reading, readings};
-use report::{Asked, BLOCK, grid, predictions, rows};
+use report::{Asked, BLOCK, Seen, grid, predictions, rows};
 use solve::{all_met, assignments, solve};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -78,34 +81,42 @@ pub fn fit(request: &Request<'_>) -> Result<Fit, Diagnostic> {
         about: about(&chosen, &points),
         progress: request.progress,
     };
-    let thread: Vec<String> =
-        chosen.thread.iter().map(|(us, _)| Knob::Thread.assignment(&base, *us)).collect();
-    let found = solve(&bench, &thread, &chosen.targets)?;
-    let values = [thread.clone(), assignments(&bench, &found)].concat();
+    let fixed = chosen.fixed(&base);
+    let found = solve(&bench, &fixed, &chosen.targets)?;
+    let values = [fixed.clone(), assignments(&bench, &found)].concat();
     let run = |point: &Point| bench.run(&values, &point.job, point.worn);
     let documents = all(&points, request.jobs, run)?;
+    let predicts = |point: &Point| point.job.in_flight() <= base.queue && !chosen.is_all_fitted(point);
     let grid = grid(&base, points.iter().map(|point| point.job.block).min().unwrap_or(BLOCK));
     let predict = |values: &[String], asked: &Asked| bench.figure(values, &asked.job, false, asked.measure);
     let predicted = all(&grid, request.jobs, |asked| predict(&values, asked))?;
     let read = |reading: &Reading| {
-        let set = [thread.clone(), reading.set.clone()].concat();
+        // A reading that looks for the thread's time does not keep it.
+        let keeps = reading.targets.iter().all(|target| target.knob != Knob::Thread);
+        let fixed = if keeps { fixed.clone() } else { Vec::new() };
+        let set = [fixed, reading.set.clone()].concat();
         let found = solve(&bench, &set, &reading.targets)?;
         let values = [set, assignments(&bench, &found)].concat();
         let is_met = all_met(&found);
-        let predicted = if is_met {
-            grid.iter().map(|asked| predict(&values, asked)).collect::<Result<_, _>>()?
-        } else {
-            Vec::new()
-        };
-        Ok(Other { name: reading.name.to_owned(), values, is_met, predicted })
+        let (mut predicted, mut seen) = (Vec::new(), Vec::new());
+        if is_met {
+            predicted = grid.iter().map(|asked| predict(&values, asked)).collect::<Result<_, _>>()?;
+            let look = |point: &Point| {
+                let document =
+                    predicts(point).then(|| bench.run(&values, &point.job, point.worn)).transpose()?;
+                Ok::<_, Diagnostic>(Seen::of(document.as_ref(), &point.job))
+            };
+            seen = points.iter().map(look).collect::<Result<_, _>>()?;
+        }
+        Ok(Other { name: reading.name.to_owned(), values, is_met, predicted, seen })
     };
     let others = all(&readings(&chosen, &base), request.jobs, read)?;
     Ok(Fit {
         like: request.like.to_owned(),
         set: request.set.to_vec(),
         values: Value::all(&chosen, &found, &base),
-        points: rows(&points, &documents, &chosen, &base),
-        predictions: predictions(&grid, &predicted, &others),
+        points: rows(&points, &documents, &chosen, &others, &base),
+        predictions: predictions(&grid, &predicted, &others, &chosen),
         readings: others,
         notes: chosen.notes,
         runs: bench.runs.into_inner(),
@@ -118,7 +129,7 @@ fn about(chosen: &Chosen, points: &[Point]) -> u64 {
     const GRID: usize = 9;
     const READINGS: usize = 4;
     let one = LOOKS * chosen.targets.len() + GRID;
-    (points.len() + one + READINGS * one) as u64
+    (points.len() + one + READINGS * (points.len() + one)) as u64
 }
 
 /// How far repetitions of a job on one drive may be apart, the most over the least: those of one state are within tens of per cent.

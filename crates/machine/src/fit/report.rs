@@ -1,12 +1,13 @@
 //! What a fit has found.
 
 use super::base::Base;
-use super::choose::{Chosen, Target};
+use super::choose::Chosen;
 use super::job::Job;
 use super::knob::Knob;
 use super::measure::Measure;
 use super::point::Point;
 use super::solve::Solved;
+use super::spread::{factor, stated};
 use crate::result::Document;
 use serde::Serialize;
 
@@ -43,7 +44,7 @@ pub struct Value {
     pub value: String,
     /// The job whose figure chose it.
     pub job: String,
-    /// The figure: `iops`, `mean` or `p99`, or the time `between` requests.
+    /// The figure: `iops`, `mean` or `p99`, the time `between` requests, or the time that a core `waits`.
     pub measure: &'static str,
     /// Its unit.
     pub unit: &'static str,
@@ -70,6 +71,10 @@ pub struct Row {
     pub measured: f64,
     /// As simulated; none if the run has too few requests for it.
     pub simulated: Option<f64>,
+    /// Least and most that the fit states for it; none of what it was fitted to, or cannot predict.
+    pub low: Option<f64>,
+    /// As `low`, the most.
+    pub high: Option<f64>,
     /// Whether it chose a value: then it says nothing about the fit.
     pub fitted: bool,
     /// Whether these are writes.
@@ -91,6 +96,20 @@ pub struct Other {
     pub is_met: bool,
     #[serde(skip)]
     pub(super) predicted: Vec<f64>,
+    /// By point.
+    #[serde(skip)]
+    pub(super) seen: Vec<Seen>,
+}
+
+/// Figures of a job on a drive, in the order of [`Measure::ALL`].
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Seen([Option<f64>; 5]);
+
+impl Seen {
+    /// Those of a run, if there was one.
+    pub(super) fn of(document: Option<&Document>, job: &Job) -> Seen {
+        Seen(Measure::ALL.map(|measure| measure.simulated(document?, job)))
+    }
 }
 
 /// What nobody measured.
@@ -104,9 +123,9 @@ pub struct Prediction {
     pub unit: &'static str,
     /// Of the fitted drive.
     pub value: f64,
-    /// The least of all readings that have the figures.
+    /// The least of all readings that have the figures, less what fits of other drives were off.
     pub low: f64,
-    /// The most.
+    /// The most of them, and as much more.
     pub high: f64,
 }
 
@@ -138,42 +157,63 @@ pub(super) fn grid(base: &Base, block: u64) -> Vec<Asked> {
 }
 
 /// Predictions of the fitted drive, with what other readings make of them.
-pub(super) fn predictions(grid: &[Asked], values: &[f64], others: &[Other]) -> Vec<Prediction> {
+pub(super) fn predictions(
+    grid: &[Asked],
+    values: &[f64],
+    others: &[Other],
+    chosen: &Chosen,
+) -> Vec<Prediction> {
     let one = |(n, (asked, value)): (usize, (&Asked, &f64))| {
-        let all = || others.iter().filter_map(|other| other.predicted.get(n)).copied();
+        let readings = others.iter().filter_map(|other| other.predicted.get(n)).copied();
+        let write = asked.job.write;
+        let factor = factor(write, asked.measure, chosen.saturates(write));
+        let (low, high) = stated(readings.chain([*value]), factor).unwrap_or((*value, *value));
         Prediction {
             job: asked.job.to_string(),
             measure: asked.measure.name(),
             unit: asked.measure.unit(),
             value: *value,
-            low: all().fold(*value, f64::min),
-            high: all().fold(*value, f64::max),
+            low,
+            high,
         }
     };
     grid.iter().zip(values).enumerate().map(one).collect()
 }
 
 /// Every figure of every point.
-pub(super) fn rows(points: &[Point], documents: &[Document], chosen: &Chosen, base: &Base) -> Vec<Row> {
-    let of = |(point, document): (&Point, &Document)| {
-        let row = |measure: Measure| {
-            let chose =
-                |t: &Target| !point.held && (t.job, t.worn, t.measure) == (point.job, point.worn, measure);
+pub(super) fn rows(
+    points: &[Point],
+    documents: &[Document],
+    chosen: &Chosen,
+    others: &[Other],
+    base: &Base,
+) -> Vec<Row> {
+    let of = |(n, (point, document)): (usize, (&Point, &Document))| {
+        let row = |(m, measure): (usize, Measure)| {
+            let (fitted, beyond_queue) =
+                (chosen.is_fitted(point, measure), point.job.in_flight() > base.queue);
+            let simulated = measure.simulated(document, &point.job);
+            let readings = others.iter().filter_map(|other| other.seen.get(n)?.0[m]);
+            let factor = factor(point.job.write, measure, chosen.saturates(point.job.write));
+            let range = simulated.filter(|_| !fitted && !beyond_queue);
+            let range = range.and_then(|simulated| stated(readings.chain([simulated]), factor));
             Some(Row {
                 job: name(&point.job, point.worn),
                 measure: measure.name(),
                 unit: measure.unit(),
                 measured: measure.of(&point.figures)?,
-                simulated: measure.simulated(document, &point.job),
-                fitted: chosen.targets.iter().any(chose),
+                simulated,
+                low: range.map(|(low, _)| low),
+                high: range.map(|(_, high)| high),
+                fitted,
                 write: point.job.write,
-                beyond_queue: point.job.in_flight() > base.queue,
+                beyond_queue,
                 place: point.place.clone(),
             })
         };
-        Measure::ALL.into_iter().filter_map(row).collect::<Vec<_>>()
+        Measure::ALL.into_iter().enumerate().filter_map(row).collect::<Vec<_>>()
     };
-    points.iter().zip(documents).flat_map(of).collect()
+    points.iter().zip(documents).enumerate().flat_map(of).collect()
 }
 
 fn name(job: &Job, worn: bool) -> String {
@@ -195,7 +235,19 @@ impl Value {
             met: true,
             why: "what passes between a request's end and the next",
         });
-        thread.into_iter().chain(found.iter().map(|one| Value::of(one, base))).collect()
+        let after = chosen.after.map(|(us, job)| Value {
+            key: Knob::CoreAfter.key(base),
+            before: Knob::CoreAfter.value(base, 0.0),
+            value: Knob::CoreAfter.value(base, us),
+            job: name(&job, false),
+            measure: "waits",
+            unit: "us",
+            measured: us,
+            reached: us,
+            met: true,
+            why: "a core that waits for less is awake",
+        });
+        thread.into_iter().chain(after).chain(found.iter().map(|one| Value::of(one, base))).collect()
     }
 
     fn of(solved: &Solved, base: &Base) -> Value {
@@ -226,6 +278,14 @@ impl Fit {
     /// Whether every figure that chose a value is met.
     pub fn is_met(&self) -> bool {
         self.values.iter().all(|value| value.met)
+    }
+
+    /// Figures that a fit stated a range for, and how many of them are inside.
+    pub fn inside(&self) -> (usize, usize) {
+        let ranges = self.points.iter().filter_map(|row| Some((row.low?, row.measured, row.high?)));
+        ranges.fold((0, 0), |(inside, all), (low, measured, high)| {
+            (inside + usize::from(low <= measured && measured <= high), all + 1)
+        })
     }
 
     /// Mean errors of what was not fitted, and not beyond the drive's queue, as shares: each with its name, how many figures it is of, and the worst of them.

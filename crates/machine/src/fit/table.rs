@@ -21,11 +21,16 @@ impl fmt::Display for Fit {
                 Some(error) => percent(error),
                 None => "too few requests".to_owned(),
             };
-            [row.job.clone(), format!("{} {}", row.measure, row.unit), number(row.measured), simulated, error]
+            let range = row.low.zip(row.high).map_or_else(String::new, |(low, high)| {
+                let outside = if low <= row.measured && row.measured <= high { "" } else { ", outside" };
+                format!("{} to {}{outside}", number(low), number(high))
+            });
+            let figure = format!("{} {}", row.measure, row.unit);
+            [row.job.clone(), figure, number(row.measured), simulated, error, range]
         };
         table(
             f,
-            ["measured job", "figure", "measured", "fitted drive", "error"],
+            ["measured job", "figure", "measured", "fitted drive", "error", "stated range"],
             self.points.iter().map(row),
         )?;
         writeln!(f)?;
@@ -36,7 +41,7 @@ impl fmt::Display for Fit {
         };
         table(
             f,
-            ["predicted job", "figure", "fitted drive", "other readings", "left open"],
+            ["predicted job", "figure", "fitted drive", "stated range", "left open"],
             self.predictions.iter().map(prediction),
         )?;
         writeln!(f)?;
@@ -51,6 +56,14 @@ impl fmt::Display for Fit {
                 f,
                 "mean error of {name}: {:.1} % over {rows} that were not fitted; the worst: {worst}",
                 100.0 * mean
+            )?;
+        }
+        let (inside, all) = self.inside();
+        if all > 0 {
+            writeln!(
+                f,
+                "inside the stated range: {:.1} % of {all} figures that were not fitted",
+                100.0 * inside as f64 / all as f64
             )?;
         }
         let unmet = self.values.iter().filter(|value| !value.met);

@@ -5,10 +5,13 @@ use super::super::study::{Entry, Found};
 use super::measured::State;
 use super::rows::{BOUNDS, Point};
 use super::stands::STANDS;
-use crate::fit::Measure;
+use crate::fit::{Measure, factor};
+use std::collections::BTreeMap;
 
 /// Predictions beyond this share need a cause.
 const LARGE: f64 = 0.5;
+/// Share of predictions that the range of a fit must hold, per cent.
+const INSIDE: f64 = 80.0;
 
 /// What a point must be.
 struct Axis {
@@ -77,7 +80,9 @@ pub(super) fn entries(points: &[Point]) -> Vec<Entry> {
     let each = drives.flat_map(|drive| AXES.iter().filter_map(move |axis| of(drive, axis)));
     let large =
         (!predictions.is_empty()).then(|| large(predictions.iter().map(|point| (*point).clone()).collect()));
-    each.chain(AXES.iter().filter_map(|axis| of(None, axis))).chain(large).collect()
+    let within: Vec<Point> = predictions.iter().filter(|p| !p.beyond_queue()).map(|p| (*p).clone()).collect();
+    let inside = (!within.is_empty()).then(|| inside(within));
+    each.chain(AXES.iter().filter_map(|axis| of(None, axis))).chain(large).chain(inside).collect()
 }
 
 fn mean(id: String, bound: f64, points: Vec<Point>, part: bool) -> Entry {
@@ -111,6 +116,32 @@ fn large(points: Vec<Point>) -> Entry {
         let row = Row::new(ID, "rows", 0.0, far.len() as f64, Rule::AtMost)
             .place("predictions more than 50 % off: each needs a cause")
             .note(format!("of {} predictions: {}", points.len(), far.join(", ")));
+        Ok(Row { evidence: Evidence::Seen, ..row })
+    };
+    Entry::new(ID, runs, compute)
+}
+
+/// How many predictions are within the factor that a fit states its ranges with, where its readings agree.
+fn inside(points: Vec<Point>) -> Entry {
+    const ID: &str = "drives.spread.inside";
+    let runs = points.iter().map(|point| point.run.clone()).collect();
+    let compute = move |found: &Found| {
+        let mut inside = 0;
+        let mut by_drive: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
+        for point in &points {
+            let ratio = point.simulated(found)? / point.figure;
+            let factor = factor(writes(point), point.measure, point.stand.saturates(writes(point)));
+            let is_inside = u32::from(ratio.max(1.0 / ratio) <= factor);
+            inside += is_inside;
+            let of = by_drive.entry(point.stand.name).or_default();
+            *of = (of.0 + is_inside, of.1 + 1);
+        }
+        let share = 100.0 * f64::from(inside) / points.len() as f64;
+        let each: Vec<String> =
+            by_drive.iter().map(|(drive, (inside, all))| format!("{drive} {inside} of {all}")).collect();
+        let row = Row::new(ID, "%", INSIDE, share, Rule::AtLeast)
+            .place("predictions within the factors of `fit`'s ranges, up to what a drive takes at once")
+            .note(format!("of {} predictions: {}", points.len(), each.join(", ")));
         Ok(Row { evidence: Evidence::Seen, ..row })
     };
     Entry::new(ID, runs, compute)

@@ -25,6 +25,19 @@ pub(super) struct Stand {
 const ALONE: Stand =
     Stand { name: "", system: "", set: &[], fitted: &[], queue: u64::MAX, small: &[], parts: &[] };
 
+/// Requests in flight from which a figure is one of saturation.
+const MANY: u64 = 16;
+
+impl Stand {
+    /// Whether a saturated figure of a direction chose a parameter.
+    pub(super) fn saturates(&self, write: bool) -> bool {
+        let of = |(job, measure): &(Job, Measure)| {
+            job.write == write && job.in_flight() >= MANY && *measure == Measure::Iops
+        };
+        self.fitted.iter().any(of)
+    }
+}
+
 const fn job(write: bool, random: bool, depth: u32, span: Option<u64>) -> Job {
     Job { write, random, block: 4096, depth, jobs: 1, span }
 }
