@@ -73,6 +73,42 @@ fn a_drive_that_was_simulated_is_found_again() {
     assert!((ours.as_f64().unwrap() / theirs.as_f64().unwrap() - 1.0).abs() < 0.01, "{ours} {theirs}");
 }
 
+/// A drive whose link sleeps between single requests. With a point of two in flight the exit latency is found, and more in flight are
+/// predicted; without one they are inside the range that the fit states, for something may sleep.
+#[test]
+fn a_link_that_sleeps_is_found_by_two_points() {
+    let folder = tempfile::tempdir().unwrap();
+    let put = |name: &str, job: &str| {
+        let sleeps = ["--set", "flash.host.sleep.exit=20us", "--format", "fio"];
+        let run = nandscape(&[&["run", "pm9a3", "--workload", job], &sleeps[..], &HIDDEN[..]].concat());
+        file(folder.path(), name, &run.well().stdout)
+    };
+    let two = put("two.json", "fio:rw=randread,bs=4k,iodepth=2,number_ios=12000");
+    let [one, many, some] = [0, 1, 2].map(|n| put(&format!("{n}.json"), JOBS[n]));
+    let fit = |results: &[&str]| nandscape(&[&["fit", "--like", "pm9a3", "--json", "--jobs", "2"], results].concat());
+    let found = fit(&[&one, &two, &many, &some]).well().json();
+    let exit = us(&value(&found, "flash.host.sleep.exit"));
+    assert!((exit / 20.0 - 1.0).abs() < 0.05, "{exit}");
+    let row = |fit: &Value| {
+        let rows = fit["points"].as_array().unwrap();
+        rows.iter().find(|row| row["job"] == "randread.4k.depth8" && row["measure"] == "mean").unwrap().clone()
+    };
+    let at = |row: &Value, key: &str| row[key].as_f64().unwrap();
+    let known = row(&found);
+    assert!((at(&known, "simulated") / at(&known, "measured") - 1.0).abs() < 0.02, "{known}");
+    let open = row(&fit(&[&one, &many, "--check", &by_hand(&some)]).well().json());
+    assert!(at(&open, "simulated") > 1.1 * at(&open, "measured"), "{open}");
+    assert!(at(&open, "low") <= at(&open, "measured") && at(&open, "measured") <= at(&open, "high"), "{open}");
+}
+
+/// A point by hand of eight in flight, with the mean of a result of fio's.
+fn by_hand(result: &str) -> String {
+    let text = std::fs::read_to_string(result).unwrap();
+    let theirs: Value = serde_json::from_str(&text).unwrap();
+    let mean = theirs["jobs"][0]["read"]["clat_ns"]["mean"].as_f64().unwrap();
+    format!("rw=randread,bs=4k,iodepth=8,clat={mean:.1}ns")
+}
+
 #[test]
 fn a_figure_that_no_value_meets_is_said() {
     // One die of this flash senses 20,000 pages a second.

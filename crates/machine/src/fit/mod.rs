@@ -32,7 +32,6 @@ use base::Base;
 use bench::Bench;
 use choose::Chosen;
 use config::Diagnostic;
-use knob::Knob;
 use reading::{Reading, readings};
 use report::{Asked, BLOCK, Seen, grid, predictions, rows};
 use solve::{all_met, assignments, solve};
@@ -91,10 +90,8 @@ pub fn fit(request: &Request<'_>) -> Result<Fit, Diagnostic> {
     let predict = |values: &[String], asked: &Asked| bench.figure(values, &asked.job, false, asked.measure);
     let predicted = all(&grid, request.jobs, |asked| predict(&values, asked))?;
     let read = |reading: &Reading| {
-        // A reading that looks for the thread's time does not keep it.
-        let keeps = reading.targets.iter().all(|target| target.knob != Knob::Thread);
-        let fixed = if keeps { fixed.clone() } else { Vec::new() };
-        let set = [fixed, reading.set.clone()].concat();
+        // What a reading looks for comes last, and holds.
+        let set = [fixed.clone(), reading.set.clone()].concat();
         let found = solve(&bench, &set, &reading.targets)?;
         let values = [set, assignments(&bench, &found)].concat();
         let is_met = all_met(&found);
