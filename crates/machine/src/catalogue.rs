@@ -30,7 +30,7 @@ use flash::media::planes::spec::FlashNetwork;
 use flash::media::registers::spec::RegisterNetwork;
 use flash::port::initiator::EntranceChoice;
 use flash::spec::{
-    GcModeSpec, GcScope, GcStreams, Interface, Leaves, MapGranularity, Moves, MultiPlaneRule, PageLayout,
+    FullReads, GcModeSpec, GcScope, GcStreams, Interface, Leaves, MapGranularity, Moves, MultiPlaneRule, PageLayout,
     Programming, ReclaimUnit, SlcFull, UnwrittenRead,
 };
 use host::block::SchedulerPolicy;
@@ -65,6 +65,7 @@ pub const FAMILIES: &[&Family] = &[
     EvictionPolicy::FAMILY,
     LookAheadPolicy::FAMILY,
     Moves::FAMILY,
+    FullReads::FAMILY,
     ReclaimUnit::FAMILY,
     Allocation::FAMILY,
     PageOrder::FAMILY,

@@ -31,6 +31,8 @@ pub struct BufferParts {
     pub keep: Option<Time>,
     /// Whether programs of units that flash has nothing of move only the sectors that were written.
     pub moves_sectors: bool,
+    /// Whether a read that lacks a line waits while all are dirty.
+    pub reads_wait: bool,
     /// Whether a write is acknowledged from the buffer.
     pub acknowledges_early: bool,
     /// Whether the buffer survives a power cut.
@@ -72,6 +74,8 @@ pub struct Buffered {
     pub(super) rewrites: Option<Rewrites>,
     /// Commands that wait until everything up to a write sequence number is durable.
     pub(super) barriers: VecDeque<(u64, u32)>,
+    /// Reads that wait for a line, each until a write of this sequence number is durable.
+    pub(super) reads: VecDeque<(u64, u32)>,
     /// What decides when data leaves, if the buffer's own rule does not.
     pub(super) evictions: Option<Box<Evictions>>,
     /// Units that wait for their program unit to fill up: one for each placement in each set of groups that the
@@ -92,6 +96,7 @@ pub(super) struct Limits {
     pub(super) in_flight: u32,
     pub(super) throttle: u64,
     pub(super) moves_sectors: bool,
+    pub(super) reads_wait: bool,
     pub(super) acknowledges_early: bool,
     pub(super) protected: bool,
 }
@@ -110,6 +115,7 @@ impl Buffered {
                 in_flight: parts.in_flight,
                 throttle: parts.throttle,
                 moves_sectors: parts.moves_sectors,
+                reads_wait: parts.reads_wait,
                 acknowledges_early: parts.acknowledges_early,
                 protected: parts.protected,
             },
@@ -123,6 +129,7 @@ impl Buffered {
             },
             rewrites: parts.keep.map(Rewrites::new),
             barriers: VecDeque::new(),
+            reads: VecDeque::new(),
             assemblies: vec![Vec::new(); lines * usize::from(placements) * paces],
             placements,
             stalled: Vec::new(),
@@ -188,6 +195,7 @@ impl Buffered {
         let evictions = self.evictions.as_ref().is_none_or(|e| e.is_idle());
         self.waiters == 0
             && self.barriers.is_empty()
+            && self.reads.is_empty()
             && self.programs + self.translating == 0
             && arrived
             && evictions
@@ -228,6 +236,7 @@ impl Buffered {
             waiters: _,
             rewrites,
             barriers: _,
+            reads: _,
             evictions,
             assemblies,
             placements: _,
@@ -470,5 +479,6 @@ impl Device {
         }
         self.flush(&mut buffered, cx);
         self.buffered = Some(buffered);
+        self.resume_reads(cx);
     }
 }

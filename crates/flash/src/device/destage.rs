@@ -17,7 +17,8 @@ impl Device {
         self.before_evictions(buffered, cx);
         while buffered.buffer.flushing() < buffered.parts.in_flight {
             let next = self.next_flush(buffered, cx.now());
-            let barrier = buffered.barriers.back().map(|(barrier, _)| *barrier);
+            let asked = buffered.barriers.back().into_iter().chain(buffered.reads.back());
+            let barrier = asked.map(|(barrier, _)| *barrier).max();
             let next = next.or_else(|| barrier.and_then(|b| buffered.buffer.flush_until(b)));
             let Some(flush) = next else { break };
             if let Some(shadow) = &mut self.shadow {
@@ -37,7 +38,8 @@ impl Device {
         let idle = buffered.programs + buffered.translating == 0
             && buffered.merging.is_empty()
             && buffered.stalled.is_empty();
-        let somebody_waits = buffered.waiters > 0 || !buffered.barriers.is_empty();
+        let somebody_waits =
+            buffered.waiters > 0 || !buffered.barriers.is_empty() || !buffered.reads.is_empty();
         if idle && somebody_waits {
             for assembly in 0..buffered.assemblies.len() {
                 self.program_assembly(buffered, assembly, cx);
@@ -268,6 +270,7 @@ impl Device {
         self.admit_waiting(&mut buffered, set, cx);
         self.flush(&mut buffered, cx);
         self.buffered = Some(buffered);
+        self.resume_reads(cx);
     }
 
     /// Writes that wait for room in a set go on as far as there is some.

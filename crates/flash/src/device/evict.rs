@@ -225,7 +225,7 @@ impl Device {
             return;
         }
         // A flush command waits for no idle die.
-        let is_asked_for = !buffered.barriers.is_empty();
+        let is_asked_for = !buffered.barriers.is_empty() || !buffered.reads.is_empty();
         for assembly in buffered.assemblies_of(Pace::Background) {
             if is_asked_for {
                 self.program_assembly(buffered, assembly, cx);

@@ -14,6 +14,7 @@ mod evict;
 mod fold;
 mod gather;
 mod host;
+mod line_wait;
 mod look_ahead;
 mod map_memory;
 mod merge;

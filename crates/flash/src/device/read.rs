@@ -7,8 +7,15 @@ use kernel::{Cx, Time};
 use proto::{Lpn, Slot};
 
 impl Device {
-    /// Turns a read into operations: units that lie in one page are one operation.
+    /// Starts a read, unless it waits for a line of the buffer.
     pub(super) fn start_read(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
+        if !self.waits_for_line(id, cx) {
+            self.read_now(id, cx);
+        }
+    }
+
+    /// Turns a read into operations: units that lie in one page are one operation.
+    pub(super) fn read_now(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let active = &self.active[id];
         let command = active.command;
         let (first, end) = (active.next, active.end);

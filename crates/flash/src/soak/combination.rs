@@ -17,7 +17,7 @@ use crate::media::registers::spec::RegisterNetwork;
 use crate::spec::{
     BufferSpec, Built, CellSpec, ChannelSpec, ControllerSpec, DieSpec, FlashSpec, FtlSpec, GcModeSpec,
     GcScope, GcSpec, GcStreams, GeometrySpec, HostLinkSpec, HostSpec, Interface, Leaves, MapGranularity,
-    MapMemorySpec, Mapping, Moves, MultiPlaneRule, NvmeArbitration, NvmeSpec, PageLayout, PlainSpec,
+    FullReads, MapMemorySpec, Mapping, Moves, MultiPlaneRule, NvmeArbitration, NvmeSpec, PageLayout, PlainSpec,
     Programming, ReclaimUnit, RegisterCacheSpec, SpecError, SpreadSpec, StripeOrder, SuspendSpec,
     UnwrittenRead, WearSpec,
 };
@@ -419,6 +419,7 @@ impl Combination {
             capacity: Bytes::new((2 * sets * units + 8) * self.map_unit),
             reads,
             writes,
+            full_reads: (reads && self.suspend).then_some(FullReads::wait),
             high: Share::percent(50),
             low: Share::percent(25),
             destage: (self.destage != DestagePolicy::watermarks).then(|| self.destage.clone()),

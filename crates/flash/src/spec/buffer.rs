@@ -24,6 +24,9 @@ pub struct BufferSpec {
     pub reads: bool,
     /// Whether written data waits here; without, a write is acknowledged from flash.
     pub writes: bool,
+    /// Reads of data that has no line, while every line is dirty; left out, `pass`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_reads: Option<FullReads>,
     /// Flushing begins when more than this share is dirty; `destage` says what counts.
     pub high: Share,
     /// Flushing goes on until no more than this share is dirty.
@@ -67,6 +70,17 @@ config::policies! {
     }
 }
 
+config::policies! {
+    /// Reads of data that has no line in the buffer, while every line is dirty.
+    #[derive(Copy, Eq)]
+    pub family FullReads: choice {
+        /// They go to flash at once; what they bring enters if a line is free by then.
+        default pass,
+        /// Each waits until the data that has been dirty for longest is on flash, as SimpleSSD's cache has it: the read begins when the line that it takes is clean.
+        wait,
+    }
+}
+
 impl BufferSpec {
     pub(crate) fn build(&self, geo: &Geometry, allocator: &dyn Allocator) -> Result<BufferParts, SpecError> {
         let unit = u64::from(geo.shape.unit_bytes);
@@ -97,6 +111,12 @@ impl BufferSpec {
             let what = "a throttle of less than a sector of 512 B lets no write in";
             return Err(SpecError::new("buffer.throttle", what));
         }
+        let reads_wait = self.full_reads == Some(FullReads::wait);
+        if reads_wait && !self.reads {
+            let what = "`wait` has reads wait for a line, but data read from flash takes none";
+            let help = "set flash.buffer.reads = true, or choose `pass`";
+            return Err(SpecError::new("buffer.full_reads", what).help(help));
+        }
         let shape = BufferShape {
             lines,
             unit_sectors: geo.shape.unit_bytes / 512,
@@ -113,6 +133,7 @@ impl BufferSpec {
             in_flight,
             throttle: self.throttle.map_or(u64::MAX, |t| t.get() / 512),
             moves_sectors: self.moves == Moves::sectors,
+            reads_wait,
             keep: self.keep_rewrites.map(|window| window.time()),
             acknowledges_early: self.writes,
             protected: self.protected,

@@ -16,7 +16,7 @@ mod slc;
 mod state;
 
 pub use bad::{BadBlocksSpec, GrownSpec};
-pub use buffer::{BufferSpec, Moves};
+pub use buffer::{BufferSpec, FullReads, Moves};
 pub use build::Built;
 pub(crate) use build::{energy, timing};
 pub use cell::{CellSpec, PageLayout, Programming, SpreadSpec};

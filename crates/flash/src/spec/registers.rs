@@ -123,6 +123,7 @@ impl RegisterCacheSpec {
             in_flight: u32::MAX,
             throttle: u64::MAX,
             moves_sectors: false,
+            reads_wait: false,
             keep: None,
             acknowledges_early: true,
             protected: self.protected,

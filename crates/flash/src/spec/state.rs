@@ -274,6 +274,7 @@ fn buffer_is_empty(spec: &BufferSpec) {
         capacity: _,
         reads: _,
         writes: _,
+        full_reads: _,
         high: _,
         low: _,
         destage: _,

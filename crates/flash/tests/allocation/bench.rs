@@ -138,6 +138,7 @@ pub(crate) fn buffer(pages: u64) -> BufferSpec {
         capacity: Bytes::new(pages * PAGE),
         reads: false,
         writes: true,
+        full_reads: None,
         high: Share::percent(50),
         low: Share::percent(25),
         destage: None,

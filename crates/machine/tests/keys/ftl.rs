@@ -28,6 +28,14 @@ const BUFFER: &[&str] = &[
      in_flight = \"128KiB\", protected = true, eviction = \"lru\", admission = \"always\", moves = \"units\", \
      bandwidth = \"1GB/s\", latency = \"1us\" }",
 ];
+/// The same, small, and drained when it is full only.
+const FULL: &[&str] = &[
+    BUFFER[0],
+    "flash.buffer.capacity=256KiB",
+    "flash.buffer.destage=when_full",
+    "flash.buffer.high=100%",
+    "flash.buffer.low=90%",
+];
 /// The same where dies are chosen at the write.
 const DESTAGED: &[&str] = &[BUFFER[0], "flash.ftl.allocation=least_queued", "flash.ftl.reclaim_unit=block"];
 const WATCHED: &[&str] =
@@ -447,6 +455,14 @@ pub(crate) const CASES: &[Case] = &[
         jobs: ONE_WRITE,
         values: &["true", "false"],
         predicted: Rises(WRITE_MEAN),
+    },
+    // A small buffer that is all dirty: reads go to flash at once, or wait for a program first.
+    Case {
+        key: "flash.buffer.full_reads",
+        context: FULL,
+        jobs: &["fio:name=w,rw=randwrite,bs=4k,iodepth=64,number_ios=4000", "fio:name=r,rw=randread,bs=4k,iodepth=1,number_ios=200"],
+        values: &["pass", "wait"],
+        predicted: Rises(READ_MEAN),
     },
     // The later flushing begins, the more overwrites find their unit still here.
     Case {

@@ -291,6 +291,11 @@ impl Sets {
         self.sequence
     }
 
+    /// [`Buffer::next_to_leave`], if there is one buffer only.
+    pub fn next_to_leave(&mut self) -> Option<u64> {
+        self.sets.first_mut().filter(|_| self.places.is_none()).and_then(Buffer::next_to_leave)
+    }
+
     /// Whether every write up to the barrier is durable.
     pub fn is_durable(&self, barrier: u64) -> bool {
         self.sets.iter().all(|set| set.is_durable(barrier))
