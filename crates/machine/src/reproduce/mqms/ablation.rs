@@ -6,13 +6,19 @@ use super::metrics::{account, end, iops, response};
 use super::suite::{PROGRAMS, SWITCHES, Suite};
 use config::Diagnostic;
 
-/// For each workload a row a switch, and one that holds the product of what they do against all of them together.
+/// For each workload a row a switch, and one that holds the product of what they do against all of them together; then the same with
+/// strewn data.
 pub(super) fn entries(suite: &Suite) -> Vec<Entry> {
+    let strewn = suite.strewn();
     let workloads = suite.networks.iter().chain(&PROGRAMS);
-    workloads.flat_map(|(name, workload)| of_workload(suite, name, workload)).collect()
+    let of = |(name, workload): &(&'static str, &'static str)| {
+        let beside = of_workload(&strewn, "mqms.strewn.switch", name, workload);
+        of_workload(suite, "mqms.switch", name, workload).into_iter().chain(beside)
+    };
+    workloads.flat_map(of).collect()
 }
 
-fn of_workload(suite: &Suite, name: &'static str, workload: &str) -> Vec<Entry> {
+fn of_workload(suite: &Suite, rows: &str, name: &str, workload: &str) -> Vec<Entry> {
     // With every switch off MQMS is the baseline, bit for bit: a test holds it to that.
     let none = suite.point("mqsim-macsim", workload);
     let all = suite.point("mqms", workload);
@@ -20,12 +26,12 @@ fn of_workload(suite: &Suite, name: &'static str, workload: &str) -> Vec<Entry> 
         SWITCHES.iter().map(|(switch, _)| (*switch, suite.with(&[*switch], workload))).collect();
     let mut entries: Vec<Entry> = alone
         .iter()
-        .map(|(switch, point)| gain(format!("mqms.switch.{name}.{switch}"), none.clone(), point.clone()))
+        .map(|(switch, point)| gain(format!("{rows}.{name}.{switch}"), none.clone(), point.clone()))
         .collect();
-    entries.push(gain(format!("mqms.switch.{name}.all"), none.clone(), all.clone()));
+    entries.push(gain(format!("{rows}.{name}.all"), none.clone(), all.clone()));
     let alone: Vec<Point> = alone.into_iter().map(|(_, point)| point).collect();
     let points = alone.iter().cloned().chain([none.clone(), all.clone()]).collect();
-    entries.push(Entry::new(format!("mqms.switch.{name}.product"), points, move |found| {
+    entries.push(Entry::new(format!("{rows}.{name}.product"), points, move |found| {
         explained(found, &alone, &none, &all)
     }));
     entries

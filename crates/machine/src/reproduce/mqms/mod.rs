@@ -5,6 +5,7 @@ mod alloc;
 mod curve;
 mod explain;
 mod metrics;
+mod places;
 mod policy;
 mod rows;
 mod suite;
@@ -27,7 +28,8 @@ pub(super) fn entries(effort: Effort, _: &Reading) -> Vec<Entry> {
     let figures = expected.figures().iter().filter_map(|figure| rows::entry(figure, &suite));
     let own =
         whole::entries(&suite).into_iter().chain(ablation::entries(&suite)).chain(explain::entries(&suite));
-    figures.chain(own).chain(curve::entries(effort)).collect()
+    let beside = rows::beside(expected.figures(), &suite).into_iter().chain(places::entries(&suite));
+    figures.chain(beside).chain(own).chain(curve::entries(effort)).collect()
 }
 
 #[cfg(test)]

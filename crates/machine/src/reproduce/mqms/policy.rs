@@ -4,17 +4,31 @@ use super::super::expected::Figure;
 use super::super::study::{Entry, Found, Point};
 use super::metrics::{end, iops, response};
 use super::suite::{PROGRAMS, Suite};
+use crate::result::Document;
 use config::Diagnostic;
 
 const SCHEDULERS: [&str; 2] = ["round_robin", "large_chunk"];
 const ORDERS: [&str; 3] = ["CWDP", "CDWP", "WCDP"];
 
+/// What the drive's map is of.
+#[derive(Clone, Copy)]
+pub(super) enum MapOf {
+    /// Pages: section 4 compares "page allocation schemes".
+    Pages,
+    /// Sectors, as MQMS has it elsewhere.
+    Sectors,
+}
+
 /// A scheduler and an order, static: the reading that counts (`papers/mqms/README.md`).
-fn combination(suite: &Suite, program: &str, scheduler: &str, order: &str) -> Point {
+fn combination(suite: &Suite, program: &str, scheduler: &str, order: &str, map: MapOf) -> Point {
     let workload =
         PROGRAMS.iter().find(|(name, _)| *name == program).map_or(program, |(_, workload)| workload);
-    suite
-        .point("mqms", workload)
+    let point = suite.point("mqms", workload);
+    let point = match map {
+        MapOf::Pages => point.set("flash.ftl.map_unit=16KiB"),
+        MapOf::Sectors => point,
+    };
+    point
         .set("flash.ftl.allocation=striped")
         .set(&format!("flash.ftl.stripe={order}"))
         .set(&format!("gpu.blocks={scheduler}"))
@@ -30,23 +44,23 @@ struct Pair {
 const WORST: (&str, &str) = ("round_robin", "CDWP");
 
 /// The row of a figure of section 4.
-pub(super) fn entry(figure: &Figure, suite: &Suite, id: &str) -> Option<Entry> {
+pub(super) fn entry(figure: &Figure, suite: &Suite, id: &str, map: MapOf) -> Option<Entry> {
     let rise = |over: f64, under: f64| 100.0 * (over / under - 1.0);
     let fall = |over: f64, under: f64| 100.0 * (1.0 - over / under);
     Some(match id {
         "backprop_iops" => {
             let pair = Pair { program: "backprop", over: ("large_chunk", "WCDP"), under: WORST };
-            compared(figure, suite, &pair, iops, rise)
+            compared(figure, suite, &pair, (iops, rise), map)
         }
         "backprop_response" => {
-            let pair = Pair { program: "backprop", over: ("large_chunk", "CDWP"), under: WORST };
-            compared(figure, suite, &pair, response, fall)
+            let pair = Pair { program: "backprop", over: ("large_chunk", "CWDP"), under: WORST };
+            compared(figure, suite, &pair, (response, fall), map)
         }
         "lavamd_end_time" => {
             let pair = Pair { program: "lavamd", over: WORST, under: ("large_chunk", "WCDP") };
-            compared(figure, suite, &pair, end, fall)
+            compared(figure, suite, &pair, (end, fall), map)
         }
-        "hotspot_iops_spread" => spread(figure, suite),
+        "hotspot_iops_spread" => spread(figure, suite, map),
         _ => return None,
     })
 }
@@ -55,12 +69,12 @@ fn compared(
     figure: &Figure,
     suite: &Suite,
     pair: &Pair,
-    metric: fn(&crate::result::Document) -> Result<f64, Diagnostic>,
-    of: fn(f64, f64) -> f64,
+    (metric, of): (fn(&Document) -> Result<f64, Diagnostic>, fn(f64, f64) -> f64),
+    map: MapOf,
 ) -> Entry {
-    let point = |(scheduler, order): (&str, &str)| combination(suite, pair.program, scheduler, order);
+    let point = |(scheduler, order): (&str, &str)| combination(suite, pair.program, scheduler, order, map);
     let (over, under) = (point(pair.over), point(pair.under));
-    let all = grid(suite, pair.program);
+    let all = grid(suite, pair.program, map);
     let points = all.iter().map(|(_, point)| point.clone()).collect();
     let (id, figure) = (figure.id.clone(), figure.clone());
     Entry::new(id, points, move |found| {
@@ -70,8 +84,8 @@ fn compared(
 }
 
 /// The best of all combinations against the worst.
-fn spread(figure: &Figure, suite: &Suite) -> Entry {
-    let all = grid(suite, "hotspot");
+fn spread(figure: &Figure, suite: &Suite, map: MapOf) -> Entry {
+    let all = grid(suite, "hotspot", map);
     let points = all.iter().map(|(_, point)| point.clone()).collect();
     let (id, figure) = (figure.id.clone(), figure.clone());
     Entry::new(id, points, move |found| {
@@ -86,22 +100,25 @@ fn spread(figure: &Figure, suite: &Suite) -> Entry {
 }
 
 /// Every combination, with its name.
-fn grid(suite: &Suite, program: &str) -> Vec<(String, Point)> {
+fn grid(suite: &Suite, program: &str, map: MapOf) -> Vec<(String, Point)> {
     let name = |scheduler: &str, order: &str| format!("{scheduler}+{order}");
     let row = |scheduler: &'static str| {
-        ORDERS.map(|order| (name(scheduler, order), combination(suite, program, scheduler, order)))
+        ORDERS.map(|order| (name(scheduler, order), combination(suite, program, scheduler, order, map)))
     };
     SCHEDULERS.into_iter().flat_map(row).collect()
 }
 
-/// The metric of every combination, over that of the first.
+/// The metric of every combination over that of the first; then commands and end time, without which commands a second mislead.
 fn described(
     found: &Found,
     all: &[(String, Point)],
-    metric: fn(&crate::result::Document) -> Result<f64, Diagnostic>,
+    metric: fn(&Document) -> Result<f64, Diagnostic>,
 ) -> Result<String, Diagnostic> {
     let first = metric(found.get(&all[0].1)?)?;
-    let each =
-        all.iter().map(|(name, point)| Ok(format!("{name} {:.3}", metric(found.get(point)?)? / first)));
+    let each = all.iter().map(|(name, point)| {
+        let document = found.get(point)?;
+        let (ratio, commands) = (metric(document)? / first, document.io.kinds.all.requests);
+        Ok(format!("{name} {ratio:.3} ({commands} commands, end {:.2} ms)", end(document)? / 1e6))
+    });
     Ok(format!("static orders; {}", each.collect::<Result<Vec<_>, Diagnostic>>()?.join(", ")))
 }

@@ -2,25 +2,45 @@
 
 use super::super::expected::Figure;
 use super::super::mean::{Metric, Values};
+use super::super::row::Row;
 use super::super::study::{Entry, Found, Point};
 use super::metrics::{end, iops, response};
 use super::suite::Suite;
-use super::{alloc, policy};
+use super::alloc;
+use super::policy::{self, MapOf};
 use config::Diagnostic;
 
 /// A figure's entry; none if the effort leaves it out.
 pub(super) fn entry(figure: &Figure, suite: &Suite) -> Option<Entry> {
     let id = figure.id.strip_prefix("mqms.")?;
     if let Some(id) = id.strip_prefix("policy.") {
-        return policy::entry(figure, suite, id);
+        return policy::entry(figure, suite, id, MapOf::Pages).map(Entry::seen);
     }
     Some(match id {
         // The place of data that are read was decided when these had been seen (`papers/mqms/README.md`).
-        "iops.bert_vs_baseline" => iops_order(figure, suite).fitted(),
-        "end_time.worst_case_orders" => orders(figure, suite, end, Values::max).fitted(),
-        "response.orders" => orders(figure, suite, response, Values::min).fitted(),
+        "iops.bert_vs_baseline" => iops_order(figure, suite).seen(),
+        "end_time.worst_case_orders" => orders(figure, suite, end, Values::max).seen(),
+        "response.orders" => orders(figure, suite, response, Values::min).seen(),
         _ => return alloc::entry(figure, suite, id),
     })
+}
+
+/// The figures under the other placement of data, and section 4's under a map of sectors as well: sweeps, which stand beside the rows.
+pub(super) fn beside(figures: &[Figure], suite: &Suite) -> Vec<Entry> {
+    let strewn = suite.strewn();
+    let of = |figure: &Figure| {
+        let id = figure.id.strip_prefix("mqms.").unwrap_or_default();
+        let named = |under: &str, entry: Option<Entry>| {
+            Some(entry?.changed(format!("mqms.{under}.{id}"), Row::swept))
+        };
+        if let Some(cell) = id.strip_prefix("policy.") {
+            let with = |suite: &Suite| policy::entry(figure, suite, cell, MapOf::Sectors);
+            return [named("sectors", with(suite)), named("strewn", with(&strewn))];
+        }
+        let reads = matches!(id, "iops.bert_vs_baseline" | "end_time.worst_case_orders" | "response.orders");
+        [named("strewn", reads.then(|| entry(figure, &strewn)).flatten()), None]
+    };
+    figures.iter().flat_map(of).flatten().collect()
 }
 
 /// Both systems on every network.

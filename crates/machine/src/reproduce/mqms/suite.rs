@@ -17,23 +17,34 @@ pub(super) const SWITCHES: [(&str, &str); 3] = [
     ("entrance", "memory.initiator.entrance=host"),
 ];
 
+/// Neighbouring sectors in different planes, where the map is of sectors: the reading until 29 November 2026.
+const STREWN: &str = "flash.precondition=interleaved";
+
 /// What a study runs.
 #[derive(Clone)]
 pub(super) struct Suite {
     pub(super) networks: Vec<(&'static str, &'static str)>,
+    /// Whether data that are read are strewn over planes on MQMS; else they lie in order. A map of pages knows no difference.
+    is_strewn: bool,
 }
 
 impl Suite {
     pub(super) fn of(effort: Effort) -> Suite {
         let networks = if effort == Effort::Quick { &NETWORKS[..1] } else { &NETWORKS[..] };
-        Suite { networks: networks.to_vec() }
+        Suite { networks: networks.to_vec(), is_strewn: false }
+    }
+
+    /// The same with strewn data.
+    pub(super) fn strewn(&self) -> Suite {
+        Suite { is_strewn: true, ..self.clone() }
     }
 
     /// A workload on a system.
     pub(super) fn point(&self, system: &str, workload: &str) -> Point {
+        let set = if self.is_strewn && system == "mqms" { vec![STREWN.into()] } else { Vec::new() };
         Point {
             system: system.into(),
-            set: Vec::new(),
+            set,
             workloads: vec![workload.into()],
             seed: 1,
             ..Point::default()

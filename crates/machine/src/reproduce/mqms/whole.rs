@@ -62,16 +62,20 @@ struct Predicted {
     elsewhere: u64,
 }
 
-/// How many times sooner MQMS has done the whole workload.
+/// How many times sooner MQMS has done the whole workload, with data in order and strewn.
 pub(super) fn entries(suite: &Suite) -> Vec<Entry> {
-    suite.networks.iter().filter_map(|(name, workload)| entry(suite, name, workload)).collect()
+    let placed = [("mqms.whole", suite.clone()), ("mqms.strewn.whole", suite.strewn())];
+    let of = |(name, workload): &(&'static str, &'static str)| {
+        placed.iter().filter_map(|(rows, suite)| entry(suite, rows, name, workload)).collect::<Vec<_>>()
+    };
+    suite.networks.iter().flat_map(of).collect()
 }
 
-fn entry(suite: &Suite, name: &str, workload: &'static str) -> Option<Entry> {
+fn entry(suite: &Suite, rows: &str, name: &str, workload: &'static str) -> Option<Entry> {
     let (_, whole) = WHOLE.iter().find(|(known, _)| *known == name)?;
     let points: [Point; 2] = ["mqsim-macsim", "mqms"].map(|system| suite.point(system, workload));
     let wanted = points.to_vec();
-    Some(Entry::new(format!("mqms.whole.{name}"), wanted, move |found| {
+    Some(Entry::new(format!("{rows}.{name}"), wanted, move |found| {
         let [under, over] = &points;
         let (under, over) =
             (predict(found.get(under)?, workload, whole)?, predict(found.get(over)?, workload, whole)?);
