@@ -84,19 +84,19 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "astriflash",
         about: "Gupta et al., AstriFlash, HPCA 2023: a server whose DRAM is a cache over flash, and what it is measured against",
-        readings: "",
+        readings: astriflash::READINGS,
         work: Work::Study(astriflash::entries),
     },
     Target {
         name: "mqms",
-        about: "Gundawar et al., MQMS, 2024: a GPU in the SSD; so far the curves of its motivation",
-        readings: "",
+        about: "Gundawar et al., MQMS, 2024: a GPU in the SSD, and the pair of simulators that it is measured against",
+        readings: mqms::READINGS,
         work: Work::Study(mqms::entries),
     },
     Target {
         name: "fastdrain",
         about: "Zhang et al., FastDrain, 2020: a host whose page cache drains into a drive, and what it is measured against",
-        readings: "",
+        readings: fastdrain::READINGS,
         work: Work::Study(fastdrain::entries),
     },
     Target {

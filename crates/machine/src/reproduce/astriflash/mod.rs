@@ -23,7 +23,10 @@ fn expected() -> Expected {
 /// The figure that the paper cites from elsewhere.
 const COLLECTING: &str = "astriflash.gc.blocked";
 
-/// The rows.
+/// The readings, as data.
+pub(super) const READINGS: &str = include_str!("../../../../../papers/astriflash/readings.toml");
+
+/// The rows. What a reading chooses are keys, which rows do not see.
 pub(super) fn entries(effort: Effort, _: &Reading) -> Vec<Entry> {
     let suite = Suite::of(effort);
     let expected = expected();

@@ -177,19 +177,21 @@ impl Suite {
         Suite { sets: &[], ..self.clone() }
     }
 
-    /// Flash-Sync whose cores wait for one page at a time.
-    pub(super) fn serial(&self) -> Suite {
-        Suite { sets: &[("flash-sync", &["cpu.threads.miss=serial"])], ..self.clone() }
+    /// Flash-Sync whose cores wait for all pages of a window at once.
+    pub(super) fn overlapped(&self) -> Suite {
+        Suite { sets: &[("flash-sync", &["cpu.threads.miss=wait"])], ..self.clone() }
     }
 
     /// Page tables in flash that find no room in the cache.
     pub(super) fn uncached_tables(&self) -> Suite {
-        Suite { sets: &[("astriflash-nodp", &["memory.dram_cache.partition=uncached"])], ..self.clone() }
+        const UNCACHED: Sets =
+            &[("astriflash-nodp", &["cpu.tables=shared", "memory.dram_cache.partition=uncached"])];
+        Suite { sets: UNCACHED, ..self.clone() }
     }
 
-    /// Page tables in flash, of each core's process its own.
-    pub(super) fn own_tables(&self) -> Suite {
-        Suite { sets: &[("astriflash-nodp", &["cpu.tables=own"])], ..self.clone() }
+    /// Page tables in flash, one set for all cores.
+    pub(super) fn shared_tables(&self) -> Suite {
+        Suite { sets: &[("astriflash-nodp", &["cpu.tables=shared"])], ..self.clone() }
     }
 
     /// A program on a system at saturation, for so many thousand jobs in all.

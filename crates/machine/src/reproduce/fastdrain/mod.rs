@@ -16,12 +16,15 @@ fn expected() -> Expected {
     Expected::read(include_str!("../../../../../papers/fastdrain/expected.toml"))
 }
 
+/// The readings, as data.
+pub(super) const READINGS: &str = include_str!("../../../../../papers/fastdrain/readings.toml");
+
 /// The rows: the paper's, and with everything the sweeps.
-pub(super) fn entries(effort: Effort, _: &Reading) -> Vec<Entry> {
-    let suite = Suite::of(effort);
+pub(super) fn entries(effort: Effort, reading: &Reading) -> Vec<Entry> {
+    let suite = Suite::of(effort, reading);
     let expected = expected();
     let own = expected.figures().iter().filter_map(|figure| rows::entry(figure, &suite).map(Entry::seen));
-    own.chain(variants::entries(expected.figures(), effort)).collect()
+    own.chain(variants::entries(expected.figures(), effort, reading)).collect()
 }
 
 #[cfg(test)]

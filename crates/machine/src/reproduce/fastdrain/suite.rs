@@ -1,11 +1,13 @@
 //! What is run: services beside unpackers, on which systems, for how long and under which load.
 
-use super::super::Effort;
+use super::super::reading::study;
+use super::super::{Effort, Reading};
 use super::super::study::{Found, Point};
 use super::metrics::rate;
 use crate::warmup::Warmup;
 use config::Diagnostic;
 use kernel::Time;
+use serde::Deserialize;
 
 /// The latency-critical services (section 4.1). An upload is answered when it is durable: the paper has its requests wait for the drive.
 const SERVICES: [&str; 6] = ["apache-f", "apache-u", "db-s", "db-u", "img-f", "img-u"];
@@ -23,6 +25,14 @@ pub(super) enum Load {
     Closed(u32),
 }
 
+/// What a reading says that no key does.
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Study {
+    /// Bytes a second that one unpacker writes at most; left out, what is decided.
+    writer: Option<String>,
+}
+
 /// What a study runs.
 #[derive(Clone)]
 pub(super) struct Suite {
@@ -31,7 +41,7 @@ pub(super) struct Suite {
     pub(super) load: Load,
     pub(super) processes: u32,
     /// Parameters of the unpackers, after the number of processes.
-    pub(super) ungzip: &'static str,
+    pub(super) ungzip: String,
     /// Whether uploads are answered when they are durable.
     pub(super) durable: bool,
     /// Overrides of a system.
@@ -41,7 +51,8 @@ pub(super) struct Suite {
 }
 
 impl Suite {
-    pub(super) fn of(effort: Effort) -> Suite {
+    pub(super) fn of(effort: Effort, reading: &Reading) -> Suite {
+        let Study { writer } = study(&reading.choices);
         let (services, seeds, seconds) = match effort {
             Effort::Whole => (&SERVICES[..], &SEEDS[..], (30, 5)),
             Effort::Full => (&SERVICES[..], &SEEDS[..1], (30, 5)),
@@ -52,7 +63,7 @@ impl Suite {
             seeds: seeds.to_vec(),
             load: Load::Open(0.5, 1),
             processes: 7,
-            ungzip: "",
+            ungzip: writer.map_or(String::new(), |rate| format!(",rate={rate}")),
             durable: true,
             set: |_| Vec::new(),
             seconds,

@@ -1,6 +1,6 @@
 //! The paper's figures under other assumptions than those of its rows: sweeps, which do not count.
 
-use super::super::Effort;
+use super::super::{Effort, Reading};
 use super::super::expected::Figure;
 use super::super::row::Row;
 use super::super::study::Entry;
@@ -16,8 +16,6 @@ struct Variant {
 
 /// The falls of four systems, which every variant shows.
 const FALLS: &[&str] = &["p99.fd_buf", "p99.fd_ftl", "p99.fd", "p99.oracle"];
-/// The variants that show every figure: drives whose planes program one by one, since most of the paper's figures depend on how fast it drains.
-const SHOW_ALL: &[&str] = &["planes.alone"];
 
 fn texts(set: &[&str]) -> Vec<String> {
     set.iter().map(|text| (*text).to_owned()).collect()
@@ -76,8 +74,8 @@ const VARIANTS: &[Variant] = &[
     Variant { name: "ungzip.2", suite: |suite| Suite { processes: 2, ..suite } },
     Variant { name: "ungzip.4", suite: |suite| Suite { processes: 4, ..suite } },
     Variant { name: "ungzip.8", suite: |suite| Suite { processes: 8, ..suite } },
-    Variant { name: "ungzip.150MB", suite: |suite| Suite { ungzip: ",rate=150MB/s", ..suite } },
-    Variant { name: "ungzip.200MB", suite: |suite| Suite { ungzip: ",rate=200MB/s", ..suite } },
+    Variant { name: "ungzip.150MB", suite: |suite| Suite { ungzip: ",rate=150MB/s".into(), ..suite } },
+    Variant { name: "ungzip.200MB", suite: |suite| Suite { ungzip: ",rate=200MB/s".into(), ..suite } },
     Variant { name: "way.2MiB", suite: |suite| Suite { set: |system| way(system, 2), ..suite } },
     Variant { name: "way.4MiB", suite: |suite| Suite { set: |system| way(system, 4), ..suite } },
     Variant { name: "way.64MiB", suite: |suite| Suite { set: |system| way(system, 64), ..suite } },
@@ -105,8 +103,8 @@ const VARIANTS: &[Variant] = &[
         suite: |suite| Suite { set: |_| texts(&["host.linux.memory=3584MiB"]), ..suite },
     },
     Variant {
-        name: "planes.alone",
-        suite: |suite| Suite { set: |_| texts(&["flash.die.multi_plane=off"]), ..suite },
+        name: "reads_wait",
+        suite: |suite| Suite { set: |_| texts(&["flash.buffer.full_reads=wait"]), ..suite },
     },
     Variant {
         name: "reads_first",
@@ -130,17 +128,16 @@ const VARIANTS: &[Variant] = &[
 ];
 
 /// The rows that all variants have of these figures, with one seed each; they are there with everything.
-pub(super) fn entries(figures: &[Figure], effort: Effort) -> Vec<Entry> {
+pub(super) fn entries(figures: &[Figure], effort: Effort, reading: &Reading) -> Vec<Entry> {
     let run = |_: &&Variant| effort == Effort::Whole;
-    VARIANTS.iter().filter(run).flat_map(|variant| of(variant, figures)).collect()
+    VARIANTS.iter().filter(run).flat_map(|variant| of(variant, figures, reading)).collect()
 }
 
-fn of(variant: &Variant, figures: &[Figure]) -> Vec<Entry> {
-    let suite = (variant.suite)(Suite::of(Effort::Full));
+fn of(variant: &Variant, figures: &[Figure], reading: &Reading) -> Vec<Entry> {
+    let suite = (variant.suite)(Suite::of(Effort::Full, reading));
     let entry = |figure: &Figure| {
         let id = figure.id.strip_prefix("fastdrain.")?;
-        let shown = FALLS.contains(&id) || SHOW_ALL.contains(&variant.name);
-        let entry = shown.then(|| rows::entry(figure, &suite))??;
+        let entry = FALLS.contains(&id).then(|| rows::entry(figure, &suite))??;
         Some(entry.changed(format!("fastdrain.{}.{id}", variant.name), Row::swept))
     };
     figures.iter().filter_map(entry).collect()
@@ -152,16 +149,9 @@ mod tests {
     use crate::Loaded;
 
     #[test]
-    fn what_shows_all_is_a_variant() {
-        for name in SHOW_ALL {
-            assert!(VARIANTS.iter().any(|variant| variant.name == *name), "{name}");
-        }
-    }
-
-    #[test]
     fn every_variant_can_be_built() {
         for variant in VARIANTS {
-            let suite = (variant.suite)(Suite::of(Effort::Full));
+            let suite = (variant.suite)(Suite::of(Effort::Full, &Reading::default()));
             for system in
                 ["fastdrain-vanilla", "fastdrain-buf", "fastdrain-ftl", "fastdrain", "fastdrain-oracle"]
             {

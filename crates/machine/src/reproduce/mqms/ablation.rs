@@ -12,8 +12,8 @@ pub(super) fn entries(suite: &Suite) -> Vec<Entry> {
     let strewn = suite.strewn();
     let workloads = suite.networks.iter().chain(&PROGRAMS);
     let of = |(name, workload): &(&'static str, &'static str)| {
-        let beside = of_workload(&strewn, "mqms.strewn.switch", name, workload);
-        of_workload(suite, "mqms.switch", name, workload).into_iter().chain(beside)
+        let beside = strewn.as_ref().map(|strewn| of_workload(strewn, "mqms.strewn.switch", name, workload));
+        of_workload(suite, "mqms.switch", name, workload).into_iter().chain(beside.into_iter().flatten())
     };
     workloads.flat_map(of).collect()
 }

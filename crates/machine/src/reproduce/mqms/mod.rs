@@ -21,9 +21,12 @@ fn expected() -> Expected {
     Expected::read(include_str!("../../../../../papers/mqms/expected.toml"))
 }
 
-/// The rows: those that take minutes, or all.
-pub(super) fn entries(effort: Effort, _: &Reading) -> Vec<Entry> {
-    let suite = Suite::of(effort);
+/// The readings, as data.
+pub(super) const READINGS: &str = include_str!("../../../../../papers/mqms/readings.toml");
+
+/// The rows: those that take minutes, or all. What stands beside a row under the other placement stands beside the first reading.
+pub(super) fn entries(effort: Effort, reading: &Reading) -> Vec<Entry> {
+    let suite = Suite::of(effort, reading);
     let expected = expected();
     let figures = expected.figures().iter().filter_map(|figure| rows::entry(figure, &suite));
     let own =

@@ -21,7 +21,7 @@ const MAPPED: [(&str, &str); 4] = [
 
 /// The rows of both.
 pub(super) fn entries(suite: &Suite) -> Vec<Entry> {
-    let placed = [("mqms.reads", suite.clone()), ("mqms.strewn.reads", suite.strewn())];
+    let placed = suite.placed("mqms.reads", "mqms.strewn.reads");
     let reads = placed.iter().flat_map(|(rows, suite)| READS.map(|read| of_reads(suite, rows, read)));
     reads.chain(MAPPED.map(|(name, job)| of_map(suite, name, job))).collect()
 }

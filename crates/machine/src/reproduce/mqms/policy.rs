@@ -3,21 +3,12 @@
 use super::super::expected::Figure;
 use super::super::study::{Entry, Found, Point};
 use super::metrics::{end, iops, response};
-use super::suite::{PROGRAMS, Suite};
+use super::suite::{MapOf, PROGRAMS, Suite};
 use crate::result::Document;
 use config::Diagnostic;
 
 const SCHEDULERS: [&str; 2] = ["round_robin", "large_chunk"];
 const ORDERS: [&str; 3] = ["CWDP", "CDWP", "WCDP"];
-
-/// What the drive's map is of.
-#[derive(Clone, Copy)]
-pub(super) enum MapOf {
-    /// Pages: section 4 compares "page allocation schemes".
-    Pages,
-    /// Sectors, as MQMS has it elsewhere.
-    Sectors,
-}
 
 /// A scheduler and an order, static: the reading that counts (`papers/mqms/README.md`).
 fn combination(suite: &Suite, program: &str, scheduler: &str, order: &str, map: MapOf) -> Point {

@@ -5,16 +5,16 @@ use super::super::mean::{Metric, Values};
 use super::super::row::Row;
 use super::super::study::{Entry, Found, Point};
 use super::metrics::{end, iops, response};
-use super::suite::Suite;
+use super::suite::{MapOf, Suite};
 use super::alloc;
-use super::policy::{self, MapOf};
+use super::policy;
 use config::Diagnostic;
 
 /// A figure's entry; none if the effort leaves it out.
 pub(super) fn entry(figure: &Figure, suite: &Suite) -> Option<Entry> {
     let id = figure.id.strip_prefix("mqms.")?;
     if let Some(id) = id.strip_prefix("policy.") {
-        return policy::entry(figure, suite, id, MapOf::Pages).map(Entry::seen);
+        return policy::entry(figure, suite, id, suite.policy_map).map(Entry::seen);
     }
     Some(match id {
         // The place of data that are read was decided when these had been seen (`papers/mqms/README.md`).
@@ -27,7 +27,7 @@ pub(super) fn entry(figure: &Figure, suite: &Suite) -> Option<Entry> {
 
 /// The figures under the other placement of data, and section 4's under a map of sectors as well: sweeps, which stand beside the rows.
 pub(super) fn beside(figures: &[Figure], suite: &Suite) -> Vec<Entry> {
-    let strewn = suite.strewn();
+    let Some(strewn) = suite.strewn() else { return Vec::new() };
     let of = |figure: &Figure| {
         let id = figure.id.strip_prefix("mqms.").unwrap_or_default();
         let named = |under: &str, entry: Option<Entry>| {

@@ -1,7 +1,9 @@
 //! What is run.
 
-use super::super::Effort;
+use super::super::reading::study;
+use super::super::{Effort, Reading};
 use super::super::study::Point;
+use serde::Deserialize;
 
 /// Networks of section 3, by the paper's names: one pair of sentences, tokens of a sentence, one image.
 const NETWORKS: [(&str, &str); 3] =
@@ -20,23 +22,54 @@ pub(super) const SWITCHES: [(&str, &str); 3] = [
 /// Neighbouring sectors in different planes, where the map is of sectors: the reading until 29 November 2026.
 const STREWN: &str = "flash.precondition=interleaved";
 
+/// What a reading says that no key does.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Study {
+    /// What the drive's map is of in section 4.
+    #[serde(default)]
+    policy_map: MapOf,
+}
+
+/// What the drive's map is of.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum MapOf {
+    /// Pages: section 4 compares "page allocation schemes".
+    Pages,
+    /// Sectors, as MQMS has it elsewhere.
+    #[default]
+    Sectors,
+}
+
 /// What a study runs.
 #[derive(Clone)]
 pub(super) struct Suite {
     pub(super) networks: Vec<(&'static str, &'static str)>,
     /// Whether data that are read are strewn over planes on MQMS; else they lie in order. A map of pages knows no difference.
     is_strewn: bool,
+    /// Whether rows under the other placement stand beside the paper's.
+    pub(super) is_first: bool,
+    /// What the drive's map is of in section 4.
+    pub(super) policy_map: MapOf,
 }
 
 impl Suite {
-    pub(super) fn of(effort: Effort) -> Suite {
+    pub(super) fn of(effort: Effort, reading: &Reading) -> Suite {
         let networks = if effort == Effort::Quick { &NETWORKS[..1] } else { &NETWORKS[..] };
-        Suite { networks: networks.to_vec(), is_strewn: false }
+        let Study { policy_map } = study(&reading.choices);
+        Suite { networks: networks.to_vec(), is_strewn: false, is_first: reading.is_first, policy_map }
     }
 
-    /// The same with strewn data.
-    pub(super) fn strewn(&self) -> Suite {
-        Suite { is_strewn: true, ..self.clone() }
+    /// The same with strewn data, if they stand beside.
+    pub(super) fn strewn(&self) -> Option<Suite> {
+        self.is_first.then(|| Suite { is_strewn: true, ..self.clone() })
+    }
+
+    /// What both placements are called in rows, each with its suite.
+    pub(super) fn placed(&self, own: &'static str, strewn: &'static str) -> Vec<(&'static str, Suite)> {
+        let beside = self.strewn().map(|suite| (strewn, suite));
+        std::iter::once((own, self.clone())).chain(beside).collect()
     }
 
     /// A workload on a system.

@@ -64,7 +64,7 @@ struct Predicted {
 
 /// How many times sooner MQMS has done the whole workload, with data in order and strewn.
 pub(super) fn entries(suite: &Suite) -> Vec<Entry> {
-    let placed = [("mqms.whole", suite.clone()), ("mqms.strewn.whole", suite.strewn())];
+    let placed = suite.placed("mqms.whole", "mqms.strewn.whole");
     let of = |(name, workload): &(&'static str, &'static str)| {
         placed.iter().filter_map(|(rows, suite)| entry(suite, rows, name, workload)).collect::<Vec<_>>()
     };
