@@ -30,8 +30,8 @@ use flash::media::planes::spec::FlashNetwork;
 use flash::media::registers::spec::RegisterNetwork;
 use flash::port::initiator::EntranceChoice;
 use flash::spec::{
-    FullReads, GcModeSpec, GcScope, GcStreams, Interface, Leaves, MapGranularity, Moves, MultiPlaneRule, PageLayout,
-    Programming, ReclaimUnit, SlcFull, UnwrittenRead,
+    FullReads, GcModeSpec, GcScope, GcStreams, Interface, Leaves, MapGranularity, Moves, MultiPlaneRule,
+    PageLayout, Programming, ReclaimUnit, SlcFull, UnwrittenRead,
 };
 use host::block::SchedulerPolicy;
 use host::fs::JournalMode;

@@ -15,10 +15,10 @@ use crate::media::dies::sched::{Scheduling, read_first};
 use crate::media::geometry::Digit;
 use crate::media::registers::spec::RegisterNetwork;
 use crate::spec::{
-    BufferSpec, Built, CellSpec, ChannelSpec, ControllerSpec, DieSpec, FlashSpec, FtlSpec, GcModeSpec,
-    GcScope, GcSpec, GcStreams, GeometrySpec, HostLinkSpec, HostSpec, Interface, Leaves, MapGranularity,
-    FullReads, MapMemorySpec, Mapping, Moves, MultiPlaneRule, NvmeArbitration, NvmeSpec, PageLayout, PlainSpec,
-    Programming, ReclaimUnit, RegisterCacheSpec, SpecError, SpreadSpec, StripeOrder, SuspendSpec,
+    BufferSpec, Built, CellSpec, ChannelSpec, ControllerSpec, DieSpec, FlashSpec, FtlSpec, FullReads,
+    GcModeSpec, GcScope, GcSpec, GcStreams, GeometrySpec, HostLinkSpec, HostSpec, Interface, Leaves,
+    MapGranularity, MapMemorySpec, Mapping, Moves, MultiPlaneRule, NvmeArbitration, NvmeSpec, PageLayout,
+    PlainSpec, Programming, ReclaimUnit, RegisterCacheSpec, SpecError, SpreadSpec, StripeOrder, SuspendSpec,
     UnwrittenRead, WearSpec,
 };
 use config::units::{Bandwidth, Bytes, Duration, Share, TransferRate};

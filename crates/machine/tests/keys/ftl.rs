@@ -460,7 +460,10 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         key: "flash.buffer.full_reads",
         context: FULL,
-        jobs: &["fio:name=w,rw=randwrite,bs=4k,iodepth=64,number_ios=4000", "fio:name=r,rw=randread,bs=4k,iodepth=1,number_ios=200"],
+        jobs: &[
+            "fio:name=w,rw=randwrite,bs=4k,iodepth=64,number_ios=4000",
+            "fio:name=r,rw=randread,bs=4k,iodepth=1,number_ios=200",
+        ],
         values: &["pass", "wait"],
         predicted: Rises(READ_MEAN),
     },

@@ -54,12 +54,7 @@ const VARIANTS: &[Variant] = &[
         suite: Suite::overlapped,
     },
     Variant { name: "uncached", figures: WITHOUT_PARTITION, long: false, suite: Suite::uncached_tables },
-    Variant {
-        name: "shared_tables",
-        figures: WITHOUT_PARTITION,
-        long: false,
-        suite: Suite::shared_tables,
-    },
+    Variant { name: "shared_tables", figures: WITHOUT_PARTITION, long: false, suite: Suite::shared_tables },
     Variant { name: "skew.1.1", figures: OF_A_SKEW, long: true, suite: |suite| suite.skewed("1.1") },
     Variant { name: "skew.1.15", figures: OF_A_SKEW, long: true, suite: |suite| suite.skewed("1.15") },
     Variant { name: "skew.1.25", figures: OF_A_SKEW, long: true, suite: |suite| suite.skewed("1.25") },

@@ -1,8 +1,8 @@
 //! What is run: services beside unpackers, on which systems, for how long and under which load.
 
 use super::super::reading::study;
-use super::super::{Effort, Reading};
 use super::super::study::{Found, Point};
+use super::super::{Effort, Reading};
 use super::metrics::rate;
 use crate::warmup::Warmup;
 use config::Diagnostic;

@@ -1,9 +1,9 @@
 //! The paper's figures under other assumptions than those of its rows: sweeps, which do not count.
 
-use super::super::{Effort, Reading};
 use super::super::expected::Figure;
 use super::super::row::Row;
 use super::super::study::Entry;
+use super::super::{Effort, Reading};
 use super::rows;
 use super::suite::{Load, Suite};
 

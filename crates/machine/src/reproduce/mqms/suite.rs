@@ -1,8 +1,8 @@
 //! What is run.
 
 use super::super::reading::study;
-use super::super::{Effort, Reading};
 use super::super::study::Point;
+use super::super::{Effort, Reading};
 use serde::Deserialize;
 
 /// Networks of section 3, by the paper's names: one pair of sentences, tokens of a sentence, one image.
@@ -75,13 +75,7 @@ impl Suite {
     /// A workload on a system.
     pub(super) fn point(&self, system: &str, workload: &str) -> Point {
         let set = if self.is_strewn && system == "mqms" { vec![STREWN.into()] } else { Vec::new() };
-        Point {
-            system: system.into(),
-            set,
-            workloads: vec![workload.into()],
-            seed: 1,
-            ..Point::default()
-        }
+        Point { system: system.into(), set, workloads: vec![workload.into()], seed: 1, ..Point::default() }
     }
 
     /// A workload on MQMS of which only the switches named are on.
