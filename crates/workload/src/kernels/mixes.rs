@@ -9,6 +9,7 @@
 //! * Every mix contains a computing-intensive program.
 //! * The prototype's flash holds every mix: its 32 GB had to. Instances of a program share what they only read.
 
+use config::Diagnostic;
 use kernel::Rng;
 use nest::{Array, Kernel, Section};
 use std::collections::BTreeMap;
@@ -61,6 +62,17 @@ const GROUP: u64 = 64 << 10;
 /// Page groups of data that the prototype's flash holds: of the system `flashabacus`, whose 8 dies behind each channel have 171 blocks for each plane, four blocks that stay free, two of 384 pages of each other
 /// block that hold its metadata, and 33 groups that hold the map.
 pub const CAPACITY: u32 = (8 * 171 - 4) * (384 - 2) - 33;
+
+/// Whether the prototype's flash holds a workload of kernels when each instance has input of its own.
+///
+/// # Errors
+/// A text that names no workload of kernels.
+pub fn fits_with_own_inputs(text: &str) -> Result<bool, Diagnostic> {
+    let apart = if text.contains(':') { ',' } else { ':' };
+    let mut applications = super::open(&format!("{text}{apart}inputs=fit"))?;
+    let settled = super::settle(&mut applications, GROUP, CAPACITY.into());
+    Ok(settled.is_some_and(|settled| settled.inputs == super::Inputs::Own))
+}
 
 /// Tries to exchange two programs; one in five succeeds, so that each of the 84 places changes some fifty times.
 const EXCHANGES: u32 = 10_000;

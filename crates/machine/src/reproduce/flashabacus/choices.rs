@@ -40,7 +40,7 @@ pub(super) enum Inputs {
     /// One input for all instances.
     #[default]
     Shared,
-    /// An input for each instance of the programs of Table 2 and of section 5.6, of which six fit the flash; mixes share.
+    /// An input for each instance of a workload that the flash then holds; one for all instances of the others.
     OwnWherePossible,
 }
 

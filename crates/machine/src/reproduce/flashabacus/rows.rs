@@ -289,6 +289,6 @@ fn new(figure: &Figure, suite: &Suite, group: Group, systems: &[&'static str], c
                 format!("median of {} assignments, 5 to 95 %: {least:.2} to {most:.2}", values.len())
             }
         };
-        figure.row(quantile(0.5), note)
+        figure.row(quantile(0.5), [note, suite.sharing(&worlds)].concat())
     })
 }

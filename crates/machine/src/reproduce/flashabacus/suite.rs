@@ -31,6 +31,9 @@ const INSTANCES: u32 = 6;
 /// Assignments of programs to mixes, and those with everything.
 const ASSIGNMENTS: (u32, u32) = (20, 200);
 
+/// Behind a workload whose instances have input of their own.
+pub(super) const OWN: &str = ",inputs=own";
+
 /// Workloads.
 #[derive(Clone, Copy)]
 pub(super) enum Group {
@@ -78,18 +81,14 @@ impl Suite {
 
     /// The workloads that a figure is read from, once for each assignment if there are mixes among them.
     pub(super) fn worlds(&self, group: Group) -> Vec<Vec<String>> {
-        let inputs = match self.choices.inputs {
-            Inputs::Shared => "",
-            Inputs::OwnWherePossible => ",inputs=own",
-        };
         let of = |programs: &[&str]| -> Vec<String> {
             let known = programs.iter().filter(|program| self.runs(program));
-            known.map(|program| format!("{program}:instances={INSTANCES}{inputs}")).collect()
+            known.map(|program| self.with_inputs(format!("{program}:instances={INSTANCES}"))).collect()
         };
         let all: Vec<&str> = self.programs.iter().map(String::as_str).collect();
         let mixes = |mixes: &[u32], assignment: u32| -> Vec<String> {
             let known = mixes.iter().filter(|mix| self.mixes.contains(mix));
-            known.map(|mix| name(*mix, assignment)).collect()
+            known.map(|mix| self.with_inputs(name(*mix, assignment))).collect()
         };
         let each = |world: &dyn Fn(u32) -> Vec<String>| (0..self.assignments).map(world).collect();
         match group {
@@ -98,6 +97,24 @@ impl Suite {
             Group::Mixes(some) => each(&|assignment| mixes(some, assignment)),
             Group::Heterogeneous => each(&|assignment| mixes(self.mixes, assignment)),
             Group::All => each(&|assignment| [of(&all), mixes(self.mixes, assignment)].concat()),
+        }
+    }
+
+    /// The workload with the inputs that its instances read, the same on every system.
+    fn with_inputs(&self, workload: String) -> String {
+        let is_own = self.choices.inputs == Inputs::OwnWherePossible
+            && mixes::fits_with_own_inputs(&workload).expect("a program or a mix");
+        if is_own { workload + OWN } else { workload }
+    }
+
+    /// How many of the workloads have one input for all instances, where the reading gives each its own.
+    pub(super) fn sharing(&self, worlds: &[Vec<String>]) -> String {
+        let shared = worlds.iter().flatten().filter(|workload| !workload.ends_with(OWN)).count();
+        match self.choices.inputs {
+            Inputs::OwnWherePossible if shared > 0 => {
+                format!("; instances share input in {shared} of {} workloads", worlds.concat().len())
+            }
+            _ => String::new(),
         }
     }
 
