@@ -85,20 +85,28 @@ fn a_link_that_sleeps_is_found_by_two_points() {
     };
     let two = put("two.json", "fio:rw=randread,bs=4k,iodepth=2,number_ios=12000");
     let [one, many, some] = [0, 1, 2].map(|n| put(&format!("{n}.json"), JOBS[n]));
-    let fit = |results: &[&str]| nandscape(&[&["fit", "--like", "pm9a3", "--json", "--jobs", "2"], results].concat());
+    let fit = |results: &[&str]| {
+        nandscape(&[&["fit", "--like", "pm9a3", "--json", "--jobs", "2"], results].concat())
+    };
     let found = fit(&[&one, &two, &many, &some]).well().json();
     let exit = us(&value(&found, "flash.host.sleep.exit"));
     assert!((exit / 20.0 - 1.0).abs() < 0.05, "{exit}");
     let row = |fit: &Value| {
         let rows = fit["points"].as_array().unwrap();
-        rows.iter().find(|row| row["job"] == "randread.4k.depth8" && row["measure"] == "mean").unwrap().clone()
+        rows.iter()
+            .find(|row| row["job"] == "randread.4k.depth8" && row["measure"] == "mean")
+            .unwrap()
+            .clone()
     };
     let at = |row: &Value, key: &str| row[key].as_f64().unwrap();
     let known = row(&found);
     assert!((at(&known, "simulated") / at(&known, "measured") - 1.0).abs() < 0.02, "{known}");
     let open = row(&fit(&[&one, &many, "--check", &by_hand(&some)]).well().json());
     assert!(at(&open, "simulated") > 1.1 * at(&open, "measured"), "{open}");
-    assert!(at(&open, "low") <= at(&open, "measured") && at(&open, "measured") <= at(&open, "high"), "{open}");
+    assert!(
+        at(&open, "low") <= at(&open, "measured") && at(&open, "measured") <= at(&open, "high"),
+        "{open}"
+    );
 }
 
 /// A point by hand of eight in flight, with the mean of a result of fio's.

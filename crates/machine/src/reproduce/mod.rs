@@ -78,7 +78,7 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "zng",
         about: "Zhang and Jung, ZnG, ISCA 2020: seven platforms on graph and scientific programs",
-        readings: "",
+        readings: zng::READINGS,
         work: Work::Study(zng::entries),
     },
     Target {

@@ -10,7 +10,6 @@ use super::suite::{Suite, Variant};
 use super::{constants, gc, programs, variants};
 use crate::result::Document;
 use config::Diagnostic;
-use proto::memory::Stage;
 
 type Computed = Result<Row, Diagnostic>;
 
@@ -37,7 +36,7 @@ pub(super) fn entry(figure: &Figure, suite: &Suite, effort: Effort) -> Option<En
         "bw.rdopt_vs_hybridgpu" => ratio(figure, on("zng-rdopt"), on("hybridgpu"), array).seen(),
         "bw.wropt_vs_rdopt" => gain(figure, on("zng-wropt"), on("zng-rdopt"), array).seen(),
         "bw.zng_vs_wropt" => gain(figure, on("zng"), on("zng-wropt"), array).seen(),
-        "lat.ssd_engine_share" => mean(figure, on("hybridgpu"), engine_share).seen(),
+        "lat.ssd_engine_share" => mean(figure, on("hybridgpu"), suite.engine.share()).seen(),
         "motivation.direct_znand_slowdown_worst" => worst_slowdown(figure, suite).seen(),
         "motivation.read_reaccess" => {
             mean(figure, suite.alone("zng-base"), |d| direct(d, |r| r.requests_of_a_page)).seen()
@@ -77,12 +76,20 @@ pub(super) fn at_other_scales(figure: &Figure, suite: &Suite) -> Vec<Entry> {
     [2, 1, 0].map(scaled).into()
 }
 
+/// The share of the SSD engine with its parts counted otherwise, from the same runs.
+pub(super) fn of_the_other_engine(figure: &Figure, suite: &Suite) -> Option<Entry> {
+    let other = suite.engine.other();
+    let entry = mean(figure, suite.on("hybridgpu"), other.share());
+    (figure.id == "zng.lat.ssd_engine_share")
+        .then(|| entry.changed(format!("{}.{}", figure.id, other.name()), Row::swept))
+}
+
 /// The figures of variants of the table.
-pub(super) fn varied(figure: &Figure) -> Vec<Entry> {
+pub(super) fn varied(figure: &Figure, suite: &Suite) -> Vec<Entry> {
     let Some(id) = figure.id.strip_prefix("zng.") else { return Vec::new() };
     let shown = variants::VARIANTS.iter().filter(|(_, _, figures)| figures.contains(&id));
     let entry = |(name, variant, _): &(&str, Variant, _)| {
-        let entry = entry(figure, &Suite::varied(*variant), Effort::Full)?;
+        let entry = entry(figure, &suite.varied(*variant), Effort::Full)?;
         Some(entry.changed(format!("zng.{name}.{id}"), Row::swept))
     };
     shown.filter_map(entry).collect()
@@ -111,12 +118,12 @@ const WINDOWED: [&str; 18] = [
 ];
 
 /// The same figures where every run is cut off after a time: the paper does not say how long its runs are.
-pub(super) fn in_windows(figure: &Figure) -> Vec<Entry> {
+pub(super) fn in_windows(figure: &Figure, suite: &Suite) -> Vec<Entry> {
     let Some(id) = figure.id.strip_prefix("zng.").filter(|id| WINDOWED.contains(id)) else {
         return Vec::new();
     };
     let cut = |window: &'static str| {
-        let entry = entry(figure, &Suite::cut(window), Effort::Full)?;
+        let entry = entry(figure, &suite.cut(window), Effort::Full)?;
         Some(entry.changed(format!("zng.window.{window}.{id}"), Row::swept))
     };
     ["3ms", "10ms", "30ms", "100ms"].into_iter().filter_map(cut).collect()
@@ -229,20 +236,6 @@ fn ranking(figure: &Figure, suite: &Suite) -> Entry {
         let bars: Vec<(&str, f64)> = platforms.iter().map(bar).collect::<Result<_, Diagnostic>>()?;
         Ok(figure.order(&bars, "IPC over ZnG's, geometric means"))
     })
-}
-
-/// The share of a load's life below the first-level cache that it spends in the SSD engine: its dispatcher and its FTL.
-fn engine_share(document: &Document) -> Result<f64, Diagnostic> {
-    const INSIDE: [Stage; 2] = [Stage::Controller, Stage::Ftl];
-    const ABOVE: [Stage; 5] = [Stage::L1, Stage::L1Merge, Stage::Tlb, Stage::Walk, Stage::Fault];
-    let named =
-        |stages: &[Stage], name: &str| stages.iter().any(|stage| Stage::NAMES[*stage as usize] == name);
-    let parts = document.breakdown_ns.get("load").ok_or_else(|| Diagnostic::new("no load was measured"))?;
-    let sum = |wanted: &dyn Fn(&str) -> bool| -> f64 {
-        parts.iter().filter(|(name, _)| wanted(name)).filter_map(|(_, ns)| ns.as_f64()).sum()
-    };
-    let below = sum(&|name| !named(&ABOVE, name));
-    Ok(100.0 * sum(&|name| named(&INSIDE, name)) / below)
 }
 
 fn direct(document: &Document, figure: fn(&crate::result::DirectResult) -> f64) -> Result<f64, Diagnostic> {

@@ -1,8 +1,11 @@
 //! What is run: pairs of programs, and machines scaled down together with their data.
 
-use super::super::Effort;
+use super::super::reading::study;
 use super::super::study::Point;
+use super::super::{Effort, Reading};
+use super::engine::Engine;
 use super::slice;
+use serde::Deserialize;
 
 /// The pairs that the paper's text names.
 pub(super) const NAMED: [&str; 4] = ["betw-back", "bfs1-gaus", "bfs2-gaus", "bfs6-gaus"];
@@ -54,10 +57,19 @@ pub(super) struct Suite {
     until: Option<&'static str>,
     /// What is otherwise than decided.
     variant: Variant,
+    /// What counts as the engine of an SSD.
+    pub(super) engine: Engine,
+}
+
+/// Choices of the study, as `study` of `papers/zng/readings.toml` has them.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Choices {
+    engine: Engine,
 }
 
 impl Suite {
-    pub(super) fn of(effort: Effort) -> Suite {
+    pub(super) fn of(effort: Effort, reading: &Reading) -> Suite {
         let (pairs, design_pairs, singles): (&[&str], &[&str], &[&str]) = match effort {
             Effort::Whole => (&PAIRS, &NAMED, &SINGLES),
             Effort::Full | Effort::Quick => (&NAMED[1..2], &NAMED[1..2], &SINGLES[1..2]),
@@ -69,23 +81,24 @@ impl Suite {
             halvings: 3,
             until: None,
             variant: |_, _| Vec::new(),
+            engine: study::<Choices>(&reading.choices).engine,
         }
     }
 
     /// Two of the named pairs.
-    fn of_two() -> Suite {
+    fn two(&self) -> Suite {
         let two = NAMED[..2].to_vec();
-        Suite { pairs: two.clone(), design_pairs: two, ..Suite::of(Effort::Full) }
+        Suite { pairs: two.clone(), design_pairs: two, ..self.clone() }
     }
 
     /// Two of the named pairs, cut off after a time.
-    pub(super) fn cut(until: &'static str) -> Suite {
-        Suite { until: Some(until), ..Suite::of_two() }
+    pub(super) fn cut(&self, until: &'static str) -> Suite {
+        Suite { until: Some(until), ..self.two() }
     }
 
     /// Two of the named pairs, otherwise than decided.
-    pub(super) fn varied(variant: Variant) -> Suite {
-        Suite { variant, ..Suite::of_two() }
+    pub(super) fn varied(&self, variant: Variant) -> Suite {
+        Suite { variant, ..self.two() }
     }
 
     /// One of the named pairs at another scale: a quarter, a half, all.

@@ -208,7 +208,10 @@ fn survey(path: &Path, settings: Settings) -> Result<Survey, Diagnostic> {
         let what = format!("`{}` has no system calls", path.display());
         return Err(Diagnostic::new(what).help("`strace -f -ttt -T -o FILE PROGRAM` makes a log"));
     }
-    if settings.clock == Choice::Auto && reader.tracer.notes.clock == Some(clock::RELATIVE) && has_others(path) {
+    if settings.clock == Choice::Auto
+        && reader.tracer.notes.clock == Some(clock::RELATIVE)
+        && has_others(path)
+    {
         let what = format!(
             "`{}` is the log of one process of several, and its times are since the line before of any of them",
             path.display()
