@@ -50,7 +50,7 @@ fn messages_about_arguments_bring_no_escapes() {
     for arguments in [
         &[name][..],
         &["run", "d16", "--workload", "idle", name, name],
-        &["run", "--jobs", name],
+        &["run", "d16", "--seed", name],
         &["sweep", "d16", "--jobs", name],
         &[&format!("--{name}")],
         &["list", &format!("systems{name}")],

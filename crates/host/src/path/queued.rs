@@ -95,7 +95,8 @@ impl<P: Program> Host<P> {
             let one_call = |next: &&Command| way != Way::Aio || next.op != IoOp::Flush;
             let first = usize::from(one_call(&command));
             let rest = flow.waiting.iter().take(flow.in_call as usize).take_while(one_call).count();
-            let gathers = first > 0 && first + rest > FEW;
+            // What is polled does not merge, and must not wait in a plug while its thread sleeps: *chosen*, a polled ring has none.
+            let gathers = first > 0 && first + rest > FEW && way != Way::Polled;
             self.thread(task).gathers = gathers;
             self.charge(task, self.costs.call);
         }
