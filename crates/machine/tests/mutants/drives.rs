@@ -149,7 +149,7 @@ fn cached() -> Vec<String> {
 
 /// Units are opened by the choice of pages.
 fn chosen() -> Vec<String> {
-    let set = ["flash.cell.bits=2", "flash.ftl.pages={ by_type = { open = 2, region = \"50%\" } }"];
+    let set = ["flash.cell.bits=2", "flash.ftl.pages=write_point"];
     let job = "fio:rw=randwrite,bs=4k,iodepth=4,number_ios=12000";
     super::failed(&set.iter().fold(plan(job), |plan, assignment| plan.set(assignment)))
 }
