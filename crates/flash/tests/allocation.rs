@@ -4,6 +4,8 @@
 mod bench;
 #[path = "allocation/eviction.rs"]
 mod eviction;
+#[path = "allocation/full_reads.rs"]
+mod full_reads;
 #[path = "allocation/order.rs"]
 mod order;
 #[path = "allocation/planes.rs"]
