@@ -1,7 +1,7 @@
 //! What texts name, and that every assignment of programs to mixes fits what the paper says.
 
 use super::mixes::{ASSIGNMENTS, CAPACITY, NAMES, PROGRAMS, assignment, firsts};
-use super::{OnData, Program, Room, fits, names, open};
+use super::{OnData, Program, Room, names, open};
 use nest::executed::Summary;
 use nest::{Kernel, Section};
 use std::collections::BTreeSet;
