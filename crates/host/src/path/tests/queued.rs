@@ -130,7 +130,7 @@ impl Load {
         self.closed_over(way, op, depth, count, 1)
     }
 
-    /// The same with so many pages from one request to the next.
+    /// A closed loop with `stride` pages from one request to the next.
     fn closed_over(&mut self, way: Way, op: IoOp, depth: u64, count: u64, stride: u64) -> Time {
         let request = |number: u64| Command::new(0, op, number * stride % 4096 * PAGE, PAGE);
         (0..depth).for_each(|number| self.ask(way, request(number)));
