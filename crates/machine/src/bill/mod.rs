@@ -28,7 +28,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// Its length, picoseconds.
+    /// Length of the span, picoseconds.
     fn ps(self) -> u128 {
         self.now.since(self.from).ps().into()
     }
@@ -89,7 +89,7 @@ impl Bill<'_> {
         self.faults.push(format!("{}: {what}", self.part));
     }
 
-    /// An activity must have cost something between two energies.
+    /// An activity costs between two energies.
     fn within(&mut self, activity: &'static str, due: Option<[Attojoules; 2]>) {
         let spent = self.spent(activity);
         self.open.retain(|open| *open != activity);
@@ -99,37 +99,37 @@ impl Bill<'_> {
         }
     }
 
-    /// So many operations, at least and at most.
+    /// Bills a number of operations between two.
     fn operations(&mut self, activity: &'static str, key: &str, [least, most]: [u64; 2]) {
         let each = self.costs.energy(key);
         let due = each.map(|[low, high]| [low * Attojoules::from(least), high * Attojoules::from(most)]);
         self.within(activity, due);
     }
 
-    /// So many operations.
+    /// Bills a number of operations.
     fn exactly(&mut self, activity: &'static str, key: &str, count: u64) {
         self.operations(activity, key, [count, count]);
     }
 
-    /// A power for a time, which may be so much off.
+    /// Bills a power for a time, which may be off by `off` picoseconds.
     fn lasts(&mut self, activity: &'static str, power: Option<Attojoules>, ps: u128, off: u128) {
         self.within(activity, power.map(|power| [power * ps.saturating_sub(off), power * (ps + off)]));
     }
 
-    /// A power of so many for the whole span.
+    /// Bills the power of `count` things for the whole span.
     fn stays(&mut self, activity: &'static str, key: &str, count: u64) {
         let ps = self.span.ps() * u128::from(count);
         self.lasts(activity, self.costs.power(key), ps, 0);
     }
 
-    /// What being at work adds to being idle, for a time that may be so much off.
+    /// Bills what being at work adds to being idle, for a time that may be off by `off` picoseconds.
     fn works(&mut self, activity: &'static str, [idle, busy]: [&str; 2], ps: u128, off: u128) {
         let (idle, busy) = (self.costs.power(idle), self.costs.power(busy));
         let more = busy.zip(idle).map(|(busy, idle)| busy.saturating_sub(idle));
         self.lasts(activity, more, ps, off);
     }
 
-    /// States of which so many last at each time: their times sum to the span's. A state without power has any time.
+    /// States of which `count` last at each time: their times sum to the span's. A state without power may take any time.
     fn tile(&mut self, states: &[(&'static str, &str)], count: u64) {
         let (mut ps, mut all_known) = (0, true);
         for (activity, key) in states {

@@ -102,7 +102,7 @@ fn cores(bill: &mut Bill<'_>, ooo: &Ooo) {
     let idle = u128::from(cores.spent(now)[Spent::Idle as usize]) * cycle / width;
     let at_work = (bill.span.ps() * u128::from(cores.cores())).saturating_sub(idle);
     let ahead = if bill.span.is_whole() { cores.lead(now) } else { cores.ahead() };
-    // Slots that are no whole picoseconds are cut, once for each time that a core has nothing to run; and cycles at the ends.
+    // A slot may be a fraction of a picosecond: that is cut whenever a core has nothing to run. So are cycles at the ends.
     let idles = u128::from(cores.stats().jobs + cores.stats().halts + u64::from(cores.cores()));
     let off = (u128::from(ahead) + width * u128::from(cores.cores())) * cycle / width + 2 * idles;
     bill.works("core at work", ["/core/idle", "/core/busy"], at_work, off);

@@ -37,7 +37,7 @@ impl DramCache {
                 dirty += u64::from(page.dirty);
             }
         }
-        // So many that counting on never comes to the end.
+        // Small enough that a run never counts to the end of 64 bits.
         let counts = self.ledger.dirtied < 1 << 62
             && self.ledger.dirtied.checked_sub(self.ledger.stored) == Some(dirty);
         counts.then_some(())

@@ -94,16 +94,6 @@ struct Running {
     early: u64,
 }
 
-impl Running {
-    /// A request that arrived at a time is issued.
-    #[inline]
-    fn takes(&mut self, at: Time) {
-        self.taken += 1;
-        self.early += u64::from(at < self.latest);
-        self.latest = self.latest.max(at);
-    }
-}
-
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     request: IoRequest,

@@ -7,6 +7,16 @@ use crate::inject::observe::Waiting;
 use crate::inject::recorded::Recorded;
 use kernel::Time;
 
+impl Running {
+    /// A request that arrived at a time is issued.
+    #[inline]
+    pub(super) fn takes(&mut self, at: Time) {
+        self.taken += 1;
+        self.early += u64::from(at < self.latest);
+        self.latest = self.latest.max(at);
+    }
+}
+
 impl Injector {
     /// What a user must know about how the sources were read.
     pub fn warnings(&self) -> Vec<String> {

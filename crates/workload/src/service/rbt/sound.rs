@@ -67,7 +67,7 @@ impl Loaded<'_> {
         Some(open)
     }
 
-    /// What is below a node with this parent, whose keys must lie between two; `None` if that is no red-black tree.
+    /// The tree below a node with this parent, whose keys must lie between two; `None` if it breaks a rule of red-black trees.
     fn below(
         &self,
         (key, parent): (u64, u64),

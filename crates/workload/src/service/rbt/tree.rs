@@ -66,7 +66,7 @@ impl Tree {
         changed::save(&self.changed, out);
     }
 
-    /// Brings the tree, as it was loaded with keys `0..n`, to what was saved; `None` if that is no red-black tree.
+    /// Brings the tree, as it was loaded with keys `0..n`, to what was saved; `None` if it breaks a rule of red-black trees.
     pub(crate) fn load(&mut self, input: &mut &[u8], n: u64) -> Option<()> {
         self.root = u64::load(input)?;
         self.changed = changed::load(input, |key, _| key < n)?;
