@@ -17,7 +17,7 @@ const SMALL: [&str; 10] = [
     "fabric.mesh.rows=2",
     "fabric.mesh.columns=2",
     "l2.banks=4",
-    "cpu.load.jobs=16",
+    "cpu.load.jobs=8",
     "cpu.warmup.fixed.jobs=0",
     "cpu.fill_jobs=200",
 ];

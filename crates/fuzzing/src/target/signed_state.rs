@@ -16,7 +16,7 @@ pub(super) const TARGET: Target = Target {
     run,
     examples,
     reads,
-    cases: 3_000,
+    cases: 1_500,
 };
 
 /// A device of 256 KiB.
