@@ -146,7 +146,7 @@ impl Work {
             }
         }
         nests::hand_out(&mut work)?;
-        nests::settle_inputs(&mut work, loaded)?;
+        nests::settle_inputs(&mut work, plan, loaded)?;
         if !outside.wants_an_end() {
             applies::check(plan, !traces.is_empty())?;
         }

@@ -39,30 +39,39 @@ pub(crate) struct Governed {
     pub(crate) storage: String,
     pub(crate) accelerator: Accelerator,
     pub(crate) flash: GroupsFlash,
+    /// Whether the spec of flash says which blocks are bad.
+    pub(crate) has_bad_blocks: bool,
     pub(crate) offload: Offload,
     /// The kernels of the run, in the order in which they are offloaded.
     pub(crate) kernels: Vec<Offloaded>,
 }
 
 impl Governed {
-    /// Gives each instance of applications its place: kernels that are the same share what they only read, if they are not to have their own. What is on flash from the start was
+    /// Gives each instance of applications its place: kernels that are the same share what they only read, if they are not to have their own, and what they leave, if they are to change the same data. What is on flash from the start was
     /// written before the run.
     ///
     /// # Errors
     /// More data than flash holds.
     pub(crate) fn place(&mut self, applications: Vec<Application>, shadow: bool) -> Result<(), SpecError> {
-        let mut known: Vec<(Program, usize)> = Vec::new();
-        for (app, Application { program, instances, inputs, .. }) in (0..).zip(applications) {
-            let apart = inputs != Inputs::Shared;
+        let mut known: Vec<(Program, bool, usize)> = Vec::new();
+        for (app, Application { program, instances, inputs, in_turn, .. }) in (0..).zip(applications) {
+            let is_apart = inputs != Inputs::Shared;
             for _ in 0..instances {
-                let found = known.iter().find(|(other, _)| *other == program && !apart);
+                let same = |(other, turn, _): &&(Program, bool, usize)| *other == program && *turn == in_turn;
+                let found = known.iter().find(|one| !is_apart && same(one));
                 let number = match found {
-                    Some((_, number)) => *number,
-                    None => self.add(&program)?,
+                    Some((_, _, number)) => *number,
+                    None => {
+                        let number = self.add(&program)?;
+                        if in_turn {
+                            self.accelerator.share_results(number)?;
+                        }
+                        if !is_apart {
+                            known.push((program.clone(), in_turn, number));
+                        }
+                        number
+                    }
                 };
-                if found.is_none() && !apart {
-                    known.push((program.clone(), number));
-                }
                 let instance = self.accelerator.instance(number, app)?;
                 let (name, input_bytes) = (program.name().to_owned(), program.input_bytes());
                 self.kernels.push(Offloaded { program: name, app, input_bytes, instance });

@@ -25,6 +25,7 @@
 //!   another going for ever. One that is still under way
 //!   then puts the next one off.
 //! * A group that was never written is zeroes, and is answered without media.
+//! * Bad blocks (`bad_blocks`) are replaced by a plane's next good one, in the controllers: planes have as many blocks as the worst of them has good ones.
 
 mod access;
 mod batch;
@@ -91,6 +92,8 @@ impl From<dies::Event> for Event {
 pub struct GroupsFlash {
     visor: Flashvisor,
     storengine: Storengine,
+    /// Blocks of planes that were bad from the beginning.
+    bad_blocks: u64,
     backend: Backend,
     media: Media,
     link: Link,
@@ -126,7 +129,8 @@ impl GroupsFlash {
     /// What [`GroupsFlashSpec::check`] says; another number of cell times than there are page types.
     pub fn new(spec: &GroupsFlashSpec, context: &Built) -> Result<GroupsFlash, SpecError> {
         spec.check()?;
-        let visor = Flashvisor::new(&spec.groups).map_err(|fault| fault.within("groups"))?;
+        let (groups, bad_blocks) = spec.good(context)?;
+        let visor = Flashvisor::new(&groups).map_err(|fault| fault.within("groups"))?;
         let is_alike = spec.cell.spread.is_none() && spec.cell.errors.is_none();
         let shape = visor.layout().shape();
         let back_ends = if is_alike { shape.channels } else { 1 };
@@ -141,9 +145,10 @@ impl GroupsFlash {
         if let Some(costs) = &spec.energy {
             backend.set_energy(energy(costs, &spec.cell)?);
         }
-        let media = Media::new(&spec.groups, visor.layout(), alike);
+        let media = Media::new(&groups, visor.layout(), alike);
         Ok(GroupsFlash {
-            storengine: Storengine::new(&spec.groups),
+            storengine: Storengine::new(&groups),
+            bad_blocks,
             backend,
             media,
             link: Link::new(spec.link.rate.bytes_per_s(), spec.energy.as_ref().map(|energy| &energy.link)),
@@ -156,7 +161,7 @@ impl GroupsFlash {
             chores: Slab::default(),
             stirred: false,
             looked: 0,
-            timer: Timer::new(spec.groups.dump.period.time()),
+            timer: Timer::new(groups.dump.period.time()),
             granted: Vec::new(),
             ledger: Ledger::default(),
             shadow: None,
@@ -169,6 +174,11 @@ impl GroupsFlash {
     /// The arithmetic of groups, blocks and addresses.
     pub fn layout(&self) -> &Layout {
         self.visor.layout()
+    }
+
+    /// Blocks of planes that were bad from the beginning.
+    pub fn bad_blocks(&self) -> u64 {
+        self.bad_blocks
     }
 
     /// Groups of data that fit.

@@ -1,11 +1,14 @@
 //! Flash of page groups and its media, as a user writes them.
 
+use crate::control::ftl::bad::Factory;
+use crate::control::groups::Layout;
 use crate::control::groups::spec::GroupsSpec;
 use crate::media::dies::sched::Scheduling;
 use crate::media::dies::{BackendPolicy, MultiPlane, Sharing, Suspend};
-use crate::spec::{CellSpec, ChannelSpec, FlashEnergySpec, GeometrySpec, Programming};
+use crate::media::geometry::Geometry;
+use crate::spec::{Built, CellSpec, ChannelSpec, FlashEnergySpec, GeometrySpec, Programming};
 use config::SpecError;
-use config::units::Bandwidth;
+use config::units::{Bandwidth, Share};
 use kernel::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,6 +27,9 @@ pub struct GroupsFlashSpec {
     pub scheduler: Scheduling,
     /// What connects the channels' controllers with the accelerator.
     pub link: GroupLink,
+    /// Blocks that are bad from the factory; left out, none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bad_blocks: Option<GroupBadBlocksSpec>,
     /// What it spends; left out, it reports no energy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<FlashEnergySpec>,
@@ -40,7 +46,35 @@ pub struct GroupLink {
     pub rate: Bandwidth,
 }
 
+/// Blocks of planes that do not work. A controller puts the next good block of the plane in place of each, so that every plane has as many as the worst one: a page group is the same page of the same block on all
+/// channels.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GroupBadBlocksSpec {
+    /// Probability that a block is bad from the factory; each plane draws its own. Data sheets guarantee 98 % good blocks.
+    pub factory: Share,
+}
+
 impl GroupsFlashSpec {
+    /// Page groups on what the factory has left, and how many blocks of planes are bad.
+    ///
+    /// # Errors
+    /// Too few good blocks.
+    pub(super) fn good(&self, context: &Built) -> Result<(GroupsSpec, u64), SpecError> {
+        let mut groups = self.groups.clone();
+        let Some(GroupBadBlocksSpec { factory }) = self.bad_blocks else { return Ok((groups, 0)) };
+        let geo = Geometry::new(Layout::new(&groups).shape());
+        let Factory { blocks, lost } = Factory::draw(&geo, factory.get(), context.seed, &context.name);
+        let lost = lost.into_iter().max().unwrap_or(0);
+        if lost >= groups.geometry.blocks {
+            let what = format!("a plane has {lost} bad blocks of {}", groups.geometry.blocks);
+            return Err(SpecError::new("bad_blocks.factory", what).help("0% to 5%"));
+        }
+        groups.geometry.blocks -= lost;
+        groups.check().map_err(|fault| fault.within("groups"))?;
+        Ok((groups, blocks))
+    }
+
     /// Whether it can be built; keys relative to the part's table.
     ///
     /// # Errors

@@ -37,6 +37,7 @@ fn with_media(groups: GroupsSpec) -> GroupsFlashSpec {
         },
         scheduler: Scheduling::read_first(read_first::Params::default()),
         link: GroupLink { rate: Bandwidth::new(1_830_000_000) },
+        bad_blocks: None,
         energy: None,
     }
 }

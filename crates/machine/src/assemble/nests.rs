@@ -76,6 +76,21 @@ pub(crate) fn executes(
             );
             return Err(Diagnostic::new(what).help("leave it out"));
         }
+        Kind::Gpu | Kind::Cpu | Kind::Coprocessor if applications.iter().any(|one| one.in_turn) => {
+            let what = format!(
+                "`results` is of accelerators, and `{}` executes `{}`",
+                loaded.spec.name_of(id),
+                bound.text
+            );
+            return Err(Diagnostic::new(what).help("leave it out"));
+        }
+        Kind::Accelerator if applications.iter().any(|one| one.in_turn && one.inputs != Inputs::Shared) => {
+            let what = format!(
+                "instances of `{}` change the same data, and cannot have input of their own",
+                bound.text
+            );
+            return Err(Diagnostic::new(what).help("leave out `inputs` or `results`"));
+        }
         Kind::Gpu => {
             gpu::tables(loaded, id.number)?;
             program::of_kernels(applications)?;
@@ -121,13 +136,13 @@ pub(crate) fn of_programs(loaded: &Loaded, bound: Bound<'_>) -> Result<Option<Ve
 ///
 /// # Errors
 /// Flash or a drive that cannot be built.
-pub(super) fn settle_inputs(work: &mut Work, loaded: &Loaded) -> Result<(), Diagnostic> {
+pub(super) fn settle_inputs(work: &mut Work, plan: &Plan, loaded: &Loaded) -> Result<(), Diagnostic> {
     for (id, applications) in &mut work.kernels {
         if applications.iter().all(|one| one.inputs != Inputs::Fit) {
             continue;
         }
         let (unit, room) = match id.kind {
-            Kind::Accelerator => (GROUP, accelerator::groups(loaded, id.number)?),
+            Kind::Accelerator => (GROUP, accelerator::groups(loaded, id.number, plan.seed)?),
             _ => match drives(loaded).get(usize::from(coprocessor::DRIVE)) {
                 Some(drive) => (1, host::file_bytes(loaded, *drive)?),
                 None => (1, 0),

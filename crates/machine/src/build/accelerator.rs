@@ -77,8 +77,8 @@ fn whole_groups(geometry: &GroupGeometry, key: &dyn Fn(&str) -> String) -> Strin
 ///
 /// # Errors
 /// Flash that cannot be built.
-pub(crate) fn groups(loaded: &Loaded, number: usize) -> Result<u64, Diagnostic> {
-    flash(loaded, number, 0).map(|(flash, _)| flash.capacity().into())
+pub(crate) fn groups(loaded: &Loaded, number: usize, seed: u64) -> Result<u64, Diagnostic> {
+    flash(loaded, number, seed).map(|(flash, _)| flash.capacity().into())
 }
 
 /// The accelerator of this number, idle, over flash on which nothing was written.
@@ -88,6 +88,8 @@ fn governed(loaded: &Loaded, number: usize, seed: u64) -> Result<Governed, Diagn
     let explain = |error| loaded.explain(part.table(), error);
     let accelerator = Accelerator::new(&part.spec.accelerator, flash.capacity()).map_err(explain)?;
     let offload = &part.spec.offload;
+    let of_flash = part.link("storage").and_then(|id| loaded.spec.group_flash.get(id.number));
+    let has_bad_blocks = of_flash.is_some_and(|storage| storage.spec.bad_blocks.is_some());
     let offload = Offload {
         link: offload.link().map_err(explain)?,
         table: offload.table.get(),
@@ -98,6 +100,7 @@ fn governed(loaded: &Loaded, number: usize, seed: u64) -> Result<Governed, Diagn
         storage: storage.to_owned(),
         accelerator,
         flash,
+        has_bad_blocks,
         offload,
         kernels: Vec::new(),
     })

@@ -102,6 +102,9 @@ pub struct GroupFlashResult {
     pub name: String,
     /// Page groups that can be addressed.
     pub groups: u64,
+    /// Blocks of planes that were bad from the factory; left out where `group_flash.bad_blocks` is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bad_blocks: Option<u64>,
     /// Bytes of the map of page groups.
     pub map_bytes: u64,
     /// Page groups read for kernels.
@@ -253,6 +256,7 @@ impl GroupFlashResult {
         GroupFlashResult {
             name: at.storage.clone(),
             groups: at.flash.layout().groups().into(),
+            bad_blocks: Some(at.flash.bad_blocks()).filter(|_| at.has_bad_blocks),
             map_bytes: at.flash.layout().map_bytes(),
             groups_read: stats.groups_read,
             groups_written: stats.groups_written,

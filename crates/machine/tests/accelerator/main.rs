@@ -179,6 +179,37 @@ fn instances_have_their_own_input_where_all_of_it_fits() {
     }
 }
 
+/// Three bookings on the same balances: each waits for its lock until all that the one before has left is on flash, four groups each time. Entries are read once, balances once for all. Balances of their own wait for nothing.
+#[test]
+fn instances_that_change_the_same_data_take_turns() {
+    for system in ALL {
+        let run = |results: &str| {
+            let file = "../../examples/kernels/balances.toml";
+            let job = format!("nest:file={file},n=65536,instances=3,results={results}");
+            document(system, &[&job], &["accelerator.workers=3"])
+        };
+        let (own, shared) = (run("own"), run("shared"));
+        let at = |found: &Value, kernel: usize, time: &str| {
+            figure(found, &format!("/accelerator/0/kernels/{kernel}/{time}_ns"))
+        };
+        for next in 1..3 {
+            let (over, released) = (at(&shared, next - 1, "over"), at(&shared, next, "released"));
+            assert!(released > over && at(&shared, next, "begun") > released, "{system}: {released}, {over}");
+        }
+        // The third waits for the second from its release to its end, and before that for the first.
+        let waited = figure(&shared, "/group_flash/0/lock_wait_ns/max");
+        assert!(waited > at(&shared, 1, "over") - at(&shared, 1, "released"), "{system}: {waited}");
+        assert_eq!(own.pointer("/group_flash/0/lock_wait_ns/max"), Some(&Value::Null), "{system}");
+        let groups = |found: &Value, did: &str| figure(found, &format!("/group_flash/0/groups_{did}"));
+        assert_eq!((groups(&own, "read"), groups(&own, "written")), (16.0, 12.0), "{system}");
+        assert_eq!((groups(&shared, "read"), groups(&shared, "written")), (8.0, 12.0), "{system}");
+    }
+    let host = run_alone(&with("flashabacus-simd", &["atax:m=64,n=64,results=shared"], &[], &[]));
+    assert!(host.expect_err("it is refused").to_string().contains("`results` is of accelerators"));
+    let both = told("flashabacus", "atax:m=64,n=64,results=shared,inputs=own", &[]);
+    assert!(both.contains("cannot have input of their own"), "{both}");
+}
+
 /// Six instances of one application are on one core with the static scheduler, and on three with the dynamic one.
 #[test]
 fn static_scheduling_keeps_an_application_on_its_core() {
@@ -223,6 +254,17 @@ fn what_cannot_run_is_told() {
     assert!(other.contains("the system `pm9a3` has no accelerator"), "{other}");
     let odd = told("flashabacus", DOUBLE, &["group_flash.groups.geometry.page=4KiB"]);
     assert!(odd.contains("32768 B") && odd.contains("65536 B"), "{odd}");
+    // 8 channels of 2 planes have 64 KiB with pages of 4 KiB, or of one plane with 8 KiB.
+    let channels = "group_flash.groups.geometry.channels=8";
+    let wide = told("flashabacus", DOUBLE, &[channels]);
+    let keys = ["page=4KiB", "planes=1"].map(|key| format!("group_flash.groups.geometry.{key}"));
+    assert!(keys.iter().all(|key| wide.contains(key)), "{wide}");
+    for key in &keys {
+        let found = document("flashabacus", &[DOUBLE], &[channels, key]);
+        assert_eq!(figure(&found, "/group_flash/0/groups"), 2_048.0, "{key}");
+    }
+    let three = told("flashabacus", DOUBLE, &["group_flash.groups.geometry.channels=3"]);
+    assert!(three.contains("channels x planes x page"), "{three}");
     let unknown = told("flashabacus", "atax:instance=2", &[]);
     assert!(unknown.contains("instances"), "{unknown}");
 }

@@ -46,6 +46,14 @@ pub(crate) const CASES: &[Case] = &[
         values: &["4", "2"],
         predicted: RefusedAfterFirst("divided into groups"),
     },
+    // Every plane loses as many blocks as the worst.
+    Case {
+        key: "group_flash.bad_blocks.factory",
+        context: &[],
+        jobs: THREE,
+        values: &["0%", "10%", "30%"],
+        predicted: Falls("/group_flash/0/groups"),
+    },
     Case {
         key: "group_flash.groups.geometry.planes",
         context: &[],

@@ -68,3 +68,13 @@ fn a_product_is_scaled_to_its_largest() {
         assert!((value - product[at] / largest).abs() < 1e-5, "{at}: {value}");
     }
 }
+
+#[test]
+fn entries_are_booked_on_their_balances() {
+    let text = include_str!("../../../../examples/kernels/balances.toml");
+    let (kernel, before, after) = executed(text, &[("n", 50)]);
+    let (entries, balances) = (array(&kernel, &before, "entries"), array(&kernel, &before, "balances"));
+    for (at, value) in array(&kernel, &after, "balances").iter().enumerate() {
+        assert_eq!(*value, f64::from(balances[at] as f32 + entries[at] as f32), "{at}");
+    }
+}

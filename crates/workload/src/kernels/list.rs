@@ -13,7 +13,7 @@ const MOST_INSTANCES: u32 = 1_024;
 const BLOCK: &str = "block";
 const MOST_THREADS: u32 = 1_024;
 /// Parameters of every text.
-const OF_ALL: [&str; 2] = ["instances", "inputs"];
+const OF_ALL: [&str; 3] = ["instances", "inputs", "results"];
 /// The name of a kernel from a user's file.
 const OWN: &str = "nest";
 
@@ -70,8 +70,9 @@ pub fn open(text: &str) -> Result<Vec<Application>, Diagnostic> {
     if let Some(named) = data::NAMED.iter().find(|named| named.name == name) {
         options.only(&known_of(named))?;
         let (instances, inputs) = instances(1, &options)?;
+        let in_turn = in_turn(&options)?;
         let program = Program::Executed(named.open(&options)?);
-        return Ok(vec![Application { program, instances, inputs, block: None }]);
+        return Ok(vec![Application { program, instances, inputs, in_turn, block: None }]);
     }
     let Some((_, program)) = nest::programs().iter().find(|(known, _)| *known == name) else {
         let unknown = Diagnostic::new(format!("no kernel `{name}`")).allowed(name, names());
@@ -158,7 +159,8 @@ fn application(
     let block = if kernel.sizes().iter().any(|(size, _)| size == BLOCK) { None } else { block(options)? };
     let sizes = options.sizes(kernel.sizes())?;
     let kernel = if sizes.is_empty() { kernel } else { Kernel::read(program, file, &sizes)? };
-    Ok(Application { program: Program::Nest(kernel), instances, inputs, block })
+    let in_turn = in_turn(options)?;
+    Ok(Application { program: Program::Nest(kernel), instances, inputs, in_turn, block })
 }
 
 /// Threads of a block, whole warps of them.
@@ -184,6 +186,15 @@ fn instances(default: u32, options: &Options<'_>) -> Result<(u32, Inputs), Diagn
     Ok((options.number("instances", default, 1..=MOST_INSTANCES)?, inputs))
 }
 
+/// Whether instances change the same data.
+fn in_turn(options: &Options<'_>) -> Result<bool, Diagnostic> {
+    match options.text("results") {
+        None | Some("own") => Ok(false),
+        Some("shared") => Ok(true),
+        Some(other) => Err(options.refused("results", other, "own, shared".to_owned())),
+    }
+}
+
 fn own(options: &Options<'_>) -> Result<Application, Diagnostic> {
     let Some(file) = options.text("file") else {
         let what = "a kernel of your own has a file";
@@ -195,13 +206,15 @@ fn own(options: &Options<'_>) -> Result<Application, Diagnostic> {
 
 /// Six programs, in the order of the paper's table.
 fn mix(number: usize, options: &Options<'_>) -> Result<Vec<Application>, Diagnostic> {
-    options.only(&["assignment", OF_ALL[0], OF_ALL[1], BLOCK])?;
+    options.only(&["assignment", OF_ALL[0], OF_ALL[1], OF_ALL[2], BLOCK])?;
     let block = block(options)?;
     let assignment = options.number("assignment", 0, 0..=mixes::ASSIGNMENTS - 1)?;
     let (instances, inputs) = instances(mixes::INSTANCES, options)?;
+    let in_turn = in_turn(options)?;
     let of = |program: usize| {
         let (name, text) = nest::programs()[program];
-        Ok(Application { program: Program::Nest(Kernel::read(text, name, &[])?), instances, inputs, block })
+        let program = Program::Nest(Kernel::read(text, name, &[])?);
+        Ok(Application { program, instances, inputs, in_turn, block })
     };
     mixes::assignment(assignment)[number].into_iter().map(of).collect()
 }

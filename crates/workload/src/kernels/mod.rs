@@ -112,4 +112,6 @@ pub struct Application {
     pub block: Option<u32>,
     /// Whose input each reads.
     pub inputs: Inputs,
+    /// Whether all change the same data: what they leave is one, and each goes on where the one before has stopped.
+    pub in_turn: bool,
 }

@@ -17,8 +17,8 @@ pub(super) struct Admitted {
     pub(super) sections: Vec<Part>,
     /// The screens of each microblock: which sections they are.
     pub(super) screens: Vec<Vec<Range<usize>>>,
-    /// Where each input array begins, in page groups: instances share it.
-    pub(super) inputs: Vec<Option<u32>>,
+    /// Where each array begins, in page groups, that instances share.
+    pub(super) shared: Vec<Option<u32>>,
 }
 
 impl Admitted {
@@ -38,12 +38,12 @@ impl Admitted {
             }
             screens.push(of);
         }
-        let inputs = vec![None; program.arrays.len()];
-        Ok(Admitted { program, sections, screens, inputs })
+        let shared = vec![None; program.arrays.len()];
+        Ok(Admitted { program, sections, screens, shared })
     }
 
-    /// Whether an array is shared by all instances.
-    fn is_shared(&self, array: usize) -> bool {
+    /// Whether instances only read an array.
+    fn is_input(&self, array: usize) -> bool {
         self.program.arrays[array].section == Section::Input
     }
 }
@@ -95,9 +95,23 @@ impl Accelerator {
     }
 
     pub(super) fn place_inputs(&mut self, program: usize) -> Result<(), SpecError> {
-        for array in 0..self.programs[program].inputs.len() {
-            if self.programs[program].is_shared(array) {
-                self.programs[program].inputs[array] = Some(self.place(program, array)?);
+        for array in 0..self.programs[program].shared.len() {
+            if self.programs[program].is_input(array) {
+                self.programs[program].shared[array] = Some(self.place(program, array)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Instances of a program from now on change the same data: what they leave has one place. Flashvisor's locks let one work on it at a time.
+    ///
+    /// # Errors
+    /// More data than flash holds.
+    pub fn share_results(&mut self, program: usize) -> Result<(), SpecError> {
+        for array in 0..self.programs[program].shared.len() {
+            let section = self.programs[program].program.arrays[array].section;
+            if matches!(section, Section::Output | Section::Inout) {
+                self.programs[program].shared[array] = Some(self.place(program, array)?);
             }
         }
         Ok(())
@@ -110,8 +124,8 @@ impl Accelerator {
     pub fn instance(&mut self, program: usize, app: u16) -> Result<Number, SpecError> {
         let number = self.instances.len() as Number;
         let mut arrays = Vec::new();
-        for array in 0..self.programs[program].inputs.len() {
-            let first = match self.programs[program].inputs[array] {
+        for array in 0..self.programs[program].shared.len() {
+            let first = match self.programs[program].shared[array] {
                 Some(first) => first,
                 None => {
                     let first = self.place(program, array)?;
@@ -147,15 +161,15 @@ impl Accelerator {
         }
     }
 
-    /// The arrays of a kernel are locked: for reads where instances share them.
+    /// The arrays of a kernel are locked: for reads where it only reads them.
     pub(super) fn lock(&mut self, number: Number, cx: &mut impl Cx<Event, Out>) {
         let program = self.instances[number as usize].program;
         for array in 0..self.instances[number as usize].arrays.len() {
-            let (shared, count) =
-                (self.programs[program].is_shared(array), groups(&self.programs[program].program, array));
+            let (is_input, count) =
+                (self.programs[program].is_input(array), groups(&self.programs[program].program, array));
             let first = self.instances[number as usize].arrays[array];
             let range = Groups { first, last: first + count - 1 };
-            let lock = |tag| Ask::Lock { tag, groups: range, write: !shared };
+            let lock = |tag| Ask::Lock { tag, groups: range, write: !is_input };
             let tag = self.ask(Asked::Lock(number), lock, cx);
             let instance = &mut self.instances[number as usize];
             instance.locks.push(tag);
@@ -169,7 +183,14 @@ impl Accelerator {
         instance.unlocked -= 1;
         let array = instance.locks.iter().position(|tag| *tag == lock).expect("a lock of the kernel");
         instance.locked[array].1 = cx.now();
-        if instance.unlocked == 0 {
+        let (first, program, unlocked) = (instance.arrays[array], instance.program, instance.unlocked);
+        let of = &self.programs[program];
+        if of.shared[array].is_some() && !of.is_input(array) {
+            // What others have had before is this instance's now.
+            let count = groups(&of.program, array);
+            self.owner[first as usize..(first + count) as usize].fill(number);
+        }
+        if unlocked == 0 {
             self.send(Message::Offloaded(number), 0, cx);
         }
     }
@@ -189,7 +210,7 @@ impl Accelerator {
     pub(super) fn end_kernel(&mut self, number: Number, cx: &mut impl Cx<Event, Out>) {
         self.instances[number as usize].times.computed = cx.now();
         let program = self.instances[number as usize].program;
-        for array in 0..self.programs[program].inputs.len() {
+        for array in 0..self.programs[program].shared.len() {
             let section = self.programs[program].program.arrays[array].section;
             let (first, count) = (
                 self.instances[number as usize].arrays[array],

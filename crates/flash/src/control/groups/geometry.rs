@@ -33,7 +33,7 @@ pub struct Layout {
 
 impl Layout {
     /// Works out a spec. The caller has checked it, room for data apart.
-    pub(super) fn new(spec: &GroupsSpec) -> Layout {
+    pub(crate) fn new(spec: &GroupsSpec) -> Layout {
         let geometry = spec.geometry.clone();
         let GroupGeometry { packages, dies, blocks, pages, .. } = geometry;
         let translation = spec.translation.build(&TranslationContext { packages, dies, blocks, pages });
