@@ -23,6 +23,8 @@ pub struct Request {
     pub bytes: u32,
     /// Segments of memory.
     pub segments: u32,
+    /// The task that asked for its first bio.
+    pub task: u32,
     /// The core whose software queue it belongs to.
     pub core: u16,
     /// Its hardware queue.
@@ -61,6 +63,7 @@ impl Request {
             offset: 0,
             bytes: 0,
             segments: 0,
+            task: NONE,
             core,
             hctx,
             nomerge: false,

@@ -150,6 +150,7 @@ impl Queue {
         let name = self.requests.of_bio(piece, at.core, hctx, now);
         self.stats.queued.add(now, 1);
         let request = &mut self.requests[name];
+        request.task = at.task;
         *(if self.elevator { &mut request.sched_tag } else { &mut request.tag }) = tag;
         request.account = if self.wbt.is_some() { Wbt::account(&piece.bio) } else { Account::None };
         if piece.bio.is_flush() {

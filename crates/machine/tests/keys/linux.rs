@@ -75,6 +75,13 @@ const DEEP: &[&str] = &[
     "flash.host.nvme.queues=1",
     "flash.host.nvme.depth=4",
 ];
+const CFQ: &[&str] = &[
+    "host.linux.block.scheduler={ cfq = {} }",
+    "host.linux.block.nr_requests=128",
+    "host.linux.block.wbt_lat=0s",
+    "flash.host.nvme.queues=1",
+    "flash.host.nvme.depth=4",
+];
 const KYBER: &[&str] = &[
     "host.linux.block.scheduler={ kyber = {} }",
     "host.linux.block.nr_requests=512",
@@ -326,7 +333,7 @@ pub(crate) const CASES: &[Case] = &[
         key: "host.linux.block.scheduler",
         context: NARROW,
         jobs: MIXED,
-        values: &["none", "{ mq_deadline = {} }", "{ kyber = {} }"],
+        values: &["none", "{ mq_deadline = {} }", "{ kyber = {} }", "{ cfq = {} }"],
         predicted: Differ,
     },
     Case {
@@ -411,6 +418,34 @@ pub(crate) const CASES: &[Case] = &[
         context: DEEP,
         jobs: MIXED,
         values: &["1", "100"],
+        predicted: Differ,
+    },
+    Case {
+        key: "host.linux.block.scheduler.cfq.quantum",
+        context: CFQ,
+        jobs: MIXED,
+        values: &["1", "8"],
+        predicted: Differ,
+    },
+    Case {
+        key: "host.linux.block.scheduler.cfq.slice_sync",
+        context: CFQ,
+        jobs: MIXED,
+        values: &["1ms", "100ms"],
+        predicted: Differ,
+    },
+    Case {
+        key: "host.linux.block.scheduler.cfq.slice_async",
+        context: CFQ,
+        jobs: MIXED,
+        values: &["1ms", "40ms"],
+        predicted: Differ,
+    },
+    Case {
+        key: "host.linux.block.scheduler.cfq.target_latency",
+        context: CFQ,
+        jobs: MIXED,
+        values: &["1ms", "300ms"],
         predicted: Differ,
     },
     Case {

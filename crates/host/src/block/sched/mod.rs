@@ -1,5 +1,6 @@
 //! Schedulers: which request goes to the drive next.
 
+pub mod cfq;
 pub mod kyber;
 pub mod mq_deadline;
 pub mod none;
@@ -20,6 +21,8 @@ config::policies! {
         mq_deadline(mq_deadline::Params) => mq_deadline::Deadline::new,
         /// As many reads, writes and discards at the drive as their latency targets allow.
         kyber(kyber::Params) => kyber::Kyber::new,
+        /// Process by process, in slices of time, as Linux had it until 4.20.
+        cfq(cfq::Params) => cfq::Cfq::new,
     }
 }
 
@@ -41,7 +44,7 @@ pub struct SchedulerStats {
     pub read_batches: u64,
     /// `mq_deadline`: batches of writes.
     pub write_batches: u64,
-    /// `mq_deadline`: batches that began with a request that was past its deadline.
+    /// `mq_deadline`: batches that began with a request that was past its deadline. `cfq`: slices that were over while something waited.
     pub expired: u64,
     /// `mq_deadline`: batches of writes that began although reads waited, because writes had waited long enough.
     pub starved: u64,

@@ -1,5 +1,6 @@
 //! The block layer against the kernel's rules, worked by hand.
 
+mod cfq;
 mod deadline;
 mod flush;
 mod kyber;

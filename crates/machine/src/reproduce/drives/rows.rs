@@ -14,6 +14,9 @@ use config::Diagnostic;
 pub(super) const BOUNDS: [f64; 3] = [0.12, 0.25, 0.35];
 /// The least requests of which the last hundred-thousandth is something.
 const TAIL: u64 = 1_200_000;
+/// Requests before and in the window of a job whose threads have the drive by turns of a tenth of a second; of a quick look.
+const TURNS: (u64, u64) = (40_000, 240_000);
+const QUICK_TURNS: u64 = 40_000;
 
 /// A figure of a job.
 #[derive(Clone)]
@@ -46,6 +49,11 @@ fn run(measured: &Measured, stand: &Stand, effort: Effort) -> study::Point {
         None => job.requests(measured.state == State::Worn, effort == Effort::Quick),
     };
     let counted = if measured.figures.p99_999.is_some() { counted.max(TAIL) } else { counted };
+    // A thread alone has no other to take turns with.
+    let takes_turns = job.jobs > 1 && job.in_flight() > stand.queue && !stand.block.is_empty();
+    let turns = (TURNS.0, if effort == Effort::Quick { QUICK_TURNS } else { TURNS.1 });
+    let (before, counted) =
+        if takes_turns { (before.max(turns.0), counted.max(turns.1)) } else { (before, counted) };
     let mut set: Vec<String> = stand.set.iter().map(|set| (*set).to_owned()).collect();
     match measured.state {
         State::Empty => set.push("flash.precondition=none".into()),
@@ -56,7 +64,11 @@ fn run(measured: &Measured, stand: &Stand, effort: Effort) -> study::Point {
             set.push("flash.precondition=steady".into());
         }
     }
-    let workload = job.workload(before + counted);
+    let mut workload = job.workload(before + counted);
+    if takes_turns {
+        set.extend(stand.block.iter().map(|set| (*set).to_owned()));
+        workload.push_str(",direct=1,ioengine=libaio");
+    }
     let parts = stand.parts.iter().map(|part| format!("{part}={workload}"));
     let workloads = if stand.parts.is_empty() { vec![workload] } else { parts.collect() };
     // Of all parts together.

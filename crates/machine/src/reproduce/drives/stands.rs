@@ -15,6 +15,8 @@ pub(super) struct Stand {
     pub(super) fitted: &'static [(Job, Measure)],
     /// Commands that the drive takes at once, if a host can have more in flight: what is beyond is its host adapter's.
     pub(super) queue: u64,
+    /// The host's block layer, where it is known: jobs of several threads with more in flight than `queue` go through it.
+    pub(super) block: &'static [&'static str],
     /// Changes that make its blocks small, so that a steady state is soon there.
     pub(super) small: &'static [&'static str],
     /// Its parts, if there are several: each has its own job.
@@ -22,8 +24,16 @@ pub(super) struct Stand {
 }
 
 /// A drive alone, as its data sheet has it.
-const ALONE: Stand =
-    Stand { name: "", system: "", set: &[], fitted: &[], queue: u64::MAX, small: &[], parts: &[] };
+const ALONE: Stand = Stand {
+    name: "",
+    system: "",
+    set: &[],
+    fitted: &[],
+    queue: u64::MAX,
+    block: &[],
+    small: &[],
+    parts: &[],
+};
 
 /// Requests in flight from which a figure is one of saturation.
 const MANY: u64 = 16;
@@ -51,6 +61,9 @@ const STUDY_HOST: &[&str] = &["host.thread=3.36us"];
 
 /// What one job of the SATA set's host can do a request, from random reads of the 860 PRO at depth 64.
 const SATA_HOST: &[&str] = &["host.thread=13.5us"];
+
+/// The SATA set's block layer: CFQ of a queue of 128 requests (`papers/drives/README.md`, "More in flight than the queue holds").
+const SATA_BLOCK: &[&str] = &["host.linux.block.scheduler={ cfq = {} }", "host.linux.block.nr_requests=128"];
 
 /// Figures that chose the parameters of the 860 PRO, which met hardly any collection in its job at depth 64.
 const FITS_860: &[(Job, Measure)] = &[
@@ -105,8 +118,24 @@ pub(super) const STANDS: &[Stand] = &[
         ],
         ..ALONE
     },
-    Stand { name: "860-pro", system: "860-pro", set: SATA_HOST, fitted: FITS_860, queue: 32, ..ALONE },
-    Stand { name: "s4610", system: "d3-s4610", set: SATA_HOST, fitted: FITS_S4610, queue: 32, ..ALONE },
+    Stand {
+        name: "860-pro",
+        system: "860-pro",
+        set: SATA_HOST,
+        fitted: FITS_860,
+        queue: 32,
+        block: SATA_BLOCK,
+        ..ALONE
+    },
+    Stand {
+        name: "s4610",
+        system: "d3-s4610",
+        set: SATA_HOST,
+        fitted: FITS_S4610,
+        queue: 32,
+        block: SATA_BLOCK,
+        ..ALONE
+    },
     Stand {
         name: "pm9a3",
         system: "pm9a3",
