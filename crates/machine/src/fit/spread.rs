@@ -5,8 +5,8 @@ use super::measure::Measure;
 /// By figure: requests a second, mean, 99th percentile, and percentiles beyond.
 type Factors = [f64; 4];
 
-/// How far a prediction may be off though the readings agree, as a factor up and down. Each is the largest of the 80th percentiles of four drives, each
-/// fitted from another one by few points, everything else predicted (`papers/drives/README.md`, "How far a fit may be off"). *Chosen* with that data.
+/// How far a prediction may be off though the readings agree, as a factor up and down. *Chosen*: the larger of two drives' 90th percentiles, each fitted
+/// from the other by two points, rounded up; what that leaves out, and where it is thin, says `papers/drives/README.md`, "How far a fit may be off".
 struct Factor {
     /// Where a saturated figure of that direction chose a value.
     known: Factors,
@@ -14,8 +14,8 @@ struct Factor {
     open: Factors,
 }
 
-const READS: Factor = Factor { known: [1.15, 1.15, 1.25, 1.35], open: [1.5, 1.5, 1.6, 1.8] };
-const WRITES: Factor = Factor { known: [1.25, 1.25, 1.6, 2.0], open: [1.5, 1.5, 6.0, 8.0] };
+const READS: Factor = Factor { known: [1.15, 1.15, 1.25, 1.3], open: [1.5, 1.5, 1.6, 1.8] };
+const WRITES: Factor = Factor { known: [1.4, 1.4, 2.0, 2.5], open: [1.6, 1.6, 12.0, 17.0] };
 
 /// The factor of a figure; `is_known`: a saturated figure of that direction chose a value.
 pub(crate) fn factor(write: bool, measure: Measure, is_known: bool) -> f64 {
