@@ -36,8 +36,6 @@ impl Default for Params {
     }
 }
 
-/// `cfq_slice_idle`.
-const SLICE_IDLE: Time = Time::from_ms(8);
 /// `cfq_fifo_expire`, of requests that a process waits for, and of others.
 const EXPIRE: [Time; 2] = [Time::from_ms(125), Time::from_ms(250)];
 /// The process of writes that no process waits for.
@@ -62,7 +60,7 @@ struct Process {
 /// One process at a time is served, by position, until its slice is over or nothing of it waits. Others follow in turn.
 ///
 /// Source: block/cfq-iosched.c of Linux 4.15, for a drive that does not rotate and takes several commands, where nothing idles for a process
-/// (`cfq_should_idle`). Left out: classes and levels of priority, groups, cooperating processes, back seeks, and the slow start of asynchronous
+/// (`cfq_registered_queue` sets `slice_idle` to zero). Left out: classes and levels of priority, groups, cooperating processes, back seeks, and the slow start of asynchronous
 /// writes behind synchronous requests.
 #[derive(Debug)]
 pub struct Cfq {
@@ -118,10 +116,8 @@ impl Cfq {
         if all <= target {
             return slice;
         }
-        let part = |of: Time, whole: Time| {
-            Time::from_ps((u128::from(slice.ps()) * u128::from(of.ps()) / u128::from(whole.ps())) as u64)
-        };
-        part(target, all).max(slice.min(part(SLICE_IDLE.times(2), sync)))
+        let share = u128::from(slice.ps()) * u128::from(target.ps()) / u128::from(all.ps());
+        Time::from_ps(share as u64)
     }
 
     /// The process that is served loses its turn (`cfq_slice_expired`).
@@ -151,15 +147,14 @@ impl Cfq {
     }
 
     /// Whether a process may have one more request at the drive (`cfq_may_dispatch`).
-    fn may_dispatch(&self, at: usize, now: Time) -> bool {
+    fn may_dispatch(&self, at: usize) -> bool {
         let Process { dispatched, slice_end, .. } = self.processes[at];
         let quantum = self.params.quantum;
         if dispatched < (quantum / 2).max(1) || self.busy() <= 1 {
             return true;
         }
-        // `cfq_slice_used_soon`.
-        let is_over_soon = slice_end.is_none_or(|end| now + SLICE_IDLE.times(dispatched.into()) > end);
-        !is_over_soon && dispatched < quantum
+        // `cfq_slice_used_soon`: nothing is known of a slice before its first completion.
+        slice_end.is_some() && dispatched < quantum
     }
 
     /// The oldest request if it is late, at the beginning of a slice; else the next by position, from the front again behind the last.
@@ -217,7 +212,7 @@ impl Scheduler for Cfq {
     }
     fn dispatch(&mut self, requests: &mut Requests, _: u16, now: Time) -> Option<u32> {
         let at = self.select(now)?;
-        if !self.may_dispatch(at, now) {
+        if !self.may_dispatch(at) {
             return None;
         }
         let name = self.next(requests, at, now)?;

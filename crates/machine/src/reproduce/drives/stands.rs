@@ -63,7 +63,11 @@ const STUDY_HOST: &[&str] = &["host.thread=3.36us"];
 const SATA_HOST: &[&str] = &["host.thread=13.5us"];
 
 /// The SATA set's block layer: CFQ of a queue of 128 requests (`papers/drives/README.md`, "More in flight than the queue holds").
-const SATA_BLOCK: &[&str] = &["host.linux.block.scheduler={ cfq = {} }", "host.linux.block.nr_requests=128"];
+const SATA_BLOCK: &[&str] = &[
+    "host.linux.block.scheduler={ cfq = {} }",
+    "host.linux.block.nr_requests=128",
+    "host.linux.block.wbt_lat=0s",
+];
 
 /// Figures that chose the parameters of the 860 PRO, which met hardly any collection in its job at depth 64.
 const FITS_860: &[(Job, Measure)] = &[
