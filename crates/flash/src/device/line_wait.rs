@@ -7,7 +7,8 @@ use proto::Lpn;
 impl Device {
     /// Whether a read waits for a line: the policy asks for it, every line is dirty, and some unit of the read has none.
     ///
-    /// It waits until the data that has been dirty for longest, and is not on its way, is on flash: each read that waits takes a line of its own.
+    /// It waits until the data that has been dirty for longest, and is not on its way, is on flash: each read that waits takes
+    /// a line of its own.
     pub(super) fn waits_for_line(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) -> bool {
         if !self.buffered.as_ref().is_some_and(|b| b.parts.reads_wait) {
             return false;

@@ -76,7 +76,9 @@ config::policies! {
     pub family FullReads: choice {
         /// They go to flash at once; what they bring enters if a line is free by then.
         default pass,
-        /// Each waits until the data that has been dirty for longest is on flash, as SimpleSSD's cache has it: the read begins when the line that it takes is clean.
+        /// Each waits until the data that has been dirty for longest is on flash.
+        ///
+        /// SimpleSSD's cache has it so: the read begins when the line that it takes is clean.
         wait,
     }
 }

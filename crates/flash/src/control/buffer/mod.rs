@@ -449,7 +449,8 @@ impl Buffer {
         let firsts = [self.waiting.first(), self.under_way.first()];
         firsts.into_iter().flatten().map(|(since, _)| since).min()
     }
-    /// The write that the next line to become clean waits for, while every line is dirty: the oldest one whose flush has not begun, or of those under way. `None` while a line is free or clean.
+    /// The write that the next line to become clean waits for, while every line is dirty: the oldest one whose flush has not
+    /// begun, or else of those under way. `None` while a line is free or clean.
     pub fn next_to_leave(&mut self) -> Option<u64> {
         if self.has_room() {
             return None;
