@@ -432,6 +432,7 @@ fn a_warm_memory_goes_on_from_what_was_saved() {
     }
     let mut saved = Vec::new();
     first.save_warm(&mut saved);
+    let most = (0..PAGES).rev().find(|page| first.is_present(*page)).expect("pages are there");
     let (mut second, mut input) = (fresh(), saved.as_slice());
     assert!(second.load_warm(&mut input, PAGES).is_some() && input.is_empty());
     for step in 0..200 {
@@ -451,7 +452,6 @@ fn a_warm_memory_goes_on_from_what_was_saved() {
     }
     assert!(Swap::new(&spec(17, 2), 2).expect("a spec").load_warm(&mut saved.as_slice(), PAGES).is_none());
     // Fewer pages than it has; a page more was stored than was changed and has gone.
-    let most = (0..PAGES).rev().find(|page| first.is_present(*page)).expect("pages are there");
     assert!(fresh().load_warm(&mut saved.as_slice(), most).is_none());
     let stored = saved.len() - 8;
     saved[stored] ^= 1;

@@ -23,6 +23,9 @@ const LONG_MIXED: &[&str] = &[
     "fio:rw=randread,bs=4k,size=1g,numjobs=6,offset=2g,norandommap=1,direct=0,time_based,runtime=1200ms",
     "fio:rw=randwrite,bs=4k,size=512m,norandommap=1,direct=0,time_based,runtime=1200ms",
 ];
+/// Past the page cache, with more requests of each process than the drive takes.
+const QUEUED: &[&str] =
+    &["fio:rw=randread,bs=4k,size=256m,number_ios=2000,numjobs=3,iodepth=32,direct=1,ioengine=libaio"];
 /// Past the page cache, with a thread that looks for completions.
 const POLLED: &[&str] =
     &["fio:rw=randread,bs=4k,size=256m,number_ios=400,direct=1,ioengine=io_uring,hipri=1"];
@@ -430,7 +433,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         key: "host.linux.block.scheduler.cfq.slice_sync",
         context: CFQ,
-        jobs: MIXED,
+        jobs: QUEUED,
         values: &["1ms", "100ms"],
         predicted: Differ,
     },

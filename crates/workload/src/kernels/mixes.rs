@@ -59,9 +59,9 @@ fn groups() -> &'static [u32; 14] {
 /// Bytes of a page group: a page of 8 KiB on each of two planes behind each of four channels (section 4.3).
 const GROUP: u64 = 64 << 10;
 
-/// Page groups of data that the prototype's flash holds: of the system `flashabacus`, whose 8 dies behind each channel have 171 blocks for each plane, four blocks that stay free, two of 384 pages of each other
-/// block that hold its metadata, and 33 groups that hold the map.
-pub const CAPACITY: u32 = (8 * 171 - 4) * (384 - 2) - 33;
+/// Page groups of data that the prototype's flash holds under either translation: of the system `flashabacus`, whose 8 dies behind each channel have 171 blocks for each plane. A stripe keeps four of them free on
+/// every die; two of 384 pages of each other block hold its metadata, and 33 groups hold the map.
+pub const CAPACITY: u32 = 8 * (171 - 4) * (384 - 2) - 33;
 
 /// Whether the prototype's flash holds a workload of kernels when each instance has input of its own.
 ///
