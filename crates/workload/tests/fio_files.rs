@@ -196,14 +196,15 @@ fn a_skewed_choice_of_files_follows_its_distribution() {
         }
     };
     for (option, theta) in [("zipf:1.2:0", 1.2), ("zipf:0.6:0", 0.6), ("zipf:1.1:0", 1.1)] {
-        let sum = |from: u32| (from + 1..=from + 1024).map(|rank| f64::from(rank).powf(-theta)).sum::<f64>();
+        let sum =
+            |from: u32| (from + 1..=from + 1024).map(|rank| libm::pow(rank.into(), -theta)).sum::<f64>();
         let sums = [sum(0), sum(1024), sum(2048), sum(3072)];
         let all: f64 = sums.iter().sum();
         check(&format!("file_service_type={option}"), &sums.map(|part| part / all));
     }
     // The first 20 % get 80 %: one file of five. The last file that is whole follows from u^(ln h / ln(1 - h)) < k / 5.
-    let power = 0.2f64.ln() / 0.8f64.ln();
-    let below = |k: f64| (k / 5.0).powf(1.0 / power);
+    let power = libm::log(0.2) / libm::log(0.8);
+    let below = |k: f64| libm::pow(k / 5.0, 1.0 / power);
     let pareto: Vec<f64> = (0..5).map(|k| below(f64::from(k) + 1.0) - below(f64::from(k))).collect();
     assert!((pareto[0] - 0.8).abs() < 1e-9);
     check("file_service_type=pareto:0.2:0", &pareto);

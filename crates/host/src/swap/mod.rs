@@ -289,7 +289,7 @@ impl Swap {
         self.frames.load(input)?;
         self.ledger.stored = u64::load(input)?;
         let is_there = |(page, _): (u64, u32)| page < pages;
-        let keeps = self.frames.free() >= self.keep as usize && self.frames.pages().all(is_there);
+        let keeps = self.frames.free() >= self.keep && self.frames.pages().all(is_there);
         self.at = self.frames.pages().map(|(page, frame)| (page, Place::Mapped(frame))).collect();
         let sum = self.ledger.stored.checked_add(self.frames.late)?.checked_add(self.frames.dirty())?;
         (keeps && sum == self.frames.dirtied && self.at.len() == self.frames.mapped()).then_some(())

@@ -5,7 +5,7 @@
 //! before it, one after another, and every page that they touch goes into memory as it would in the run. They end
 //! once as many pages were missing as it has room for: then every page in it was chosen by the replacement policy
 //! among those that jobs ask for, and what is missing from then on is what is missing in a long run. They end as well when
-//! the latter half of them has brought less than a hundredth of the pages, or when there have been as many as `cpu.fill_jobs` says.
+//! the second half of them has brought less than a hundredth of the pages, or when there have been as many as `cpu.fill_jobs` says.
 //!
 //! If the program's pages fit or nearly fit, a long run brings all of them, but jobs ask for the last ones seldom. So
 //! every page is brought after the first jobs, and more jobs then bring back those that are asked for most.

@@ -22,7 +22,7 @@ const PATIENCE: f64 = 2.0 / 3.0;
 pub(super) struct Asleep<'p> {
     /// The point that finds everything awake.
     pub(super) awake: &'p Point,
-    /// Its mean latency, microseconds.
+    /// Mean latency of the point, microseconds.
     pub(super) mean: f64,
     /// The exit latency to look for: the link's, or the core's.
     pub(super) knob: Knob,

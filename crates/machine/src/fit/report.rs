@@ -112,7 +112,7 @@ impl Seen {
     }
 }
 
-/// What nobody measured.
+/// Figure of a job that no point measured.
 #[derive(Clone, Debug, Serialize)]
 pub struct Prediction {
     /// The job.

@@ -48,7 +48,7 @@ mod tests {
         assert_eq!(stated(std::iter::empty(), 1.25), None);
     }
 
-    /// What nobody measured is known less well, and late requests less well than means.
+    /// Factors of figures without a point exceed those of measured kinds, and factors of percentiles exceed those of means.
     #[test]
     fn factors_rise_with_what_is_open() {
         for write in [false, true] {

@@ -66,7 +66,7 @@ pub struct ServerSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StartSpec {
     /// Jobs that are executed before the run without time, at most, to fill a DRAM cache or what `swap` pages into. They end once
-    /// it has taken as many missing pages as it has room for, or the latter half of them has brought less than a hundredth of its
+    /// it has taken as many missing pages as it has room for, or the second half of them has brought less than a hundredth of its
     /// pages. If the program's pages fit or nearly fit (up to 5/4 of the room), all of them are brought after 4,096 jobs.
     #[schemars(range(max = 1_099_511_627_776_u64))]
     pub fill_jobs: u64,

@@ -114,7 +114,7 @@ mod tests {
             let found = groups(nodes, 3, group) as f64;
             assert!(found <= SURE * (all + 9.0) && found > 0.97 * all - 1.0, "{found} of {all}");
         }
-        // In a few groups there is no chance.
+        // Few groups leave nothing to chance.
         assert_eq!(groups(1_000_000, 2, 65_536), 0);
         assert_eq!(groups(100, 3, 64), 0);
     }

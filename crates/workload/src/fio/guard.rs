@@ -55,7 +55,7 @@ impl Guards {
 pub(super) const ENDED: &str = "fio would have ended it with an error: ";
 
 impl JobSpec {
-    /// Its guards, if it has any.
+    /// Guards of the job, if it has any.
     pub fn guards(&self) -> Option<Guards> {
         let any = Guards { rate_cycle: self.guards.rate_cycle, ..Guards::NONE } != self.guards;
         any.then_some(self.guards)

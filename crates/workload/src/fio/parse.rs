@@ -140,7 +140,7 @@ fn without_direct(jobs: &[JobSpec]) -> Option<String> {
     (!names.is_empty()).then(|| {
         format!(
             "{noun} {}{more} {verb} out `direct`: fio would go through the page cache (direct=0), and its figures would be those of the host's memory and \
-             write-back; here requests go straight to the drive, and the figures are the drive's; direct=0 gives the former, direct=1 says the latter",
+             write-back; here requests go straight to the drive, and the figures are the drive's; direct=0 gives the page cache, direct=1 the drive",
             first.join(", ")
         )
     })

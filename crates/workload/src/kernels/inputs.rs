@@ -7,12 +7,12 @@ use nest::executed::{Area, Executed};
 /// Whose input an instance reads where it only reads it. What it also writes is its own in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Inputs {
-    /// One for all instances of a program.
+    /// One input for all instances of a program.
     #[default]
     Shared,
-    /// Its own.
+    /// Input of the instance's own.
     Own,
-    /// Its own if there is room for that, otherwise one for all: [`settle`] decides.
+    /// An input for each instance if there is room for all, otherwise one for all: [`settle`] decides.
     Fit,
 }
 

@@ -43,16 +43,25 @@ pub(super) const INSTANCES: u32 = 4;
 /// Page groups that the instances of each program need: its input once, everything else for each.
 fn groups() -> &'static [u32; 14] {
     static GROUPS: OnceLock<[u32; 14]> = OnceLock::new();
-    GROUPS.get_or_init(|| {
-        std::array::from_fn(|program| {
-            let (name, text) = nest::programs()[program];
-            let kernel = Kernel::read(text, name, &[]).expect("a shipped program");
-            let of = |array: &Array| {
-                let times = if array.section == Section::Input { 1 } else { INSTANCES };
-                array.bytes().div_ceil(GROUP) as u32 * times
-            };
-            kernel.arrays().iter().map(of).sum()
-        })
+    GROUPS.get_or_init(|| groups_of(1))
+}
+
+/// The same with input of their own.
+fn own_groups() -> &'static [u32; 14] {
+    static GROUPS: OnceLock<[u32; 14]> = OnceLock::new();
+    GROUPS.get_or_init(|| groups_of(INSTANCES))
+}
+
+/// Page groups that the instances of each program need, with so many inputs between them.
+fn groups_of(inputs: u32) -> [u32; 14] {
+    std::array::from_fn(|program| {
+        let (name, text) = nest::programs()[program];
+        let kernel = Kernel::read(text, name, &[]).expect("a shipped program");
+        let of = |array: &Array| {
+            let times = if array.section == Section::Input { inputs } else { INSTANCES };
+            array.bytes().div_ceil(GROUP) as u32 * times
+        };
+        kernel.arrays().iter().map(of).sum()
     })
 }
 
@@ -63,13 +72,18 @@ const GROUP: u64 = 64 << 10;
 /// every die; two of 384 pages of each other block hold its metadata, and 33 groups hold the map.
 pub const CAPACITY: u32 = 8 * (171 - 4) * (384 - 2) - 33;
 
-/// Whether the prototype's flash holds a workload of kernels when each instance has input of its own.
+/// Whether the prototype's flash holds each mix of each assignment when every instance has input of its own.
+pub fn with_own_inputs() -> Vec<[bool; 14]> {
+    let needs = |mix: [usize; PROGRAMS]| mix.iter().map(|program| own_groups()[*program]).sum::<u32>();
+    (0..ASSIGNMENTS).map(|number| assignment(number).map(|mix| needs(mix) <= CAPACITY)).collect()
+}
+
+/// Whether it holds one program with so many instances that have input of their own.
 ///
 /// # Errors
-/// A text that names no workload of kernels.
-pub fn fits_with_own_inputs(text: &str) -> Result<bool, Diagnostic> {
-    let apart = if text.contains(':') { ',' } else { ':' };
-    let mut applications = super::open(&format!("{text}{apart}inputs=fit"))?;
+/// A text that names no program.
+pub fn program_fits_with_own_inputs(program: &str, instances: u32) -> Result<bool, Diagnostic> {
+    let mut applications = super::open(&format!("{program}:instances={instances},inputs=fit"))?;
     let settled = super::settle(&mut applications, GROUP, CAPACITY.into());
     Ok(settled.is_some_and(|settled| settled.inputs == super::Inputs::Own))
 }

@@ -5,7 +5,8 @@ use super::super::Reading;
 use super::super::reading::{Choice, Variant, sets, study};
 use super::super::study::Point;
 use super::choices::{Choices, Inputs};
-use std::sync::LazyLock;
+use std::collections::BTreeMap;
+use std::sync::{LazyLock, Mutex};
 use workload::kernels::mixes;
 
 /// The rival: the same accelerator behind a host and a drive.
@@ -83,12 +84,13 @@ impl Suite {
     pub(super) fn worlds(&self, group: Group) -> Vec<Vec<String>> {
         let of = |programs: &[&str]| -> Vec<String> {
             let known = programs.iter().filter(|program| self.runs(program));
-            known.map(|program| self.with_inputs(format!("{program}:instances={INSTANCES}"))).collect()
+            let of = |program: &&str| format!("{program}:instances={INSTANCES}{}", self.inputs_of(program));
+            known.map(of).collect()
         };
         let all: Vec<&str> = self.programs.iter().map(String::as_str).collect();
         let mixes = |mixes: &[u32], assignment: u32| -> Vec<String> {
             let known = mixes.iter().filter(|mix| self.mixes.contains(mix));
-            known.map(|mix| self.with_inputs(name(*mix, assignment))).collect()
+            known.map(|mix| self.mix(*mix, assignment)).collect()
         };
         let each = |world: &dyn Fn(u32) -> Vec<String>| (0..self.assignments).map(world).collect();
         match group {
@@ -100,11 +102,25 @@ impl Suite {
         }
     }
 
-    /// The workload with the inputs that its instances read, the same on every system.
-    fn with_inputs(&self, workload: String) -> String {
+    /// The inputs of a program's instances, the same on every system.
+    fn inputs_of(&self, program: &str) -> &'static str {
+        static FITS: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
+        let fits = |program: &str| {
+            mixes::program_fits_with_own_inputs(program, INSTANCES).expect("a program of the paper")
+        };
+        let mut known = FITS.lock().expect("no panic");
         let is_own = self.choices.inputs == Inputs::OwnWherePossible
-            && mixes::fits_with_own_inputs(&workload).expect("a program or a mix");
-        if is_own { workload + OWN } else { workload }
+            && *known.entry(program.to_owned()).or_insert_with(|| fits(program));
+        if is_own { OWN } else { "" }
+    }
+
+    /// A mix of an assignment. Those that hold the same programs, half of all, have one name, and so one run.
+    fn mix(&self, mix: u32, assignment: u32) -> String {
+        static FIRSTS: LazyLock<Vec<[(u32, usize); 14]>> = LazyLock::new(mixes::firsts);
+        static FITS: LazyLock<Vec<[bool; 14]>> = LazyLock::new(mixes::with_own_inputs);
+        let (assignment, place) = FIRSTS[assignment as usize][mix as usize - 1];
+        let is_own = self.choices.inputs == Inputs::OwnWherePossible && FITS[assignment as usize][place];
+        format!("{}:assignment={assignment}{}", mixes::NAMES[place], if is_own { OWN } else { "" })
     }
 
     /// How many of the workloads have one input for all instances, where the reading gives each its own.
@@ -132,13 +148,6 @@ impl Suite {
         let point = coarse.iter().fold(point, |point, set| point.set(set));
         sets(&self.varied, system).into_iter().fold(point, Point::set)
     }
-}
-
-/// What a mix of an assignment is called. Those that hold the same programs, half of all, have one name, and so one run.
-fn name(mix: u32, assignment: u32) -> String {
-    static FIRSTS: LazyLock<Vec<[(u32, usize); 14]>> = LazyLock::new(mixes::firsts);
-    let (assignment, place) = FIRSTS[assignment as usize][mix as usize - 1];
-    format!("{}:assignment={assignment}", mixes::NAMES[place])
 }
 
 /// Of mixes, the rival's drive maps pages, not quarters of them, at the same controller's time a byte: its commands have 128 KiB each, and

@@ -1,6 +1,7 @@
 //! Section 4: schedulers of blocks against orders of channel, way, die and plane.
 
 use super::super::expected::Figure;
+use super::super::mean::Metric;
 use super::super::study::{Entry, Found, Point};
 use super::metrics::{end, iops, response};
 use super::suite::{MapOf, PROGRAMS, Suite};
@@ -60,7 +61,7 @@ fn compared(
     figure: &Figure,
     suite: &Suite,
     pair: &Pair,
-    (metric, of): (fn(&Document) -> Result<f64, Diagnostic>, fn(f64, f64) -> f64),
+    (metric, of): (Metric, fn(f64, f64) -> f64),
     map: MapOf,
 ) -> Entry {
     let point = |(scheduler, order): (&str, &str)| combination(suite, pair.program, scheduler, order, map);

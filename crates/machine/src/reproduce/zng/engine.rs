@@ -26,7 +26,7 @@ impl Engine {
         }
     }
 
-    /// Its name, as readings have it.
+    /// Name of the way to count, as readings have it.
     pub(super) fn name(self) -> &'static str {
         match self {
             Engine::Processor => "processor",

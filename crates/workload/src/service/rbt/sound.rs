@@ -18,6 +18,8 @@ pub(super) struct Loaded<'t> {
     pub(super) shape: &'t Shape,
     pub(super) root: u64,
     pub(super) changed: &'t FxHashMap<u64, Node>,
+    /// Bound of its keys.
+    pub(super) keys: u64,
 }
 
 /// What is below a place, its node included.
@@ -30,8 +32,9 @@ struct Below {
 }
 
 impl Loaded<'_> {
-    /// Whether the keys of nodes are below `keys` and in order, their pointers agree, none is lost, and the colours keep the rules.
-    pub(super) fn is_sound(&self, keys: u64) -> bool {
+    /// Whether the keys of nodes are below their bound and in order, their pointers agree, none is lost, and the colours keep the rules.
+    pub(super) fn is_sound(&self) -> bool {
+        let keys = self.keys;
         let may_be = |(key, node): (&u64, &Node)| *key < keys && node.version < VERSION_MAX;
         if !self.changed.iter().all(may_be) {
             return false;
@@ -52,6 +55,9 @@ impl Loaded<'_> {
     }
 
     fn node(&self, key: u64) -> Option<Node> {
+        if key >= self.keys {
+            return None;
+        }
         self.changed.get(&key).copied().or_else(|| self.shape.node(key))
     }
 

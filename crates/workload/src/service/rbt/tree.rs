@@ -70,8 +70,8 @@ impl Tree {
     pub(crate) fn load(&mut self, input: &mut &[u8], n: u64) -> Option<()> {
         self.root = u64::load(input)?;
         self.changed = changed::load(input, |key, _| key < n)?;
-        let loaded = Loaded { shape: &self.shape, root: self.root, changed: &self.changed };
-        loaded.is_sound(n).then_some(())
+        let loaded = Loaded { shape: &self.shape, root: self.root, changed: &self.changed, keys: n };
+        loaded.is_sound().then_some(())
     }
 
     /// The node at the top.
