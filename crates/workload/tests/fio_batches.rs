@@ -158,7 +158,7 @@ fn a_full_queue_drains_to_its_low_mark() {
 }
 
 /// A minimum of zero. fio's documentation has a queue that never waits. fio 3.42 waits for one completion whenever it looks: after each submission if
-/// there is no maximum (`io_in_polling`), else when its queue is full (`wait_for_completions`).
+/// no maximum is given (`io_in_polling`), else when its queue is full (`wait_for_completions`).
 #[test]
 fn a_minimum_of_zero_waits_for_one_completion() {
     let full = run("iodepth=16,number_ios=40", 1, 1, 0).groups();

@@ -66,7 +66,7 @@ pub fn settle(applications: &mut [Application], unit: u64, room: u64) -> Option<
 }
 
 impl Program {
-    /// Its arrays.
+    /// Arrays of the program.
     fn areas(&self) -> Vec<Area> {
         match self {
             Program::Nest(kernel) => {

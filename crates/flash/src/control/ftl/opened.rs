@@ -47,8 +47,7 @@ impl Opened {
 }
 
 impl Ftl {
-    /// From now on, what is opened is held against the rule, whoever opens it: a stream, a cache of one bit a cell, or a choice of
-    /// pages.
+    /// Holds each opened block against the rule from here on, for streams, caches of one bit a cell and choices of pages alike.
     pub(crate) fn watch_opening(&mut self) {
         let mut opened = Opened::default();
         for (group, of_group) in (0..).zip(&self.groups) {
