@@ -1,7 +1,7 @@
 //! The choices of a reading that no key of a system has: how figures are read from runs, and what instances share.
 
 use super::super::mean::Metric;
-use super::metrics::{executing, utilisation};
+use super::metrics::{executing, held, utilisation};
 use super::spent::{energy, whole_energy};
 use serde::Deserialize;
 
@@ -21,6 +21,7 @@ impl Choices {
         match self.utilisation {
             Utilisation::WithStalls => utilisation,
             Utilisation::Executing => executing,
+            Utilisation::Held => held,
         }
     }
 
@@ -53,6 +54,8 @@ pub(super) enum Utilisation {
     WithStalls,
     /// Executing alone.
     Executing,
+    /// Having a screen: executing, waiting for caches and for data from flash.
+    Held,
 }
 
 /// Energy of the rival.

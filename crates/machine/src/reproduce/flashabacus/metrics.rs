@@ -11,6 +11,8 @@ struct Run<'a> {
     utilisation: f64,
     /// Share of the makespan in which a core waits for its caches or for memory.
     stalled: f64,
+    /// Share of the makespan in which a core has a screen, whose data it may wait for. The rival's data are there before a step begins.
+    held: f64,
     /// Programs with the ends of their kernels, if they have ended.
     kernels: Vec<(&'a str, Option<f64>)>,
 }
@@ -27,6 +29,7 @@ fn run(document: &Document) -> Result<Run<'_>, Diagnostic> {
             input_bytes_per_s: at.input_bytes_per_s,
             utilisation: at.utilisation,
             stalled: mean(at.workers.iter().map(|worker| worker.stalled_share)),
+            held: mean(at.workers.iter().map(|worker| worker.held_share)),
             kernels: at.kernels.iter().map(|kernel| (kernel.program.as_str(), kernel.over_ns)).collect(),
         });
     }
@@ -36,6 +39,7 @@ fn run(document: &Document) -> Result<Run<'_>, Diagnostic> {
             input_bytes_per_s: at.input_bytes_per_s,
             utilisation: at.utilisation,
             stalled: mean(at.cores.iter().map(|core| core.stalled_share)),
+            held: at.utilisation,
             kernels: at.kernels.iter().map(|kernel| (kernel.program.as_str(), kernel.over_ns)).collect(),
         });
     }
@@ -61,6 +65,11 @@ pub(super) fn utilisation(document: &Document) -> Result<f64, Diagnostic> {
 pub(super) fn executing(document: &Document) -> Result<f64, Diagnostic> {
     let run = run(document)?;
     Ok(100.0 * (run.utilisation - run.stalled))
+}
+
+/// Share of the makespan in which cores have a screen, per cent.
+pub(super) fn held(document: &Document) -> Result<f64, Diagnostic> {
+    Ok(100.0 * run(document)?.held)
 }
 
 /// The times at which kernels ended, all of which were there at the beginning.
