@@ -21,7 +21,7 @@ pub struct BlockSpec {
     #[schemars(extend("x-minimum" = "4KiB", "x-maximum" = "4MiB", "x-multiple-of" = "4KiB"))]
     pub max_sectors: Bytes,
     /// Memory of pages that follow each other in a file lies in pieces of so many bytes, each of which is one segment of a request, and one of the 256
-    /// entries of a bio (`bio_add_page`). A page on a host that has been up for a while; a host that has just booted gives out megabytes in one piece.
+    /// entries of a bio (`bio_add_page`). Tens of KiB where memory has been used before, 4 KiB where it is in single pages; megabytes after a boot.
     #[schemars(extend("x-minimum" = "4KiB", "x-maximum" = "8MiB", "x-multiple-of" = "4KiB"))]
     pub contiguous: Bytes,
     /// Whether a request takes up what lies beside it.
@@ -37,13 +37,14 @@ pub struct BlockSpec {
 
 impl Default for BlockSpec {
     /// `none` is the scheduler of a drive of several queues (`elevator_get_default`); `BLK_DEF_MAX_SECTORS`; `wbt_default_latency_nsec` of a
-    /// drive that does not rotate. Single pages of memory are *chosen*.
+    /// drive that does not rotate. Pieces of memory are the least power of two in what Linux 6.1 had in memory used a second time, 25 to 90 KiB
+    /// (`l-kyber`, docs/pagecache-calibration.md).
     fn default() -> BlockSpec {
         BlockSpec {
             scheduler: SchedulerPolicy::default(),
             nr_requests: None,
             max_sectors: Bytes::from_kib(1280),
-            contiguous: Bytes::from_kib(4),
+            contiguous: Bytes::from_kib(32),
             merges: true,
             wbt_lat: Duration::new(Time::from_ms(2)),
             hardware_queues: None,
