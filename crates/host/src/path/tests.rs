@@ -8,7 +8,7 @@ mod races;
 
 use super::*;
 use crate::PAGE;
-use crate::block::SchedulerPolicy;
+use crate::block::{BlockSpec, SchedulerPolicy};
 use crate::writeback::Bound;
 use config::units::{Bytes, Share};
 use kernel::EventQueue;
@@ -204,8 +204,10 @@ impl Bench {
     }
 }
 
+/// A host whose memory is single pages: a bio has 256 of them.
 fn spec(memory: u64) -> PathSpec {
-    PathSpec { memory: Bytes::new(memory), ..PathSpec::default() }
+    let block = BlockSpec { contiguous: Bytes::from_kib(4), ..BlockSpec::default() };
+    PathSpec { memory: Bytes::new(memory), block, ..PathSpec::default() }
 }
 
 fn raw(memory: u64) -> PathSpec {

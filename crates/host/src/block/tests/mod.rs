@@ -12,7 +12,7 @@ mod tags;
 use super::{
     Bio, BioFlags, BlockSpec, Device, Effects, Issued, Plug, Queue, SchedulerPolicy, Submitted, Woken,
 };
-use config::units::Duration;
+use config::units::{Bytes, Duration};
 use kernel::Time;
 use proto::{IoOp, Status};
 
@@ -22,9 +22,14 @@ pub(super) const KIB: u64 = 1 << 10;
 pub(super) const DEVICE: Device =
     Device { max_transfer: 0, block: 512, queues: 128, queue_depth: 1023, write_cache: true, fua: true };
 
-/// Linux's defaults, without throttling.
+/// Linux's defaults, without throttling, in memory of single pages: each page is a segment.
 pub(super) fn spec(scheduler: SchedulerPolicy) -> BlockSpec {
-    BlockSpec { scheduler, wbt_lat: Duration::new(Time::ZERO), ..BlockSpec::default() }
+    BlockSpec {
+        scheduler,
+        wbt_lat: Duration::new(Time::ZERO),
+        contiguous: Bytes::from_kib(4),
+        ..BlockSpec::default()
+    }
 }
 
 pub(super) fn bio(op: IoOp, offset: u64, bytes: u64, owner: u32) -> Bio {

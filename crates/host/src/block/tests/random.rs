@@ -252,7 +252,7 @@ proptest! {
         let scheduler = SchedulerPolicy::all_defaults().swap_remove(scheduler);
         let wbt_lat = Duration::new(Time::from_us(if throttled { 300 } else { 0 }));
         let nr_requests = Some(requests);
-        let mut spec = BlockSpec { scheduler, nr_requests, merges, wbt_lat, ..BlockSpec::default() };
+        let mut spec = BlockSpec { nr_requests, merges, wbt_lat, ..super::spec(scheduler) };
         let device = Device { max_transfer, queues, queue_depth, write_cache, fua, ..DEVICE };
         if Queue::new(&spec, device, cores).is_err() {
             spec.nr_requests = Some(queue_depth);
