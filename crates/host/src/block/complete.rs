@@ -47,6 +47,7 @@ impl Queue {
     pub(super) fn free(&mut self, name: u32, now: Time, effects: &mut Effects) {
         let request = &mut self.requests[name];
         let (hctx, sched_tag, account) = (request.hctx, request.sched_tag, request.account);
+        let is_sync = request.in_batch_of_sync;
         self.scheduler.finish(request, &mut self.to_run);
         while let Some(hctx) = self.to_run.pop() {
             self.run_later(hctx, effects);
@@ -58,8 +59,11 @@ impl Queue {
         self.put_driver_tag(name, effects);
         if sched_tag != NONE {
             let stalled = &self.stalled;
-            let tags = &mut self.hctxs[usize::from(hctx)].sched_tags;
-            tags.put(sched_tag, |who| wake(stalled, who, effects));
+            let state = &mut self.hctxs[usize::from(hctx)];
+            state.sched_tags.put(sched_tag, |who| wake(stalled, who, effects));
+            if let Some(who) = state.batches.as_mut().and_then(|batches| batches.put(is_sync)) {
+                wake(stalled, who, effects);
+            }
         }
         self.requests.remove(name);
         self.stats.queued.sub(now, 1);

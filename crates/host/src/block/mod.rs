@@ -29,6 +29,7 @@
 //! in an instant. A driver never refuses what has a tag, so `dispatch_busy` and budgets are always at their best. Left out: priorities by
 //! class, `REQ_NOWAIT` but for polled bios, control groups, hybrid polling, polled queues with an elevator, discards of several ranges, `chunk_sectors`, `physical_block_size`.
 
+mod batches;
 mod bio;
 mod complete;
 mod device;

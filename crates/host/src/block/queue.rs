@@ -1,5 +1,6 @@
 //! The queue of a drive: its parts, and what is asked of it as a whole.
 
+use super::batches::Batches;
 use super::bio::{Bio, Waiting, Wholes};
 use super::device::{Device, Limits};
 use super::effects::{Effects, Run, Woken};
@@ -41,6 +42,8 @@ pub(super) struct Hctx {
     pub(super) tags: Tags,
     /// The scheduler's; as many as the driver's, and unused, without an elevator.
     pub(super) sched_tags: Tags,
+    /// Who gets one of them, if they are given out in batches.
+    pub(super) batches: Option<Batches>,
     /// The request of each of the driver's tags.
     pub(super) holders: Vec<u32>,
     /// Requests past the scheduler that wait for the driver.
@@ -131,13 +134,15 @@ impl Queue {
         let mut store = Requests::new(Limits::new(spec, &device));
         let hctxs = (0..hctxs + poll_queues).map(|hctx| {
             let driver_tags = if elevator { depth } else { requests };
-            let mut sched_tags = Tags::new(requests);
+            let batches = scheduler.gives_batches().then(|| Batches::new(requests));
+            let mut sched_tags = Tags::new(batches.as_ref().map_or(requests, Batches::most));
             sched_tags.set_shallow(scheduler.least_shallow());
             let core = if hctx < map.hctxs() { map.cores_of(hctx).start } else { 0 };
             let flush = store.insert(Request::empty(IoOp::Flush, core, hctx, Time::ZERO));
             Hctx {
                 tags: Tags::new(driver_tags),
                 sched_tags,
+                batches,
                 holders: vec![NONE; driver_tags as usize],
                 dispatch: RequestList::default(),
                 restart: false,

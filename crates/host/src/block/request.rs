@@ -45,6 +45,8 @@ pub struct Request {
     pub(super) tag: u32,
     /// The scheduler's tag, or [`NONE`].
     pub(super) sched_tag: u32,
+    /// Whether it counts among those that a task waits for where requests are given out in batches.
+    pub(super) in_batch_of_sync: bool,
     /// Steps of its flush sequence that are done; none for a request that has no such sequence.
     pub(super) flush_steps: Option<u8>,
     /// How the throttling of write-back counts it.
@@ -74,6 +76,7 @@ impl Request {
             announced: 0,
             tag: NONE,
             sched_tag: NONE,
+            in_batch_of_sync: false,
             flush_steps: None,
             account: Account::None,
             bios: Bios::default(),

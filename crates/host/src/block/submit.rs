@@ -82,8 +82,14 @@ impl Queue {
         match waiting.stage {
             Stage::Throttled => self.wbt.iter_mut().for_each(|wbt| wbt.arm_if_idle(now)),
             // The wake-up goes to somebody else, if the task has moved (`blk_mq_get_tag`).
-            Stage::Tag(hctx) if self.hctx_of(&waiting.rest, core) != hctx => self.pass_on(hctx, effects),
-            Stage::Tag(_) => {}
+            Stage::Tag(hctx) if self.hctx_of(&waiting.rest, core) != hctx => {
+                self.pass_on(hctx, waiting.rest.is_sync(), effects)
+            }
+            Stage::Tag(hctx) => {
+                if let Some(batches) = &mut self.hctxs[usize::from(hctx)].batches {
+                    batches.begin(waiting.task, now);
+                }
+            }
         }
         let at = Submitter { core, task: waiting.task };
         let rest = Rest { bio: waiting.rest, whole: waiting.whole, leave: true };
@@ -141,7 +147,7 @@ impl Queue {
             }
         }
         let hctx = self.hctx_of(&piece.bio, at.core);
-        let Some(tag) = self.tag(hctx, &piece.bio) else {
+        let Some(tag) = self.tag(hctx, &piece.bio, at.task, now) else {
             // What is there is shown to the driver before the task sleeps (`blk_mq_get_tag`).
             self.run_now(hctx, effects);
             return Err(Stage::Tag(hctx));
@@ -150,7 +156,7 @@ impl Queue {
         let name = self.requests.of_bio(piece, at.core, hctx, now);
         self.stats.queued.add(now, 1);
         let request = &mut self.requests[name];
-        request.task = at.task;
+        (request.task, request.in_batch_of_sync) = (at.task, piece.bio.is_sync());
         *(if self.elevator { &mut request.sched_tag } else { &mut request.tag }) = tag;
         request.account = if self.wbt.is_some() { Wbt::account(&piece.bio) } else { Account::None };
         if piece.bio.is_flush() {
@@ -200,10 +206,15 @@ impl Queue {
     }
 
     /// A tag for a bio; a limit of the scheduler leaves alone what is a flush (`__blk_mq_alloc_requests`).
-    fn tag(&mut self, hctx: u16, bio: &Bio) -> Option<u32> {
+    fn tag(&mut self, hctx: u16, bio: &Bio, task: u32, now: Time) -> Option<u32> {
         let hctx = &mut self.hctxs[usize::from(hctx)];
         if !self.elevator {
             return hctx.tags.get(u32::MAX);
+        }
+        if let Some(batches) = &mut hctx.batches
+            && !batches.get(bio.is_sync(), task, now)
+        {
+            return None;
         }
         let write = bio.op != IoOp::Read;
         let shallow = if bio.is_flush() { u32::MAX } else { self.scheduler.shallow(bio.is_sync(), write) };
@@ -220,17 +231,23 @@ impl Queue {
             }
             Stage::Tag(hctx) => {
                 self.stats.tag_waits.count += 1;
-                let elevator = self.elevator;
-                self.hctxs[usize::from(hctx)].bio_tags(elevator).wait(name);
+                let (elevator, hctx) = (self.elevator, &mut self.hctxs[usize::from(hctx)]);
+                match &mut hctx.batches {
+                    Some(batches) => batches.wait(rest.is_sync(), name),
+                    None => hctx.bio_tags(elevator).wait(name),
+                }
             }
         }
         Stalled(name)
     }
 
-    fn pass_on(&mut self, hctx: u16, effects: &mut Effects) {
+    fn pass_on(&mut self, hctx: u16, is_sync: bool, effects: &mut Effects) {
         let (elevator, stalled) = (self.elevator, &self.stalled);
-        let tags = self.hctxs[usize::from(hctx)].bio_tags(elevator);
-        tags.came_back(|who| wake(stalled, who, effects));
+        let state = &mut self.hctxs[usize::from(hctx)];
+        match &mut state.batches {
+            Some(batches) => batches.next(is_sync).into_iter().for_each(|who| wake(stalled, who, effects)),
+            None => state.bio_tags(elevator).came_back(|who| wake(stalled, who, effects)),
+        }
     }
 
     /// A request comes to the scheduler.

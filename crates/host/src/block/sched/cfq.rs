@@ -41,6 +41,11 @@ const EXPIRE: [Time; 2] = [Time::from_ms(125), Time::from_ms(250)];
 /// The process of writes that no process waits for.
 const NOBODY: u32 = u32::MAX;
 
+/// What a process of default priority has less of a slice than one of the highest (`cfq_prio_slice`): four steps of a fifth.
+const LESS: [u64; 2] = [4, 5];
+/// How far before the first a process is put that shall be next.
+const FRONT: i64 = Time::from_s(1).ps() as i64;
+
 /// Requests of a process (`struct cfq_queue`).
 #[derive(Debug, Default)]
 struct Process {
@@ -53,15 +58,21 @@ struct Process {
     position: u64,
     /// End of its slice; none before the first completion in it.
     slice_end: Option<Time>,
+    /// What was left of its slice when it lost its turn, in ps (`slice_resid`); less than nothing if it was over.
+    left: i64,
+    /// Its place among those who have a turn to come, in ps (`rb_key`); none if it is not one of them (`cfq_cfqq_on_rr`).
+    key: Option<i64>,
     /// Whether the oldest request has been looked at in this slice.
     looked: bool,
 }
 
-/// One process at a time is served, by position, until its slice is over or nothing of it waits. Others follow in turn.
+/// One process at a time is served, by position, until its slice is over or nothing of it waits. Others follow by their keys: the time at which they came, and a
+/// slice more for each process that is there. A process whose request comes while nothing waits of the one that is served goes first (`cfq_should_preempt`), so that
+/// those who have just been served are served again and the others starve: with more processes than the drive takes commands, that is where late requests come from.
 ///
 /// Source: block/cfq-iosched.c of Linux 4.15, for a drive that does not rotate and takes several commands, where nothing idles for a process
-/// (`cfq_registered_queue` sets `slice_idle` to zero). Left out: classes and levels of priority, groups, cooperating processes, back seeks, and the slow start of asynchronous
-/// writes behind synchronous requests.
+/// (`cfq_registered_queue` sets `slice_idle` to zero). Left out: classes and levels of priority, groups, a tree for each type of work, cooperating processes, back seeks, and the
+/// slow start of asynchronous writes behind synchronous requests.
 #[derive(Debug)]
 pub struct Cfq {
     params: Params,
@@ -70,8 +81,10 @@ pub struct Cfq {
     /// Index of each task's process.
     names: BTreeMap<u32, usize>,
     active: Option<usize>,
-    /// Processes that wait for their turn.
-    ring: VecDeque<usize>,
+    /// Processes that have a turn to come or have it, by key; of equal keys the first that came (`cfq_rb_root`).
+    tree: VecDeque<(i64, usize)>,
+    /// How many processes there were lately (`busy_queues_avg`).
+    average: u64,
     stats: SchedulerStats,
 }
 
@@ -84,7 +97,8 @@ impl Cfq {
             processes: Vec::new(),
             names: BTreeMap::new(),
             active: None,
-            ring: VecDeque::new(),
+            tree: VecDeque::new(),
+            average: 0,
             stats: SchedulerStats::default(),
         }
     }
@@ -102,17 +116,27 @@ impl Cfq {
 
     /// Processes of which something waits, the one that is served among them.
     fn busy(&self) -> usize {
-        let active = self.active.is_some_and(|at| !self.processes[at].waiting.is_empty());
-        self.ring.len() + usize::from(active)
+        let idle = self.active.is_some_and(|at| self.processes[at].waiting.is_empty());
+        self.tree.len() - usize::from(idle)
     }
 
-    /// The slice of a process (`cfq_scaled_cfqq_slice`).
-    fn slice(&self, at: usize) -> Time {
-        let Params { slice_sync, slice_async, target_latency, .. } = &self.params;
-        let (sync, target) = (slice_sync.time(), target_latency.time());
-        let slice = if self.processes[at].is_async { slice_async.time() } else { sync };
-        let others = self.ring.iter().filter(|other| **other != at && !self.processes[**other].is_async);
-        let all = sync.times(others.count() as u64 + 1);
+    /// The slice that a process of its kind has by priority (`cfq_prio_to_slice`).
+    fn base(&self, at: usize) -> Time {
+        if self.processes[at].is_async {
+            self.params.slice_async.time()
+        } else {
+            self.params.slice_sync.time()
+        }
+    }
+
+    /// The slice of a process (`cfq_scaled_cfqq_slice`): shorter if so many are there that their turns would take too long.
+    fn slice(&mut self, at: usize) -> Time {
+        let busy = self.tree.len() as u64;
+        let (least, most) = (self.average.min(busy), self.average.max(busy));
+        // `cfq_hist_divisor`: a fall in their number counts a quarter.
+        self.average = (3 * most + least + 2) / 4;
+        let (slice, target) = (self.base(at), self.params.target_latency.time());
+        let all = self.params.slice_sync.time().times(self.average);
         if all <= target {
             return slice;
         }
@@ -120,28 +144,69 @@ impl Cfq {
         Time::from_ps(share as u64)
     }
 
-    /// The process that is served loses its turn (`cfq_slice_expired`).
-    fn expire(&mut self) {
-        if let Some(at) = self.active.take()
-            && !self.processes[at].waiting.is_empty()
+    /// A process is no longer among those who have a turn to come.
+    fn leave(&mut self, at: usize) {
+        if let Some(key) = self.processes[at].key.take()
+            && let Some(place) = self.tree.iter().position(|entry| *entry == (key, at))
         {
-            self.ring.push_back(at);
+            self.tree.remove(place);
         }
+    }
+
+    /// A process gets its place among those who have a turn to come, before all or by its key (`cfq_service_tree_add`).
+    fn place(&mut self, at: usize, first: bool, now: Time) {
+        let key = if first {
+            self.tree.front().map_or(now.ps() as i64, |(key, _)| *key) - FRONT
+        } else {
+            // `cfq_slice_offset`, by how many were there before it: one that keeps its place counts itself, so that one that comes goes before it.
+            let step =
+                self.params.slice_sync.time().ps() * (LESS[0] + LESS[1]) / LESS[1] - self.base(at).ps();
+            now.ps() as i64 + (self.tree.len() as i64 - 1) * step as i64
+                - std::mem::take(&mut self.processes[at].left)
+        };
+        self.leave(at);
+        let place = self.tree.partition_point(|(other, _)| *other <= key);
+        self.tree.insert(place, (key, at));
+        self.processes[at].key = Some(key);
+    }
+
+    /// The process that is served loses its turn (`cfq_slice_expired`); `keeps` what is left of it.
+    fn expire(&mut self, keeps: bool, now: Time) {
+        let Some(at) = self.active.take() else { return };
+        if keeps {
+            self.processes[at].left = match self.processes[at].slice_end {
+                Some(end) => end.ps() as i64 - now.ps() as i64,
+                None => self.slice(at).ps() as i64,
+            };
+        }
+        if self.processes[at].waiting.is_empty() {
+            self.leave(at);
+        } else {
+            self.place(at, false, now);
+        }
+    }
+
+    /// Whether a process of which a request came goes before the one that is served (`cfq_should_preempt`).
+    fn preempts(&self, at: usize, now: Time) -> bool {
+        let Some(active) = self.active.filter(|active| *active != at) else { return false };
+        let (new, active) = (&self.processes[at], &self.processes[active]);
+        let is_over = active.slice_end.is_some_and(|end| now >= end);
+        !new.is_async && (active.is_async || is_over || active.waiting.is_empty())
     }
 
     /// The process to serve (`cfq_select_queue`).
     fn select(&mut self, now: Time) -> Option<usize> {
         if let Some(at) = self.active {
             let process = &self.processes[at];
-            let is_over = process.slice_end.is_some_and(|end| now > end);
+            let is_over = process.slice_end.is_some_and(|end| now >= end);
             if !is_over && !process.waiting.is_empty() {
                 return Some(at);
             }
-            self.stats.expired += u64::from(is_over);
-            self.expire();
+            self.stats.expired += u64::from(is_over && !process.waiting.is_empty());
+            self.expire(false, now);
         }
-        self.active = self.ring.pop_front();
-        let at = self.active?;
+        let (_, at) = *self.tree.front()?;
+        self.active = Some(at);
         (self.processes[at].slice_end, self.processes[at].looked) = (None, false);
         Some(at)
     }
@@ -179,6 +244,9 @@ impl Scheduler for Cfq {
     fn is_elevator(&self) -> bool {
         true
     }
+    fn gives_batches(&self) -> bool {
+        true
+    }
     fn shallow(&self, _: bool, _: bool) -> u32 {
         u32::MAX
     }
@@ -199,15 +267,13 @@ impl Scheduler for Cfq {
         let at = self.process_of(&requests[name]);
         let process = &mut self.processes[at];
         requests[name].deadline = now + EXPIRE[usize::from(process.is_async)];
-        let is_new = process.waiting.is_empty();
         process.waiting.push_back(requests, name);
-        let is_async = process.is_async;
-        if is_new && self.active != Some(at) {
-            self.ring.push_back(at);
+        if process.key.is_none() {
+            self.place(at, false, now);
         }
-        // `cfq_should_preempt`.
-        if !is_async && self.active.is_some_and(|active| self.processes[active].is_async) {
-            self.expire();
+        if self.preempts(at, now) {
+            self.expire(true, now);
+            self.place(at, true, now);
         }
     }
     fn dispatch(&mut self, requests: &mut Requests, _: u16, now: Time) -> Option<u32> {
@@ -238,8 +304,16 @@ impl Scheduler for Cfq {
         }
         let at = request.token as usize;
         self.processes[at].dispatched = self.processes[at].dispatched.saturating_sub(1);
-        if self.active == Some(at) && self.processes[at].slice_end.is_none() {
-            self.processes[at].slice_end = Some(now + self.slice(at));
+        if self.active != Some(at) {
+            return;
+        }
+        let end = match self.processes[at].slice_end {
+            Some(end) => end,
+            None => now + self.slice(at),
+        };
+        self.processes[at].slice_end = Some(end);
+        if now >= end {
+            self.expire(true, now);
         }
     }
     fn next_timer(&self) -> Option<Time> {

@@ -67,3 +67,29 @@ fn a_process_alone_is_not_held_back() {
     runs.iter().for_each(|run| *lengths.entry(*run).or_default() += 1);
     assert!(lengths.keys().all(|run| *run <= 8), "{lengths:?}");
 }
+
+/// Sixty-four threads with one read in flight each, on a drive that takes 32: a thread whose read has ended asks again while nothing waits of the thread
+/// before it, and goes first. Thirty-two threads take turns, and the others wait as long as that goes on.
+#[test]
+fn threads_that_have_just_been_served_go_before_those_that_wait() {
+    let mut bench = cfq();
+    let mut next = 0;
+    let mut ask = |bench: &mut Bench, task: u32| {
+        next = (next + 7919) % 100_000;
+        assert_eq!(bench.submit(read(next * 4 * KIB, 4 * KIB, task)), Submitted::Queued);
+    };
+    (0..64).for_each(|task| ask(&mut bench, task));
+    let mut served = [0; 64];
+    for _ in 0..6400 {
+        bench.now += Time::from_us(14);
+        let first = bench.issued.remove(0);
+        bench.complete(first);
+        for task in std::mem::take(&mut bench.done) {
+            served[task as usize] += 1;
+            ask(&mut bench, task);
+        }
+    }
+    assert_eq!(bench.issued.len(), 32);
+    let often = served.iter().filter(|times| **times > 150).count();
+    assert!((31..=34).contains(&often), "{served:?}");
+}
