@@ -275,8 +275,7 @@ fn clones_draw_different_numbers() {
     }
 }
 
-/// A mapping tells the kernel what `rw` says unless `fadvise_hint` says something else, as in fio; requests through the page cache say nothing
-/// of themselves.
+/// A job tells the kernel what `rw` says unless `fadvise_hint` says something else, as in fio, whose default is 1.
 #[test]
 fn hints_are_those_of_the_job() {
     let advice = |text: &str| {
@@ -290,7 +289,8 @@ fn hints_are_those_of_the_job() {
         ("rw=read,ioengine=mmap,fadvise_hint=0", Way::Mapped, Advice::Normal),
         ("rw=read,ioengine=mmap,fadvise_hint=random", Way::Mapped, Advice::Random),
         ("rw=randrw,ioengine=mmap,fadvise_hint=1", Way::Mapped, Advice::Random),
-        ("rw=read,direct=0", Way::Buffered, Advice::Normal),
+        ("rw=read,direct=0", Way::Buffered, Advice::Sequential),
+        ("rw=randread,direct=0", Way::Buffered, Advice::Random),
         ("rw=read,direct=0,fadvise_hint=1", Way::Buffered, Advice::Sequential),
         ("rw=read,direct=0,fadvise_hint=none", Way::Buffered, Advice::Normal),
     ] {

@@ -14,7 +14,7 @@ pub(super) const QUEUE: &[FioOption] = &[
         "fadvise_hint",
         None,
         fadvise_hint,
-        "read-ahead of requests through the host's page cache: 0, 1 (what rw says), sequential, random; left out, 1 with mmap and 0 otherwise",
+        "read-ahead of requests through the host's page cache: 0, 1 (what rw says), sequential, random; left out, 1",
     ),
     honoured(
         "iodepth_batch",

@@ -23,14 +23,12 @@ impl JobSpec {
         self.buffered == Some(true) || self.engine == Some(Engine::Mapped)
     }
 
-    /// What the kernel is told of its reads (`fadvise_hint`). fio tells it what `rw` says unless it is told otherwise; here it does so of
-    /// a mapping alone.
+    /// What the kernel is told of its reads (`fadvise_hint`): what `rw` says, unless the job says something else.
     pub(super) fn advice(&self) -> Advice {
         let by_pattern = if self.rw.random { Advice::Random } else { Advice::Sequential };
         match self.advice {
-            Some(Hint::ByPattern) => by_pattern,
-            None if self.engine == Some(Engine::Mapped) => by_pattern,
-            None | Some(Hint::Nothing) => Advice::Normal,
+            None | Some(Hint::ByPattern) => by_pattern,
+            Some(Hint::Nothing) => Advice::Normal,
             Some(Hint::Sequential) => Advice::Sequential,
             Some(Hint::Random) => Advice::Random,
         }
