@@ -1,0 +1,218 @@
+//! A machine that is run in steps.
+
+use crate::apart::Apart;
+use crate::fault::Fault;
+use crate::plan::Plan;
+use crate::policy::{Functions, Trouble, policies};
+use crate::requests::Requests;
+use crate::table::Table;
+use ::machine::run::{Observers, Outside, Plan as OfMachine, Policies, Session, Several, Stage};
+use config::Diagnostic;
+use config::units::Duration;
+use engine::Time;
+use outside::{Clocks, peak_rss};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use timeline::{Format, Timeline, show};
+
+/// What the thread of a machine has.
+struct State {
+    session: Option<Session>,
+    requests: Option<Requests>,
+    timeline: Option<Timeline>,
+    trouble: Trouble,
+    clocks: Clocks,
+    /// Seconds that jobs have taken.
+    busy_s: f64,
+    stop: Arc<AtomicBool>,
+}
+
+impl State {
+    /// Builds the machine. A fault of the system is told apart from one of a workload only when there is one.
+    fn open(&mut self, plan: &OfMachine, functions: Functions) -> Result<(), Fault> {
+        let of = |fault: Diagnostic| {
+            if plan.load().is_err() { Fault::spec(fault) } else { Fault::workload(fault) }
+        };
+        let policies = if functions.is_empty() {
+            Policies::default()
+        } else {
+            let loaded = plan.load().map_err(of)?;
+            policies(&loaded, functions, &self.trouble, &self.stop).map_err(of)?
+        };
+        let observers = self.observers();
+        let opened = self.lend(|outside| Session::open(plan, outside, observers, policies));
+        self.session = opened.map_err(of)?;
+        Ok(())
+    }
+
+    /// Who looks on.
+    fn observers(&self) -> Observers {
+        let mut observers = self.timeline.as_ref().map(Timeline::observers).unwrap_or_default();
+        let own = self.requests.as_ref().map(|requests| Box::new(requests.clone()) as _);
+        observers.requests = match (own, observers.requests.take()) {
+            (Some(one), Some(other)) => Some(Box::new(Several(vec![one, other]))),
+            (one, other) => one.or(other),
+        };
+        observers
+    }
+
+    /// Lends what a session needs of the outside.
+    fn lend<T>(&self, job: impl FnOnce(&mut Outside<'_>) -> T) -> T {
+        job(&mut Outside {
+            cpu_s: &|| self.clocks.cpu_s(),
+            wall_s: &|| self.clocks.wall_s(),
+            peak_rss: &peak_rss,
+            stop: &self.stop,
+            watch: &mut |_: Stage<'_>| {},
+            states: None,
+        })
+    }
+}
+
+/// A machine that runs, in a thread of its own.
+#[pyclass(frozen, module = "nandscape._native")]
+pub(crate) struct Machine(Apart<State>);
+
+impl Machine {
+    /// Does a job, and raises what a policy has raised meanwhile.
+    fn with<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        job: impl FnOnce(&mut State) -> T + Send + 'static,
+    ) -> PyResult<T> {
+        let (done, trouble) = self.0.call(py, |state| {
+            let begun = state.clocks.wall_s();
+            let done = job(state);
+            state.busy_s += state.clocks.wall_s() - begun;
+            (done, state.trouble.take())
+        })?;
+        trouble.map_or(Ok(done), Err)
+    }
+
+    /// As [`Machine::with`], on the session.
+    fn on<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        job: impl FnOnce(&mut Session, &mut Outside<'_>) -> T + Send + 'static,
+    ) -> PyResult<T> {
+        let done = self.with(py, |state| {
+            let mut session = state.session.take()?;
+            let done = state.lend(|outside| job(&mut session, outside));
+            state.session = Some(session);
+            Some(done)
+        })?;
+        done.ok_or_else(|| PyRuntimeError::new_err("the machine was interrupted before it was built"))
+    }
+}
+
+#[pymethods]
+impl Machine {
+    /// Builds the machine and brings it into its state. `requests` are recorded, with `waits` also what each waited for. `functions` are policies by the keys that they stand for.
+    #[new]
+    #[pyo3(signature = (plan, *, requests = false, waits = false, timeline = None, functions = Vec::new()))]
+    fn new(
+        py: Python<'_>,
+        plan: &Plan,
+        requests: bool,
+        waits: bool,
+        timeline: Option<&str>,
+        functions: Functions,
+    ) -> PyResult<Machine> {
+        let fault = |what: String| {
+            let help = "`all`, `slowest`, or a window: `window=1ms..2ms`";
+            Fault::workload(Diagnostic::new(format!("`timeline`: {what}")).help(help)).raised(py)
+        };
+        let shown = timeline.map(show).transpose().map_err(fault)?;
+        let plan = plan.clone();
+        let apart = Apart::begin(move |stop| State {
+            session: None,
+            requests: requests.then(|| Requests::new(waits)),
+            timeline: None,
+            trouble: Trouble::default(),
+            clocks: Clocks::start(),
+            busy_s: 0.0,
+            stop,
+        })?;
+        let machine = Machine(apart);
+        let opened = machine.with(py, move |state| {
+            let plan = plan.resolved()?;
+            if let Some(shown) = shown {
+                state.timeline = Some(Timeline::new(shown, &plan.load().map_err(Fault::spec)?));
+            }
+            state.open(&plan, functions)
+        })?;
+        opened.map_err(|fault| fault.raised(py))?;
+        Ok(machine)
+    }
+
+    /// Runs to the end, or up to and with the first event at a time or later (`10ms`).
+    #[pyo3(signature = (until = None))]
+    fn run(&self, py: Python<'_>, until: Option<&str>) -> PyResult<()> {
+        let read = |text: &str| text.parse::<Duration>().map(|until| until.time());
+        let pause = until.map(read).transpose().map_err(|fault| Fault::workload(fault).raised(py))?;
+        let ran = self.on(py, move |session, outside| session.run(outside, pause.unwrap_or(Time::MAX)))?;
+        ran.map_err(|fault| Fault::workload(fault).raised(py))
+    }
+
+    /// Changes policies from now on: overrides of the spec, and functions by the keys that they stand for.
+    fn change(&self, py: Python<'_>, set: Vec<String>, functions: Functions) -> PyResult<()> {
+        let changed = self.with(py, move |state| {
+            let Some(mut session) = state.session.take() else { return Ok(()) };
+            let policies = policies(session.system(), functions, &state.trouble, &state.stop);
+            let changed = policies.and_then(|policies| session.change(&set, policies));
+            state.session = Some(session);
+            changed
+        })?;
+        changed.map_err(|fault| Fault::spec(fault).raised(py))
+    }
+
+    /// The timeline in Perfetto's format, if it is recorded, with what a reader must know of events that it does not hold; it is forgotten then.
+    fn timeline<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyBytes>, Vec<String>)>> {
+        let written = self.with(py, |state| {
+            let timeline = state.timeline.take()?;
+            let mut session = state.session.take()?;
+            let document = state.lend(|outside| session.document(outside));
+            let mut bytes = Vec::new();
+            let told = timeline.write(&document, Format::Pftrace, &mut bytes);
+            state.session = Some(session);
+            Some(told.map(|told| (bytes, told)))
+        })?;
+        let written = written.transpose().map_err(|fault| PyRuntimeError::new_err(fault.to_string()))?;
+        Ok(written.map(|(bytes, told)| (PyBytes::new(py, &bytes), told)))
+    }
+
+    /// Wall-clock seconds that the machine's own thread has worked: without it, what is left of a run's time is Python's.
+    fn busy_s(&self, py: Python<'_>) -> PyResult<f64> {
+        self.with(py, |state| state.busy_s)
+    }
+
+    /// Ends what is under way early; whoever waits for it goes on.
+    fn stop(&self) {
+        self.0.stop();
+    }
+
+    /// Simulated time in nanoseconds, events run, requests or jobs completed, and whether the run has ended.
+    fn look(&self, py: Python<'_>) -> PyResult<(f64, u64, u64, bool)> {
+        self.on(py, |session, _| {
+            let machine = session.machine();
+            (machine.now().as_ns_f64(), machine.events, machine.completed(), session.end().is_some())
+        })
+    }
+
+    /// The result document so far, in JSON.
+    fn result(&self, py: Python<'_>) -> PyResult<String> {
+        self.on(py, |session, outside| session.document(outside).to_json())
+    }
+
+    /// The requests so far, if they are recorded; with `take` they are forgotten, and not copied.
+    #[pyo3(signature = (*, take = false))]
+    fn requests(&self, py: Python<'_>, take: bool) -> PyResult<Option<Table>> {
+        let table = self.with(py, move |state| {
+            state.requests.as_ref().map(|requests| if take { requests.take() } else { requests.so_far() })
+        })?;
+        table.transpose().map_err(|fault| PyRuntimeError::new_err(fault.to_string()))
+    }
+}

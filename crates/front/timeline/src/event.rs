@@ -1,0 +1,120 @@
+//! What a timeline is made of: spans of time on tracks, with names and arguments, and curves.
+
+use engine::Time;
+use std::collections::BTreeMap;
+use std::fmt::{Arguments, Write};
+
+/// A track: its process, from one, and its number there.
+pub(super) type Track = (u32, u32);
+
+/// Something that took a span of time on a track.
+#[derive(Clone, Debug)]
+pub(super) struct Event {
+    pub(super) at: Track,
+    pub(super) from: Time,
+    pub(super) to: Time,
+    /// Number of its name.
+    pub(super) name: u32,
+    /// Others of its track may go on at the same time.
+    pub(super) overlaps: bool,
+    /// The event that it waited for: its track, and when it began.
+    pub(super) joins: Option<(Track, Time)>,
+    pub(super) args: Args,
+}
+
+/// What is told of an event.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Args {
+    None,
+    Request { bytes: u64, offset: u64 },
+    Command { die: u32, planes: u32, units: u32, suspends: u8 },
+    Screen { kernel: u32, microblock: u32, screen: u32 },
+    Section { kernel: u32, stalled: Time },
+    Step(u32),
+    Stalled(Time),
+    Bytes(u64),
+    Core(Time),
+}
+
+/// The value of an argument.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Arg {
+    Whole(u64),
+    Time(Time),
+}
+
+impl Args {
+    /// Their names and values. Times are microseconds, and their names say so.
+    pub(super) fn list(&self) -> impl Iterator<Item = (&'static str, Arg)> + use<> {
+        let whole = |name, value: u32| Some((name, Arg::Whole(value.into())));
+        let wide = |name, value| Some((name, Arg::Whole(value)));
+        let time = |name, value| Some((name, Arg::Time(value)));
+        let list = match *self {
+            Args::None => [None; 4],
+            Args::Request { bytes, offset } => [wide("bytes", bytes), wide("offset", offset), None, None],
+            Args::Command { die, planes, units, suspends } => [
+                whole("die", die),
+                whole("planes", planes),
+                whole("units", units),
+                whole("suspends", suspends.into()),
+            ],
+            Args::Screen { kernel, microblock, screen } => {
+                [whole("kernel", kernel), whole("microblock", microblock), whole("screen", screen), None]
+            }
+            Args::Section { kernel, stalled } => {
+                [whole("kernel", kernel), time("stalled_us", stalled), None, None]
+            }
+            Args::Step(step) => [whole("step", step), None, None, None],
+            Args::Stalled(stalled) => [time("stalled_us", stalled), None, None, None],
+            Args::Bytes(bytes) => [wide("bytes", bytes), None, None, None],
+            Args::Core(core) => [time("core_us", core), None, None, None],
+        };
+        list.into_iter().flatten()
+    }
+}
+
+/// A curve over time.
+pub(super) struct Counter {
+    /// Its process.
+    pub(super) process: u32,
+    pub(super) name: String,
+    pub(super) unit: &'static str,
+    /// Nanoseconds, and the value from then on.
+    pub(super) points: Vec<(f64, f64)>,
+}
+
+/// What processes, tracks and events are called.
+#[derive(Default)]
+pub(super) struct Names {
+    pub(super) processes: Vec<String>,
+    pub(super) tracks: BTreeMap<Track, String>,
+    pub(super) events: Vec<String>,
+    known: BTreeMap<String, u32>,
+    text: String,
+}
+
+impl Names {
+    /// What processes are called.
+    pub(super) fn of(processes: Vec<String>) -> Names {
+        Names { processes, ..Names::default() }
+    }
+
+    /// The number of an event's name.
+    pub(super) fn event(&mut self, name: Arguments<'_>) -> u32 {
+        self.text.clear();
+        // Text grows as it must: this cannot fail.
+        let _ = self.text.write_fmt(name);
+        if let Some(known) = self.known.get(&self.text) {
+            return *known;
+        }
+        let number = self.events.len() as u32;
+        self.events.push(self.text.clone());
+        self.known.insert(self.text.clone(), number);
+        number
+    }
+
+    /// Gives a track its name when it is first used.
+    pub(super) fn track(&mut self, track: Track, name: Arguments<'_>) {
+        self.tracks.entry(track).or_insert_with(|| name.to_string());
+    }
+}

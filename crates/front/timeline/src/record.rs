@@ -1,0 +1,245 @@
+//! What a timeline holds: of a run of any length a bounded number of events, and never a part without saying so.
+
+use super::event::Event;
+use engine::Time;
+use std::collections::VecDeque;
+
+/// Events that a timeline holds of a kind. A viewer has trouble with many more.
+const MAX_EVENTS: usize = 1_000_000;
+/// Events that stay or go together, so that what is shown is whole for a while.
+const BLOCK: u64 = 4096;
+
+/// What is shown before and after the slowest request: a few reads long, *chosen*.
+const MARGIN: Time = Time::from_us(200);
+
+/// Which part of a run is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Show {
+    /// All of it.
+    #[default]
+    All,
+    /// What touches a span of time.
+    Window(Time, Time),
+    /// What touches the life of the slowest request, and 200 us before and after it.
+    Slowest,
+}
+
+/// The events that a timeline holds.
+pub(super) struct Record {
+    show: Show,
+    limit: usize,
+    margin: Time,
+    /// Events that were offered and belong to what is shown.
+    offered: u64,
+    /// One block in so many is kept.
+    stride: u64,
+    /// Kept blocks; the last is being filled.
+    blocks: Vec<Vec<Event>>,
+    kept: usize,
+    /// Latest events, while it is not known which request is the slowest.
+    latest: VecDeque<Event>,
+    slowest: Option<(Time, (Time, Time))>,
+    /// Events around the slowest that are no longer among the latest.
+    around: Vec<Event>,
+    /// Events around it that were given up before it was known to be the slowest.
+    lost: u64,
+}
+
+impl Record {
+    pub(super) fn new(show: Show) -> Record {
+        Record::with_limit(show, MAX_EVENTS, MARGIN)
+    }
+
+    fn with_limit(show: Show, limit: usize, margin: Time) -> Record {
+        Record {
+            show,
+            limit,
+            margin,
+            offered: 0,
+            stride: 1,
+            blocks: Vec::new(),
+            kept: 0,
+            latest: VecDeque::new(),
+            slowest: None,
+            around: Vec::new(),
+            lost: 0,
+        }
+    }
+
+    /// An event has ended.
+    pub(super) fn add(&mut self, event: Event) {
+        match self.show {
+            Show::All => self.sample(event),
+            Show::Window(from, to) if touches(&event, (from, to)) => self.sample(event),
+            Show::Window(..) => {}
+            Show::Slowest => {
+                self.latest.push_back(event);
+                if self.latest.len() > self.limit / 2
+                    && let Some(oldest) = self.latest.pop_front()
+                {
+                    let wanted = self.slowest.is_some_and(|(_, span)| touches(&oldest, span));
+                    if wanted && self.around.len() < self.limit / 2 {
+                        self.around.push(oldest);
+                    } else {
+                        self.lost += u64::from(wanted);
+                    }
+                }
+            }
+        }
+    }
+
+    fn sample(&mut self, event: Event) {
+        let block = self.offered / BLOCK;
+        let begins = self.offered.is_multiple_of(BLOCK);
+        self.offered += 1;
+        if !block.is_multiple_of(self.stride) {
+            return;
+        }
+        if begins {
+            self.blocks.push(Vec::new());
+        }
+        if let Some(last) = self.blocks.last_mut() {
+            last.push(event);
+            self.kept += 1;
+        }
+        if self.kept >= self.limit {
+            self.stride *= 2;
+            let mut at = 0;
+            self.blocks.retain(|_| {
+                at += 1;
+                at % 2 == 1
+            });
+            self.kept = self.blocks.iter().map(Vec::len).sum();
+        }
+    }
+
+    /// A request has ended.
+    pub(super) fn ended(&mut self, from: Time, to: Time) {
+        if self.show != Show::Slowest {
+            return;
+        }
+        let (latency, margin) = (to - from, self.margin);
+        if self.slowest.is_none_or(|(slowest, _)| latency > slowest) {
+            let span = (from.since(margin), to + margin);
+            self.slowest = Some((latency, span));
+            self.around.retain(|event| touches(event, span));
+            self.lost = 0;
+            // Earlier ones are gone if as many as there is room for are younger than its beginning.
+            let gone = self.latest.len() >= self.limit / 2;
+            let oldest = self.around.iter().chain(self.latest.front()).map(|event| event.to).min();
+            if gone && oldest.is_some_and(|oldest| oldest > span.0) {
+                self.lost = 1;
+            }
+        }
+    }
+
+    /// The events, and what a reader must know of those that are not among them.
+    pub(super) fn close(&mut self) -> (Vec<Event>, Option<String>) {
+        let Some((_, span)) = self.slowest else {
+            let all: Vec<Event> = std::mem::take(&mut self.blocks).into_iter().flatten().collect();
+            let told = (self.stride > 1).then(|| {
+                format!(
+                    "{} of {} events, stretches of {BLOCK} spread evenly over what is shown",
+                    all.len(),
+                    self.offered
+                )
+            });
+            return (all, told);
+        };
+        let latest = std::mem::take(&mut self.latest);
+        let mut all = std::mem::take(&mut self.around);
+        all.extend(latest.into_iter().filter(|event| touches(event, span)));
+        let told = (self.lost > 0).then(|| {
+            format!(
+                "{} events: the life of the slowest request has more, and its beginning is not shown",
+                all.len()
+            )
+        });
+        (all, told)
+    }
+
+    /// The span of time that is shown, if it is not all.
+    pub(super) fn span(&self) -> Option<(Time, Time)> {
+        match self.show {
+            Show::All => None,
+            Show::Window(from, to) => Some((from, to)),
+            Show::Slowest => self.slowest.map(|(_, span)| span),
+        }
+    }
+
+    /// Events that are not held.
+    pub(super) fn left_out(&self) -> u64 {
+        self.offered - self.kept as u64 + self.lost
+    }
+}
+
+fn touches(event: &Event, (from, to): (Time, Time)) -> bool {
+    event.from < to && event.to > from
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::event::{Args, Event};
+    use super::{BLOCK, Record, Show};
+    use engine::Time;
+
+    fn event(from: u64, to: u64) -> Event {
+        let [from, to] = [from, to].map(Time::from_ns);
+        Event { at: (1, 0), from, to, name: 0, overlaps: false, joins: None, args: Args::None }
+    }
+
+    #[test]
+    fn of_many_events_whole_stretches_are_left_all_over_the_run() {
+        let mut record = Record::with_limit(Show::All, 40 * BLOCK as usize, Time::ZERO);
+        let n = 1000 * BLOCK;
+        (0..n).for_each(|at| record.add(event(at, at + 1)));
+        let left_out = record.left_out();
+        let (kept, told) = record.close();
+        assert!(kept.len() <= 40 * BLOCK as usize && kept.len() >= 20 * BLOCK as usize, "{}", kept.len());
+        assert_eq!(kept.len() as u64 + left_out, n);
+        let starts: Vec<u64> = kept.chunks(BLOCK as usize).map(|block| block[0].from.ps() / 1000).collect();
+        let stride = starts[1] - starts[0];
+        assert!(starts.windows(2).all(|pair| pair[1] - pair[0] == stride) && starts[0] == 0);
+        assert!(n - starts[starts.len() - 1] <= stride);
+        assert!(told.expect("some are left out").contains(&format!("of {n} events")));
+    }
+
+    #[test]
+    fn a_window_holds_what_touches_it() {
+        let mut record = Record::new(Show::Window(Time::from_ns(10), Time::from_ns(20)));
+        for (from, to) in [(0, 10), (5, 11), (12, 13), (19, 40), (20, 21)] {
+            record.add(event(from, to));
+        }
+        let (kept, told) = record.close();
+        assert_eq!(kept.iter().map(|e| e.from.ps() / 1000).collect::<Vec<_>>(), [5, 12, 19]);
+        assert_eq!(told, None);
+    }
+
+    #[test]
+    fn around_the_slowest_everything_is_held() {
+        let mut record = Record::with_limit(Show::Slowest, 200, Time::from_ns(5));
+        // Requests of 3 ns, one of 60 in the middle, an event every nanosecond.
+        for at in 0..1000 {
+            record.add(event(at, at + 1));
+            let latency = if at == 500 { 60 } else { 3 };
+            if at >= 3 {
+                record.ended(Time::from_ns(at + 1 - latency), Time::from_ns(at + 1));
+            }
+        }
+        let (kept, told) = record.close();
+        let found: Vec<u64> = kept.iter().map(|e| e.from.ps() / 1000).collect();
+        // From 441 to 501, and 5 more on both sides.
+        assert_eq!(found, (436..506).collect::<Vec<_>>());
+        assert_eq!(told, None);
+    }
+
+    #[test]
+    fn a_slowest_that_is_longer_than_what_is_held_is_told() {
+        let mut record = Record::with_limit(Show::Slowest, 100, Time::ZERO);
+        (0..500).for_each(|at| record.add(event(at, at + 1)));
+        record.ended(Time::ZERO, Time::from_ns(500));
+        let (kept, told) = record.close();
+        assert_eq!(kept.len(), 50);
+        assert!(told.expect("it says so").contains("beginning is not shown"));
+    }
+}

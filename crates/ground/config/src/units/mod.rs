@@ -1,0 +1,252 @@
+//! Quantities that carry their unit in the text: `"65us"`, `"16KiB"`, `"3.2GB/s"`, `"800MT/s"`, `"1.2GHz"`, `"1.2nJ"`,
+//! `"0.8W"`, `"7%"`.
+//!
+//! Each type reads (`FromStr`, serde), writes (`Display`, serde) and describes itself (JSON Schema). What is written
+//! reads back as the same amount. Arithmetic is exact: an amount that is not a whole number of base units is an error.
+//! A number without a unit is an error, zero included.
+
+mod quantity;
+mod share;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use engine::Time;
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::ser::{Serialize, Serializer};
+
+use crate::diag::Diagnostic;
+pub(crate) use quantity::Quantity;
+use quantity::{BANDWIDTH, BYTES, DURATION, ENERGY, FREQUENCY, POWER, TRANSFER_RATE};
+
+pub use share::Share;
+
+/// Key in a JSON Schema that names the kind of quantity a string holds.
+pub const QUANTITY_KEY: &str = "x-quantity";
+/// Key in a JSON Schema that lists the units of a quantity.
+pub const UNITS_KEY: &str = "x-units";
+
+/// Key in a JSON Schema of the least amount of a quantity, as text.
+pub const LEAST_KEY: &str = "x-minimum";
+/// Key in a JSON Schema of the greatest amount of a quantity, as text.
+pub const MOST_KEY: &str = "x-maximum";
+
+/// Gives a `u64` newtype the reading, writing and describing that all quantities share.
+macro_rules! quantity {
+    ($(#[$meta:meta])* $name:ident = $quantity:ident, $schema_name:literal) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+        pub struct $name(u64);
+
+        impl FromStr for $name {
+            type Err = Diagnostic;
+            fn from_str(text: &str) -> Result<$name, Diagnostic> {
+                $quantity.read(text).map($name)
+            }
+        }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&$quantity.write(self.0))
+            }
+        }
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$name, D::Error> {
+                deserializer.deserialize_str(Text(&$quantity)).map($name)
+            }
+        }
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                $schema_name.into()
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                $quantity.schema()
+            }
+        }
+    };
+}
+
+quantity! {
+    /// A span of simulated time, in whole picoseconds: `"65us"`, `"1.5ns"`, `"100ps"`, `"2s"`, `"30d"`.
+    Duration = DURATION, "Duration"
+}
+quantity! {
+    /// An amount of data: `"4KiB"` is 4096 bytes, `"4kB"` is 4000.
+    Bytes = BYTES, "Bytes"
+}
+quantity! {
+    /// Data per time, in whole bytes per second: `"3.2GB/s"`, `"4GiB/s"`, `"1Gbit/s"`.
+    Bandwidth = BANDWIDTH, "Bandwidth"
+}
+quantity! {
+    /// Transfers on a bus per second, whatever its width: `"800MT/s"`.
+    TransferRate = TRANSFER_RATE, "TransferRate"
+}
+quantity! {
+    /// Clock cycles per second: `"1.2GHz"`.
+    Frequency = FREQUENCY, "Frequency"
+}
+quantity! {
+    /// What an operation costs, in whole attojoules: `"1.2nJ"`, `"50uJ"`, `"0.8pJ"`.
+    Energy = ENERGY, "Energy"
+}
+quantity! {
+    /// What a state takes, in whole microwatts: `"0.8W"`, `"22mW"`.
+    Power = POWER, "Power"
+}
+
+impl Duration {
+    /// From a span of simulated time.
+    pub const fn new(time: Time) -> Duration {
+        Duration(time.ps())
+    }
+    /// The span as the kernel counts it.
+    pub const fn time(self) -> Time {
+        Time::from_ps(self.0)
+    }
+}
+
+impl From<Time> for Duration {
+    fn from(time: Time) -> Duration {
+        Duration::new(time)
+    }
+}
+
+impl From<Duration> for Time {
+    fn from(duration: Duration) -> Time {
+        duration.time()
+    }
+}
+
+impl Bytes {
+    /// From a number of bytes.
+    pub const fn new(bytes: u64) -> Bytes {
+        Bytes(bytes)
+    }
+    /// From a number of kibibytes.
+    pub const fn from_kib(kib: u64) -> Bytes {
+        Bytes(kib << 10)
+    }
+    /// The number of bytes.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl Bandwidth {
+    /// From bytes per second.
+    pub const fn new(bytes_per_s: u64) -> Bandwidth {
+        Bandwidth(bytes_per_s)
+    }
+    /// Bytes per second.
+    pub const fn bytes_per_s(self) -> u64 {
+        self.0
+    }
+}
+
+impl TransferRate {
+    /// From transfers per second.
+    pub const fn new(transfers_per_s: u64) -> TransferRate {
+        TransferRate(transfers_per_s)
+    }
+    /// Transfers per second.
+    pub const fn per_s(self) -> u64 {
+        self.0
+    }
+}
+
+impl Frequency {
+    /// From cycles per second.
+    pub const fn new(hz: u64) -> Frequency {
+        Frequency(hz)
+    }
+    /// Cycles per second.
+    pub const fn hz(self) -> u64 {
+        self.0
+    }
+}
+
+impl Energy {
+    /// From attojoules.
+    pub const fn new(attojoules: u64) -> Energy {
+        Energy(attojoules)
+    }
+    /// Attojoules.
+    pub const fn attojoules(self) -> u64 {
+        self.0
+    }
+}
+
+impl Power {
+    /// From microwatts.
+    pub const fn new(microwatts: u64) -> Power {
+        Power(microwatts)
+    }
+    /// Microwatts.
+    pub const fn microwatts(self) -> u64 {
+        self.0
+    }
+}
+
+impl Quantity {
+    fn schema(&self) -> schemars::Schema {
+        let units: Vec<_> = self.units.iter().map(|u| u.name).collect();
+        let mut schema = schemars::json_schema!({
+            "type": "string",
+            "description": format!(
+                "{} with its unit ({})", self.with_article, self.unit_names().join(", ")
+            ),
+            "pattern": format!("^[0-9]+(\\.[0-9]+)? *({})$", units.join("|")),
+            "examples": [self.example],
+            QUANTITY_KEY: self.noun,
+            UNITS_KEY: self.unit_names(),
+        });
+        for (key, limit) in [(LEAST_KEY, self.least), (MOST_KEY, self.most)] {
+            if let Some(limit) = limit {
+                schema.insert(key.to_owned(), limit.into());
+            }
+        }
+        schema
+    }
+}
+
+/// Reads a quantity; a bare number is an error that shows how to write it.
+struct Text<'q>(&'q Quantity);
+
+impl Text<'_> {
+    fn bare<E: de::Error>(&self, number: impl fmt::Display) -> E {
+        E::custom(format!(
+            "the number {number} has no unit; expected {} such as \"{}\"",
+            self.0.with_article, self.0.example
+        ))
+    }
+}
+
+impl Visitor<'_> for Text<'_> {
+    type Value = u64;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} such as \"{}\"", self.0.with_article, self.0.example)
+    }
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<u64, E> {
+        self.0.read(text).map_err(|fault| E::custom(fault.one_line()))
+    }
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<u64, E> {
+        Err(self.bare(number))
+    }
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<u64, E> {
+        Err(self.bare(number))
+    }
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<u64, E> {
+        Err(self.bare(number))
+    }
+}

@@ -1,0 +1,228 @@
+//! A small specification with a policy family and a plain choice, in the shape that a part crate has.
+#![allow(dead_code, missing_docs, unreachable_pub)]
+
+use std::collections::BTreeMap;
+
+use config::layer::Presets;
+use config::policies;
+use config::schema::product;
+use config::units::{Bandwidth, Bytes, Duration, Share};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a victim policy decides, for the demonstration.
+pub trait Victim {
+    fn describe(&self) -> String;
+}
+
+pub struct VictimContext {
+    pub blocks: u32,
+}
+
+pub mod greedy {
+    pub struct Greedy(u32);
+    impl Greedy {
+        pub fn new(context: &super::VictimContext) -> Greedy {
+            Greedy(context.blocks)
+        }
+    }
+    impl super::Victim for Greedy {
+        fn describe(&self) -> String {
+            format!("greedy over {}", self.0)
+        }
+    }
+}
+
+pub mod d_choices {
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Params {
+        /// Blocks drawn at random for one decision.
+        #[schemars(range(min = 1))]
+        pub d: u32,
+        /// How long a block rests before it may be drawn.
+        pub rest: config::units::Duration,
+    }
+    impl Default for Params {
+        fn default() -> Params {
+            Params { d: 10, rest: engine::Time::from_ms(3).into() }
+        }
+    }
+    pub struct DChoices(u32, u32);
+    impl DChoices {
+        pub fn new(params: &Params, context: &super::VictimContext) -> DChoices {
+            DChoices(params.d, context.blocks)
+        }
+    }
+    impl super::Victim for DChoices {
+        fn describe(&self) -> String {
+            format!("best of {} over {}", self.0, self.1)
+        }
+    }
+}
+
+policies! {
+    /// Which closed block garbage collection reclaims next.
+    pub family VictimPolicy: dyn Victim, context VictimContext {
+        /// Fewest valid units first,
+        /// ties to the older block.
+        ///
+        /// The second paragraph is for `explain`.
+        default greedy => greedy::Greedy::new,
+        /// The best of a few blocks drawn at random.
+        ///
+        /// Van Houdt, SIGMETRICS 2013.
+        d_choices(d_choices::Params) => d_choices::DChoices::new,
+    }
+}
+
+policies! {
+    /// The order in which consecutive pages visit the parallel units.
+    #[derive(Copy, Eq)]
+    pub family PageLayout: choice {
+        /// Channel, way, die, plane.
+        default cwdp,
+        /// A fixed table; the name is a keyword of Rust.
+        r#static,
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// The flash device.
+    pub flash: Flash,
+    /// How many threads issue requests.
+    #[serde(default)]
+    pub threads: Option<u16>,
+    /// Links by name.
+    #[serde(default)]
+    pub link: BTreeMap<String, Link>,
+    /// Tenants, in order.
+    #[serde(default)]
+    pub tenant: Vec<Tenant>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flash {
+    pub geometry: Geometry,
+    #[serde(default)]
+    pub gc: Gc,
+    #[serde(default)]
+    pub layout: PageLayout,
+    /// Time of one page read.
+    pub read: Duration,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-products" = [product(256, "dies", &["channels", "ways"])]))]
+pub struct Geometry {
+    /// Channels of the device.
+    #[schemars(range(min = 1, max = 64))]
+    pub channels: u32,
+    /// Ways of a channel.
+    #[schemars(range(min = 1, max = 64))]
+    pub ways: u32,
+    /// Data in a page, without its spare area.
+    #[schemars(extend("x-minimum" = "512B", "x-maximum" = "1MiB", "x-power-of-two" = true))]
+    pub page: Bytes,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Gc {
+    /// Collection starts when fewer blocks than this share are free.
+    pub threshold: Share,
+    /// Which block is reclaimed.
+    pub victim: VictimPolicy,
+    /// A second opinion.
+    pub fallback: Option<VictimPolicy>,
+}
+
+impl Default for Gc {
+    fn default() -> Gc {
+        Gc { threshold: Share::percent(5), victim: VictimPolicy::default(), fallback: None }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// Data per second.
+    pub bandwidth: Bandwidth,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tenant {
+    /// Its name.
+    pub name: String,
+    /// What it runs.
+    #[serde(default)]
+    pub job: Job,
+}
+
+/// An ordinary serde enum, beside those of the macro.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Job {
+    /// Does nothing.
+    #[default]
+    Idle,
+    /// Reads at random.
+    Random {
+        /// Requests in flight.
+        depth: u32,
+    },
+}
+
+/// Presets in a map, whose source name is `presets/NAME.toml`.
+pub struct Shelf(pub BTreeMap<&'static str, &'static str>);
+
+impl Presets for Shelf {
+    fn find(&self, name: &str) -> Option<(String, String)> {
+        self.0.get(name).map(|text| (format!("presets/{name}.toml"), (*text).to_owned()))
+    }
+    fn names(&self) -> Vec<String> {
+        self.0.keys().map(|name| (*name).to_owned()).collect()
+    }
+}
+
+/// A vendor's device, and a series built on it.
+pub fn shelf() -> Shelf {
+    Shelf(BTreeMap::from([
+        (
+            "base-ssd",
+            "\
+# a device
+[flash]
+read = '65us'
+[flash.geometry]
+channels = 8
+ways = 4
+page = '16KiB'
+[flash.gc]
+threshold = '7%'
+victim = { d_choices = { d = 30 } }
+[[tenant]]
+name = 'first'
+",
+        ),
+        (
+            "fast-ssd",
+            "\
+inherits = 'base-ssd'
+flash.read = '20us'
+[flash.geometry]
+channels = 16
+",
+        ),
+        ("loop-a", "inherits = 'loop-b'"),
+        ("loop-b", "x = 1\ninherits = 'loop-a'"),
+    ]))
+}

@@ -1,0 +1,146 @@
+//! A level over time in bounded memory: windows that double in width instead of growing in number.
+
+use engine::Time;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The mean and the highest value of a level in each window of simulated time.
+///
+/// Windows are aligned to the origin; when time goes beyond the last of the allowed windows, neighbours are joined and the width doubles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Levels {
+    origin: Time,
+    width: u64,
+    limit: usize,
+    windows: Vec<Totals>,
+    /// The level, and since when.
+    value: u64,
+    since: Time,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Totals {
+    /// Level times picoseconds.
+    area: u128,
+    /// Picoseconds for which the level is known.
+    known: u64,
+    max: u64,
+}
+
+/// One window of [`Levels`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct LevelWindow {
+    /// Start of the window in simulated time, nanoseconds.
+    pub start_ns: f64,
+    /// Length of the window, nanoseconds; the last one may not be over.
+    pub width_ns: f64,
+    /// Mean over time.
+    pub mean: f64,
+    /// Highest value.
+    pub max: u64,
+}
+
+impl Levels {
+    /// A level of zero; at most `limit` windows, the first from `origin` on, each `width` long to begin with.
+    ///
+    /// # Panics
+    /// If `width` is zero or `limit` is less than two.
+    pub fn new(origin: Time, width: Time, limit: usize) -> Levels {
+        assert!(width > Time::ZERO, "windows of no width");
+        assert!(limit >= 2, "fewer than two windows");
+        Levels { origin, width: width.ps(), limit, windows: Vec::new(), value: 0, since: origin }
+    }
+
+    /// The level is `value` from `now` on.
+    #[inline]
+    pub fn set(&mut self, now: Time, value: u64) {
+        if value != self.value {
+            self.advance(now);
+            self.value = value;
+        }
+    }
+
+    /// Counts the level up to `now`.
+    pub fn advance(&mut self, now: Time) {
+        let (mut from, to) = (self.since.since(self.origin).ps(), now.since(self.origin).ps());
+        self.since = self.since.max(now);
+        if to > from {
+            while (to - 1) / self.width >= self.limit as u64 {
+                self.double();
+            }
+        }
+        while from < to {
+            let at = (from / self.width) as usize;
+            if at >= self.windows.len() {
+                self.windows.resize(at + 1, Totals::default());
+            }
+            let end = ((at as u64 + 1) * self.width).min(to);
+            let window = &mut self.windows[at];
+            window.area += u128::from(self.value) * u128::from(end - from);
+            window.known += end - from;
+            window.max = window.max.max(self.value);
+            from = end;
+        }
+    }
+
+    fn double(&mut self) {
+        self.width = self.width.saturating_mul(2);
+        let joined = self.windows.len().div_ceil(2);
+        for i in 0..joined {
+            let (a, b) = (self.windows[2 * i], self.windows.get(2 * i + 1).copied().unwrap_or_default());
+            self.windows[i] =
+                Totals { area: a.area + b.area, known: a.known + b.known, max: a.max.max(b.max) };
+        }
+        self.windows.truncate(joined);
+    }
+
+    /// The windows from the origin to what has been counted.
+    pub fn windows(&self) -> impl ExactSizeIterator<Item = LevelWindow> + '_ {
+        let (origin, width) = (self.origin.as_ns_f64(), self.width as f64 / 1e3);
+        self.windows.iter().enumerate().map(move |(i, w)| LevelWindow {
+            start_ns: origin + i as f64 * width,
+            width_ns: w.known as f64 / 1e3,
+            mean: if w.known > 0 { w.area as f64 / w.known as f64 } else { 0.0 },
+            max: w.max,
+        })
+    }
+
+    /// Forgets what was before `origin`; the level stays.
+    pub fn reset(&mut self, origin: Time) {
+        self.origin = origin;
+        self.since = origin;
+        self.windows.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Time = Time::from_ms(1);
+
+    #[test]
+    fn a_level_is_weighted_by_its_time() {
+        let mut levels = Levels::new(Time::ZERO, MS.times(10), 4);
+        levels.set(MS.times(5), 8);
+        levels.set(MS.times(15), 2);
+        levels.advance(MS.times(18));
+        let windows: Vec<_> = levels.windows().map(|w| (w.mean, w.max, w.width_ns)).collect();
+        // 5 ms of nothing and 5 of 8; then 5 of 8 and 3 of 2.
+        assert_eq!(windows, [(4.0, 8, 10e6), (46.0 / 8.0, 8, 8e6)]);
+    }
+
+    #[test]
+    fn windows_double_and_lose_nothing() {
+        let mut levels = Levels::new(Time::ZERO, MS, 4);
+        levels.set(MS.times(0), 3);
+        levels.set(MS.times(7), 1);
+        levels.advance(MS.times(33));
+        let area: f64 = levels.windows().map(|w| w.mean * w.width_ns).sum();
+        assert!((area - (7.0 * 3.0 + 26.0) * 1e6).abs() < 1.0, "{area}");
+        assert!(levels.windows().len() <= 4);
+        levels.reset(MS.times(40));
+        levels.advance(MS.times(41));
+        assert_eq!(levels.windows().map(|w| w.mean).collect::<Vec<_>>(), [1.0]);
+    }
+}

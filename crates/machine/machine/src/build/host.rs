@@ -1,0 +1,110 @@
+//! A host's path to its drives.
+
+use crate::parts::{Hosted, Target};
+use crate::spec::{Id, Kind, Loaded, queues, queues_of};
+use config::Diagnostic;
+use flash::spec::FlashSpec;
+use linux::block::{Device, SchedulerPolicy};
+use linux::path::{DiskSpec, Host, PathSpec};
+use std::collections::BTreeMap;
+use workload::fio::Scheduler;
+use workload::host::HostProgram;
+use workload::synth::Region;
+
+/// Bytes of a logical block that a host addresses.
+const BLOCK: u32 = 512;
+
+/// The host with its programs, the files that are laid out for requests on each of its drives, and the schedulers that requests want of them, by
+/// the numbers of the drives.
+///
+/// # Errors
+/// What cannot be built.
+pub(crate) fn build(
+    loaded: &Loaded,
+    programs: Vec<Box<dyn HostProgram>>,
+    files: &BTreeMap<u16, Vec<Region>>,
+    schedulers: &BTreeMap<usize, Scheduler>,
+) -> Result<Hosted, Diagnostic> {
+    let Some(part) = loaded.spec.host.first() else {
+        return Err(Diagnostic::new(format!("the system `{}` has no host", loaded.name)).help(
+            "requests through a page cache, and programs of a host, need the tables `flash` and `host`",
+        ));
+    };
+    let spec = part.spec.linux.clone().unwrap_or_default();
+    let drives = part.linked("drives");
+    let mut disks = drives.iter().map(|drive| disk(loaded, *drive)).collect::<Result<Vec<_>, _>>()?;
+    for (number, wanted) in schedulers {
+        disks[*number].scheduler = Some(policy(*wanted, &spec.block.scheduler));
+    }
+    let explain = |error| loaded.explain(&format!("{}.linux", part.table()), error);
+    let mut host = Host::new(&spec, &disks).map_err(explain)?;
+    for program in programs {
+        host.add_program(program).map_err(|fault| Diagnostic::new(fault.to_string()))?;
+    }
+    for (drive, files) in files {
+        let files: Vec<(u64, u64)> = files.iter().map(|file| (file.start, file.bytes)).collect();
+        host.lay_out_files(*drive, &files).map_err(|fault| Diagnostic::new(fault.to_string()))?;
+    }
+    Ok(Hosted {
+        name: part.name.clone(),
+        host,
+        drives: drives.iter().map(|drive| target(*drive)).collect(),
+        coprocessors: part.linked("coprocessors").iter().map(|id| id.number as u16).collect(),
+    })
+}
+
+/// Bytes of the file that fills a drive of the host.
+///
+/// # Errors
+/// What cannot be built.
+pub(crate) fn file_bytes(loaded: &Loaded, drive: Id) -> Result<u64, Diagnostic> {
+    let Some(part) = loaded.spec.host.first() else { return Ok(0) };
+    let spec: PathSpec = part.spec.linux.clone().unwrap_or_default();
+    let explain = |error| loaded.explain(&format!("{}.linux", part.table()), error);
+    linux::path::file_bytes(&spec, loaded.capacity_of(drive)?).map_err(explain)
+}
+
+/// The scheduler of this name: as the spec has it, if it is the one that the spec has.
+fn policy(wanted: Scheduler, spec: &SchedulerPolicy) -> SchedulerPolicy {
+    match (wanted, spec) {
+        (Scheduler::MqDeadline, SchedulerPolicy::mq_deadline(_))
+        | (Scheduler::Kyber, SchedulerPolicy::kyber(_)) => spec.clone(),
+        (Scheduler::None, _) => SchedulerPolicy::none,
+        (Scheduler::MqDeadline, _) => SchedulerPolicy::mq_deadline(Default::default()),
+        (Scheduler::Kyber, _) => SchedulerPolicy::kyber(Default::default()),
+    }
+}
+
+fn target(drive: Id) -> Target {
+    match drive.kind {
+        Kind::Stripe => Target::Stripe(drive.number as u16),
+        _ => Target::Drive(drive.number as u16),
+    }
+}
+
+/// What the host's driver learns of a drive.
+fn disk(loaded: &Loaded, drive: Id) -> Result<DiskSpec, Diagnostic> {
+    let (queues, members) = match drive.kind {
+        Kind::Stripe => {
+            let members = loaded.spec.stripe[drive.number].linked("drives");
+            (queues_of(loaded, drive.number), members.iter().map(|member| member.number).collect())
+        }
+        _ => (queues(&loaded.spec.flash[drive.number].spec.flash), vec![drive.number]),
+    };
+    let flash = |number: &usize| &loaded.spec.flash[*number].spec.flash;
+    let device = Device {
+        max_transfer: 0,
+        block: BLOCK,
+        queues: queues.count,
+        queue_depth: queues.depth.saturating_sub(1).clamp(1, 65_535),
+        write_cache: members.iter().any(|number| is_volatile(flash(number))),
+        fua: true,
+    };
+    Ok(DiskSpec { bytes: loaded.capacity_of(drive)?, device, scheduler: None })
+}
+
+/// Whether what a drive has taken can be lost with its power.
+fn is_volatile(spec: &FlashSpec) -> bool {
+    spec.buffer.as_ref().is_some_and(|buffer| !buffer.protected)
+        || spec.registers.as_ref().is_some_and(|registers| !registers.protected)
+}

@@ -1,0 +1,357 @@
+//! Filling memory that holds pages of the data, a DRAM cache or what the operating system pages into, before the run: jobs
+//! executed on their data without time.
+//!
+//! Memory of gigabytes takes seconds of a server's time to fill, of which a run simulates milliseconds. So jobs are executed
+//! before it, one after another, and every page that they touch goes into memory as it would in the run. They end
+//! once as many pages were missing as it has room for: then every page in it was chosen by the replacement policy
+//! among those that jobs ask for, and what is missing from then on is what is missing in a long run. They end as well when
+//! the second half of them has brought less than a hundredth of the pages, or when there have been as many as `cpu.fill_jobs` says.
+//!
+//! If the program's pages fit or nearly fit, a long run brings all of them, but jobs ask for the last ones seldom. So
+//! every page is brought after the first jobs, and more jobs then bring back those that are asked for most.
+//!
+//! The jobs have numbers that the run never reaches, so that they ask for other objects of the same popularity. What they
+//! change in the program's data stays changed.
+//!
+//! What that leaves of memory and of the program's data is a state, which runs that agree in what it depends on can share.
+
+use config::Diagnostic;
+use engine::Snapshot as _;
+use linux::swap::Swap;
+use mem::dram_cache::DramCache;
+use mem::mmu::MmuSpec;
+use mem::mmu::table::Table;
+use proto::cpu::{OpKind, Service};
+use proto::memory::PAGE;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Fewer jobs say nothing about how many pages are still missing.
+const LEAST: u64 = 4096;
+
+/// Pages nearly fit if they exceed the room by at most one part in so many. *Chosen*: jobs reach four fifths of a program's pages
+/// soon, and the rest later and later.
+const NEARLY: u64 = 4;
+
+/// The first number of a job that warms: jobs of a run are numbered from zero.
+const FIRST: u64 = 1 << 40;
+
+/// Memory that holds pages of the data. Pages are counted from zero.
+pub(super) trait Holds {
+    /// Pages that it has room for.
+    fn room(&self) -> u64;
+    /// Whether a page is in it.
+    fn holds(&self, page: u64) -> bool;
+    /// An access without time: the page is in it afterwards.
+    fn touch(&mut self, page: u64, write: bool);
+    /// Appends what accesses have left.
+    fn save(&self, out: &mut Vec<u8>);
+    /// Takes that off the front of `input`; `None` if it is malformed, contradicts itself, or has pages beyond the first `pages`.
+    fn load(&mut self, input: &mut &[u8], pages: u64) -> Option<()>;
+}
+
+/// Physical addresses are virtual ones: the service is alone.
+impl Holds for DramCache {
+    fn room(&self) -> u64 {
+        self.capacity() / PAGE
+    }
+    fn holds(&self, page: u64) -> bool {
+        self.is_cached(page * PAGE)
+    }
+    fn touch(&mut self, page: u64, write: bool) {
+        self.warm(page * PAGE, write);
+    }
+    fn save(&self, out: &mut Vec<u8>) {
+        self.save_warm(out);
+    }
+    fn load(&mut self, input: &mut &[u8], pages: u64) -> Option<()> {
+        self.load_warm(input, pages)
+    }
+}
+
+impl Holds for Swap {
+    fn room(&self) -> u64 {
+        self.frames().saturating_sub(self.kept()).into()
+    }
+    fn holds(&self, page: u64) -> bool {
+        self.is_present(page)
+    }
+    fn touch(&mut self, page: u64, write: bool) {
+        self.warm(page, write);
+    }
+    fn save(&self, out: &mut Vec<u8>) {
+        self.save_warm(out);
+    }
+    fn load(&mut self, input: &mut &[u8], pages: u64) -> Option<()> {
+        self.load_warm(input, pages)
+    }
+}
+
+/// Page tables that lie in the cache as well, walked without time.
+pub(super) struct Tables {
+    /// One set for all cores, or one of each.
+    sets: Vec<Box<dyn Table>>,
+}
+
+impl Tables {
+    /// So many sets of page tables of a service with so many bytes, where memory management units lay them out.
+    pub(super) fn new(spec: &MmuSpec, bytes: u64, sets: u16) -> Tables {
+        let mut base = None;
+        let set = |_| {
+            let mut table = spec.table.build(&());
+            let pages = bytes.div_ceil(table.reach());
+            let at = base.unwrap_or(pages * table.reach());
+            base = Some(table.lay_out(&[pages], at).next_multiple_of(PAGE));
+            table
+        };
+        Tables { sets: (0..sets).map(set).collect() }
+    }
+
+    /// Reads the entries of a walk for a page, on behalf of one of so many slots.
+    fn walk(&mut self, page: u64, (slot, slots): (u32, u32), mut read: impl FnMut(u64)) {
+        let set = u64::from(slot) * self.sets.len() as u64 / u64::from(slots);
+        let (table, mut level) = (&mut self.sets[set as usize], 0);
+        while let Some(address) = table.step(0, page, &mut level).read {
+            read(address);
+        }
+    }
+}
+
+/// What memory is filled by.
+pub(super) struct Filling {
+    /// Page tables, if they lie in the cache.
+    pub(super) tables: Option<Tables>,
+    /// Where the program's text lies.
+    pub(super) text: Range<u64>,
+    /// Slots that jobs take in turn.
+    pub(super) slots: u32,
+    /// Jobs at most.
+    pub(super) most: u64,
+    /// Pages of addresses, those of page tables among them.
+    pub(super) pages: u64,
+}
+
+/// Where what filling leaves may come from, as bytes.
+pub(crate) trait Source {
+    /// The bytes, if they are there.
+    ///
+    /// # Errors
+    /// What is kept cannot be used.
+    fn find(&mut self) -> Result<Option<Arc<Vec<u8>>>, Diagnostic>;
+    /// Whether somebody wants the bytes that were not there.
+    fn is_awaited(&self) -> bool;
+    /// Takes them.
+    fn keep(&mut self, bytes: Vec<u8>);
+    /// The bytes that were found are malformed, or contradict themselves.
+    ///
+    /// # Errors
+    /// They are not to be made again.
+    fn refuse(&mut self) -> Result<(), Diagnostic>;
+    /// Set to end filling early.
+    fn stop(&self) -> &AtomicBool;
+}
+
+/// Fills memory, or takes what that leaves from where it is kept; how many jobs it took.
+///
+/// # Errors
+/// What is kept cannot be used.
+pub(super) fn fill(
+    service: &mut dyn Service,
+    memory: &mut impl Holds,
+    by: Filling,
+    from: &mut dyn Source,
+) -> Result<u64, Diagnostic> {
+    if let Some(bytes) = from.find()? {
+        let mut empty = Vec::new();
+        service.save(&mut empty);
+        memory.save(&mut empty);
+        if let Some(jobs) = load(&bytes, service, memory, by.pages) {
+            return Ok(jobs);
+        }
+        from.refuse()?;
+        // What was loaded before the fault was found goes again.
+        let input = &mut empty.as_slice();
+        let is_empty = service.load(input).is_some() && memory.load(input, by.pages).is_some();
+        assert!(is_empty, "memory takes back what it has just saved");
+    }
+    let jobs = warm(service, memory, by, from.stop());
+    if from.is_awaited() && !from.stop().load(Ordering::Relaxed) {
+        let mut bytes = Vec::new();
+        jobs.save(&mut bytes);
+        service.save(&mut bytes);
+        memory.save(&mut bytes);
+        from.keep(bytes);
+    }
+    Ok(jobs)
+}
+
+/// Brings memory, of so many pages, and the program's data to what was saved; how many jobs had filled them.
+fn load(mut input: &[u8], service: &mut dyn Service, memory: &mut impl Holds, pages: u64) -> Option<u64> {
+    let input = &mut input;
+    let jobs = u64::load(input)?;
+    service.load(input)?;
+    memory.load(input, pages)?;
+    input.is_empty().then_some(jobs)
+}
+
+/// Fills memory, as far as it comes before `stop` is set; how many jobs it took.
+fn warm(service: &mut dyn Service, memory: &mut impl Holds, mut by: Filling, stop: &AtomicBool) -> u64 {
+    let (room, pages) = (memory.room(), service.footprint().div_ceil(PAGE));
+    let fits = pages <= room + room / NEARLY;
+    let (mut tape, mut absent, mut enough) = (Vec::new(), 0, room);
+    let mut touch = |page: u64, write: bool| {
+        absent += u64::from(!memory.holds(page));
+        memory.touch(page, write);
+        absent
+    };
+    // What was missing so far, and when there had been half as many jobs.
+    let (mut jobs, mut missing, mut half) = (0, 0, 0);
+    while jobs < by.most && missing < enough && !stop.load(Ordering::Relaxed) {
+        let slot = (jobs % u64::from(by.slots)) as u32;
+        service.start(slot, FIRST + jobs);
+        jobs += 1;
+        tape.clear();
+        while service.step(slot, &mut tape) {}
+        // Operations of one page in a row are one touch, as the caches above would have it.
+        let mut latest = None;
+        for op in tape.iter().filter(|op| op.width > 0) {
+            let now = (op.address / PAGE, matches!(op.kind, OpKind::Store | OpKind::Atomic));
+            if latest == Some(now) {
+                continue;
+            }
+            latest = Some(now);
+            if let Some(tables) = &mut by.tables {
+                tables.walk(now.0, (slot, by.slots), |entry| _ = touch(entry / PAGE, false));
+            }
+            missing = touch(now.0, now.1);
+        }
+        if jobs == LEAST && fits {
+            for page in 0..pages {
+                missing = touch(page, false);
+            }
+            // Those that are not there any more, and a few.
+            (half, enough) = (missing, missing + pages.saturating_sub(room) + pages.div_ceil(100));
+        } else if jobs.is_power_of_two() && jobs >= LEAST {
+            if missing - half < missing.div_ceil(100) {
+                break;
+            }
+            half = missing;
+        }
+    }
+    // Every job has fetched from it.
+    for page in by.text.start / PAGE..by.text.end.div_ceil(PAGE) {
+        touch(page, false);
+    }
+    jobs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::Rng;
+    use proto::cpu::Op;
+
+    /// A job loads from one page. Half of the jobs ask for one page, a quarter for another, and so on; one in 16 for any.
+    struct Skewed {
+        pages: u64,
+        rng: Rng,
+    }
+
+    impl Service for Skewed {
+        fn footprint(&self) -> u64 {
+            self.pages * PAGE
+        }
+        fn text(&self) -> u32 {
+            64
+        }
+        fn start(&mut self, _: u32, _: u64) {}
+        fn step(&mut self, _: u32, tape: &mut Vec<Op>) -> bool {
+            let draw = self.rng.next_u64();
+            let page = if draw.is_multiple_of(16) {
+                self.rng.below(self.pages)
+            } else {
+                u64::from(draw.leading_zeros())
+            };
+            tape.push(Op {
+                kind: OpKind::Load,
+                width: 8,
+                count: 1,
+                needs: [0, 0],
+                pc: 0,
+                address: page * PAGE,
+            });
+            false
+        }
+        fn save(&self, out: &mut Vec<u8>) {
+            self.pages.save(out);
+        }
+        fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+            self.pages = u64::load(input)?;
+            Some(())
+        }
+    }
+
+    /// The pages that were touched last.
+    struct Recent {
+        room: u64,
+        pages: Vec<u64>,
+    }
+
+    impl Holds for Recent {
+        fn room(&self) -> u64 {
+            self.room
+        }
+        fn holds(&self, page: u64) -> bool {
+            self.pages.contains(&page)
+        }
+        fn touch(&mut self, page: u64, _: bool) {
+            self.pages.retain(|held| *held != page);
+            self.pages.push(page);
+            if self.pages.len() as u64 > self.room {
+                self.pages.remove(0);
+            }
+        }
+        fn save(&self, _: &mut Vec<u8>) {}
+        fn load(&mut self, _: &mut &[u8], _: u64) -> Option<()> {
+            Some(())
+        }
+    }
+
+    fn filled(pages: u64, room: u64, most: u64) -> (u64, Recent) {
+        let mut service = Skewed { pages, rng: Rng::stream(1, "pages") };
+        let mut memory = Recent { room, pages: Vec::new() };
+        let by = Filling { tables: None, text: 0..0, slots: 1, most, pages };
+        let jobs = warm(&mut service, &mut memory, by, &AtomicBool::new(false));
+        (jobs, memory)
+    }
+
+    /// A job in 16 asks for one of 2,000 pages alike: to see 1,980 of them takes some 150,000 jobs.
+    #[test]
+    fn data_that_just_fit_are_all_there_soon() {
+        for room in [2_000, 2_001, 4_000] {
+            let (jobs, memory) = filled(2_000, room, 1 << 40);
+            assert_eq!((jobs, memory.pages.len()), (2 * LEAST, 2_000), "{room}");
+        }
+    }
+
+    #[test]
+    fn data_that_nearly_fit_leave_the_hot_ones_there() {
+        let (jobs, memory) = filled(2_200, 2_000, 1 << 40);
+        assert!(jobs <= 32 * LEAST, "{jobs} jobs");
+        assert!((0..8).all(|page| memory.holds(page)) && memory.pages.len() == 2_000);
+    }
+
+    /// Each of as many pages as there is room for has been missing once, at least.
+    #[test]
+    fn data_that_do_not_fit_fill_all_room_by_jobs() {
+        let (jobs, memory) = filled(20_000, 500, 1 << 40);
+        assert!((16 * 400..16 * 800).contains(&jobs) && memory.pages.len() == 500, "{jobs} jobs");
+    }
+
+    #[test]
+    fn few_jobs_bring_what_they_ask_for_alone() {
+        let (jobs, memory) = filled(2_000, 4_000, 100);
+        assert!(jobs == 100 && memory.pages.len() < 100);
+    }
+}

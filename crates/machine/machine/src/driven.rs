@@ -1,0 +1,111 @@
+//! A coprocessor, and the host's program that has it execute kernels.
+
+use crate::hosted::Hosted;
+use compute::vliw::coprocessor::{Coprocessor, Moved};
+use engine::Time;
+use flash::Check;
+use workload::host::HostProgram;
+use workload::host::offload::Executed;
+
+/// The kernels that a coprocessor executes.
+pub(crate) struct OffloadedKernels {
+    /// The program that orders them, by its place among those of the host.
+    pub(crate) program: usize,
+    /// Of each application: its kernel, and the bytes that are there before an instance starts.
+    pub(crate) applications: Vec<(String, u64)>,
+    /// Instances of all of them.
+    pub(crate) instances: u64,
+}
+
+/// A coprocessor of a host.
+pub(crate) struct Driven {
+    /// What the user calls it.
+    pub(crate) name: String,
+    pub(crate) coprocessor: Coprocessor,
+    /// Whose it is.
+    pub(crate) host: u16,
+    /// What it executes; none if it has nothing to do.
+    pub(crate) kernels: Option<OffloadedKernels>,
+}
+
+impl Driven {
+    fn program<'h>(&self, hosts: &'h [Hosted]) -> Option<&'h dyn HostProgram> {
+        let number = self.kernels.as_ref()?.program;
+        hosts[usize::from(self.host)].host.programs().nth(number).map(|program| &**program)
+    }
+
+    /// The instances that it has executed, in order.
+    pub(crate) fn executed<'h>(&self, hosts: &'h [Hosted]) -> &'h [Executed] {
+        self.program(hosts).map_or(&[], |program| program.executed())
+    }
+
+    /// Share of its kernels' actions that are done.
+    pub(crate) fn progress(&self, hosts: &[Hosted]) -> Option<f64> {
+        self.program(hosts)?.progress()
+    }
+
+    /// What it waits for, in a sentence.
+    pub(crate) fn waiting(&self, hosts: &[Hosted]) -> String {
+        let over = self.executed(hosts).iter().filter(|one| one.ended.is_some()).count() as u64;
+        let all = self.kernels.as_ref().map_or(0, |kernels| kernels.instances);
+        format!(
+            "waiting: {} of {all} kernels of `{}`; {} orders to it are not done",
+            all - over,
+            self.name,
+            self.coprocessor.open()
+        )
+    }
+
+    /// All checks; those that hold at the end alone once all its kernels are over.
+    pub(crate) fn checks(&self, hosts: &[Hosted]) -> Vec<Check> {
+        let executed = self.executed(hosts);
+        let stats = &self.coprocessor.stats;
+        let lost = executed.iter().find(|one| !one.is_accounted());
+        let mut checks = vec![
+            check("the phases of an offloaded kernel last as long as it does", lost.is_none(), || {
+                format!("{lost:?}")
+            }),
+            check(
+                "a step lasts as long as its longest core, and as its work on all",
+                stats.short == 0,
+                || format!("{} steps are shorter", stats.short),
+            ),
+        ];
+        if self.progress(hosts).is_none_or(|progress| progress < 1.0) || self.coprocessor.open() > 0 {
+            return checks;
+        }
+        checks.push(check(
+            "cores compute for as long as their shares of steps say",
+            stats.busy == stats.computed,
+            || format!("{:?} of shares, {:?} of events", stats.busy, stats.computed),
+        ));
+        let Moved { sent, loads, received, stores } = self.coprocessor.moved();
+        checks.push(check(
+            "a coprocessor is sent, and gives back, what its plans say",
+            (sent, received) == (loads, stores),
+            || format!("{sent} B sent and {received} B received, by plans {loads} B and {stores} B"),
+        ));
+        let sum = |of: fn(&Executed) -> u64| executed.iter().map(of).sum::<u64>();
+        let by_host = (sum(|one| one.sent_bytes), sum(|one| one.received_bytes));
+        // A window that begins late forgets the first.
+        let is_whole = executed.len() as u64 == self.kernels.as_ref().map_or(0, |kernels| kernels.instances);
+        checks.push(check(
+            "what a host's program sends and receives crosses the link",
+            !is_whole || (sent, received) == by_host,
+            || format!("{by_host:?} B of the program, {sent} B and {received} B over the link"),
+        ));
+        checks
+    }
+
+    /// When its last kernel was over; none while one is left.
+    pub(crate) fn end(&self, hosts: &[Hosted]) -> Option<Time> {
+        let executed = self.executed(hosts);
+        let all = self.kernels.as_ref().map_or(0, |kernels| kernels.instances);
+        let is_over = executed.len() as u64 == all && executed.iter().all(|one| one.ended.is_some());
+        executed.iter().filter(|_| is_over).filter_map(|one| one.ended).max()
+    }
+}
+
+fn check(name: &'static str, ok: bool, detail: impl FnOnce() -> String) -> Check {
+    Check { name, ok, detail: if ok { String::new() } else { detail() } }
+}

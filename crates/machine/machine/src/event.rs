@@ -1,0 +1,111 @@
+//! Every kind of part: its events, and what it says. A line here makes both known to the machine.
+
+use crate::packet::Packet;
+use engine::At;
+
+/// An event of a part, which becomes one of the machine's.
+pub(crate) trait Happens {
+    /// The event of the part of this number among those of its kind.
+    fn at(self, instance: u16) -> Ev;
+}
+
+/// What a part says, which becomes a message of the machine.
+pub(crate) trait Says {
+    /// As the part of this number among those of its kind says it.
+    fn from(self, instance: u16) -> Message;
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident($event:ty, $out:ty),)+) => {
+        engine::events! {
+            /// An event of one of the machine's parts: a kind, an instance, and the part's own event.
+            pub enum Ev {
+                $($(#[$doc])* $kind(At<$event>),)+
+            }
+        }
+
+        /// What a part has said, and which of its kind it is.
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) enum Message {
+            $($kind(u16, $out),)+
+        }
+
+        $(
+            impl Happens for $event {
+                #[inline]
+                fn at(self, instance: u16) -> Ev {
+                    Ev::$kind(At { instance, event: self })
+                }
+            }
+            impl Says for $out {
+                #[inline]
+                fn from(self, instance: u16) -> Message {
+                    Message::$kind(instance, self)
+                }
+            }
+        )+
+    };
+}
+
+kinds! {
+    /// A flash device that takes block commands.
+    Drive(flash::Event, flash::Out),
+    /// Several drives as one.
+    Stripe(linux::stripe::Event, linux::stripe::Out),
+    /// A host's path to its drives.
+    Host(linux::path::Event, linux::path::Out),
+    /// The injector of requests.
+    Injector(workload::inject::Event, workload::inject::Out),
+    /// The multiprocessors of a GPU.
+    Simt(compute::simt::Event, compute::simt::Out),
+    /// The cores of a server.
+    Ooo(compute::ooo::Event, compute::ooo::Out),
+    /// A memory management unit.
+    Mmu(mem::mmu::Event, mem::mmu::Out),
+    /// A network on a chip, of any topology.
+    Noc(net::noc::Event, net::noc::Out<Packet>),
+    /// A network that is a mesh.
+    Mesh(net::fabric::Event, net::fabric::Out<Packet>),
+    /// A directory.
+    Directory(mem::directory::Event, mem::directory::Out),
+    /// A shared cache.
+    L2(mem::l2::Event, mem::l2::Out),
+    /// DRAM, or persistent memory.
+    Dram(mem::dram::Event, mem::dram::Out),
+    /// DRAM as a cache over flash.
+    DramCache(mem::dram_cache::Event, mem::dram_cache::Out),
+    /// Several memories behind one shared cache.
+    Placement(mem::placement::Event, mem::placement::Out),
+    /// Flash on the network.
+    Direct(flash::direct::Event, flash::direct::Out),
+    /// An SSD engine.
+    Engine(flash::port::engine::Event, flash::port::engine::Out),
+    /// An initiator of block commands.
+    Initiator(flash::port::initiator::Event, flash::port::initiator::Out),
+    /// Paging of a GPU's memory by the host.
+    Paging(linux::paging::Event, linux::paging::Out),
+    /// Paging by an operating system.
+    Swap(linux::swap::Event, linux::swap::Out),
+    /// An accelerator.
+    Accelerator(compute::vliw::accelerator::Event, compute::vliw::accelerator::Out),
+    /// A coprocessor.
+    Coprocessor(compute::vliw::coprocessor::Event, compute::vliw::coprocessor::Out),
+    /// Flash of page groups.
+    GroupFlash(flash::groups::Event, proto::groups::Tell),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::Event;
+
+    #[test]
+    fn a_word_gives_back_part_and_event() {
+        for instance in [0, 1, u16::MAX] {
+            for event in [mem::mmu::Event::Looked(u32::MAX), mem::mmu::Event::Walker(0)] {
+                let event = event.at(instance);
+                assert_eq!(Ev::from_word(event.word()), event);
+            }
+        }
+    }
+}

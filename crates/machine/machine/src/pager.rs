@@ -1,0 +1,64 @@
+//! What brings pages that are missing in memory from a drive.
+
+use engine::Time;
+use flash::Check;
+use linux::paging::Paging;
+use linux::swap::Swap;
+use stats::EnergyReport;
+
+/// Who does it.
+pub enum Pager {
+    /// The host, for a GPU.
+    Paging(Box<Paging>),
+    /// The operating system of a server.
+    Swap(Box<Swap>),
+}
+
+impl Pager {
+    /// Its name in reports.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Pager::Paging(_) => "the host",
+            Pager::Swap(_) => "the operating system",
+        }
+    }
+
+    /// Faults and pages under way.
+    pub(crate) fn outstanding(&self) -> usize {
+        match self {
+            Pager::Paging(paging) => paging.outstanding(),
+            Pager::Swap(swap) => swap.outstanding(),
+        }
+    }
+
+    /// Whether its accounts agree.
+    pub(crate) fn check(&self) -> Check {
+        let (name, found, detail) = match self {
+            Pager::Paging(paging) => {
+                ("faults and granules of the host's paging agree", paging.check(), String::new())
+            }
+            Pager::Swap(swap) => (
+                "faults, pages and frames of the operating system agree",
+                swap.check(),
+                format!("{} faults, {} merged", swap.stats.faults, swap.stats.merged),
+            ),
+        };
+        Check { name, ok: found.is_ok(), detail: found.err().unwrap_or(detail) }
+    }
+
+    /// Energy of its link since the measured window began, which its spec may not tell; nothing if it has none.
+    pub(crate) fn energy(&self, now: Time) -> Option<Option<EnergyReport>> {
+        match self {
+            Pager::Paging(paging) => Some(paging.energy(now)),
+            Pager::Swap(_) => None,
+        }
+    }
+
+    /// Starts the measured window.
+    pub(crate) fn reset_stats(&mut self, now: Time) {
+        match self {
+            Pager::Paging(paging) => paging.reset_stats(now),
+            Pager::Swap(swap) => swap.reset_stats(now),
+        }
+    }
+}

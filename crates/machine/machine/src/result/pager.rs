@@ -1,0 +1,92 @@
+//! What brings missing pages did.
+
+use linux::paging::Paging;
+use linux::swap::Swap;
+use proto::memory::Stage;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Paging by the host.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct PagingResult {
+    /// Page faults that reached the host.
+    pub faults: u64,
+    /// Interrupts of the host.
+    pub interrupts: u64,
+    /// Batches in which the driver took faults.
+    pub batches: u64,
+    /// Granules brought into the GPU's memory.
+    pub granules: u64,
+    /// Bytes brought.
+    pub moved_bytes: u64,
+    /// Granules that made room.
+    pub evictions: u64,
+}
+
+impl PagingResult {
+    pub(super) fn collect(paging: &Paging) -> PagingResult {
+        let s = &paging.stats;
+        PagingResult {
+            faults: s.faults + s.merged + s.present,
+            interrupts: s.interrupts,
+            batches: s.batches,
+            moved_bytes: s.moved_bytes,
+            granules: s.mapped,
+            evictions: s.evictions,
+        }
+    }
+}
+
+/// Paging by the operating system.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SwapResult {
+    /// Page walks whose page was in memory.
+    pub present: u64,
+    /// Page faults for a page that nobody had asked for: pages asked from flash.
+    pub faults: u64,
+    /// Page faults for a page that was coming or leaving.
+    pub merged: u64,
+    /// Mean time from a page fault to the page; null if none came.
+    pub fault_ns: Option<f64>,
+    /// Pages mapped.
+    pub mapped: u64,
+    /// Pages that left.
+    pub evictions: u64,
+    /// Pages that left and were written to flash.
+    pub write_backs: u64,
+    /// TLB shoot-downs.
+    pub shootdowns: u64,
+    /// Page faults that found no free frame.
+    pub starved: u64,
+    /// Commands that the flash device could not do.
+    pub failed: u64,
+    /// Time of cores that the kernel took, all cores together.
+    pub kernel_ns: f64,
+    /// Of it, spinning for the lock of the page table.
+    pub spinning_ns: f64,
+    /// Of it, shoot-downs, on both sides.
+    pub shooting_ns: f64,
+}
+
+impl SwapResult {
+    pub(super) fn collect(swap: &Swap) -> SwapResult {
+        let s = &swap.stats;
+        // Time of the simulation is counted in picoseconds.
+        let waited = swap.tally.reads()[Stage::Fault as usize] as f64 / 1e3;
+        SwapResult {
+            present: s.present,
+            faults: s.faults,
+            merged: s.merged,
+            fault_ns: (s.served > 0).then(|| waited / s.served as f64),
+            mapped: s.mapped,
+            evictions: s.evictions,
+            write_backs: s.write_backs,
+            shootdowns: s.shootdowns,
+            starved: s.starved,
+            failed: s.failed,
+            kernel_ns: s.kernel.as_ns_f64(),
+            spinning_ns: s.spinning.as_ns_f64(),
+            shooting_ns: s.shooting.as_ns_f64(),
+        }
+    }
+}

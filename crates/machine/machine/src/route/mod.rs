@@ -1,0 +1,175 @@
+//! The router: it alone knows the wires between parts. One file a protocol.
+
+mod block;
+mod control;
+mod groups;
+mod line;
+mod memory;
+mod translation;
+
+use crate::address::Sender;
+use crate::complex::{Complex, Processor};
+use crate::event::{Ev, Message};
+use crate::memory::Memory;
+use crate::pager::Pager;
+use crate::parts::Parts;
+use crate::wires::Wires;
+use engine::{At, Event as _};
+
+impl Parts {
+    /// Starts the processors.
+    pub(crate) fn begin(&mut self, wires: &mut Wires) {
+        for complex in &mut self.complexes {
+            let here = &mut wires.at(complex.number);
+            match &mut complex.processor {
+                Processor::Simt(simt) => simt.begin(here),
+                Processor::Ooo(ooo) => ooo.cores.begin(&mut *ooo.service, here),
+            }
+        }
+        for (number, at) in (0..).zip(&mut self.hosts) {
+            at.host.begin(&mut wires.at(number));
+        }
+        for (number, at) in (0..).zip(&mut self.governed) {
+            at.begin(&mut wires.at(number));
+        }
+    }
+
+    /// Runs an event of one of the parts that is no drive, as the word that came from the queue.
+    ///
+    /// # Panics
+    /// On an event of a part that is not here.
+    #[inline]
+    pub(crate) fn handle(&mut self, event: u64, wires: &mut Wires) {
+        self.record(wires.queue.now());
+        match Ev::from_word(event) {
+            Ev::Simt(At { instance, event }) => {
+                let simt = self.complexes[usize::from(instance)].processor.simt();
+                simt.gpu.handle(event, &mut simt.programs, &mut wires.at(instance));
+            }
+            Ev::Ooo(At { instance, event }) => {
+                let ooo = self.complexes[usize::from(instance)].processor.ooo();
+                ooo.cores.handle(event, &mut *ooo.service, &mut wires.at(instance));
+            }
+            Ev::Mmu(At { instance, event }) => self.mmu(instance).handle(event, &mut wires.at(instance)),
+            Ev::Noc(At { instance, event }) => {
+                self.complexes[usize::from(instance)].crossed(event, &mut wires.at(instance));
+            }
+            Ev::Mesh(At { instance, event }) => {
+                self.complexes[usize::from(instance)].network.mesh().handle(event, &mut wires.at(instance));
+            }
+            Ev::Directory(At { instance, event }) => {
+                let Complex { directory: Some(directory), .. } = &mut self.complexes[usize::from(instance)]
+                else {
+                    unreachable!("its own event")
+                };
+                directory.handle(event, &mut wires.at(instance));
+            }
+            Ev::L2(At { instance, event }) => {
+                self.complexes[usize::from(instance)].l2.handle(event, &mut wires.at(instance));
+            }
+            Ev::Dram(At { instance, event }) => {
+                let Memory::Dram(dram) = self.memory(instance) else { unreachable!("its own event") };
+                dram.handle(event, &mut wires.at(instance));
+            }
+            Ev::DramCache(At { instance, event }) => {
+                let Memory::DramCache(cache) = self.memory(instance) else { unreachable!("its own event") };
+                cache.handle(event, &mut wires.at(instance));
+            }
+            Ev::Placement(At { instance, event }) => {
+                let Memory::Placement(placement) = self.memory(instance) else {
+                    unreachable!("its own event")
+                };
+                placement.handle(event, &mut wires.at(instance));
+            }
+            Ev::Stripe(At { instance, event }) => {
+                self.stripes[usize::from(instance)].stripe.handle(event, &mut wires.at(instance));
+            }
+            Ev::Direct(At { instance, event }) => {
+                let Memory::Direct(direct) = self.memory(instance) else { unreachable!("its own event") };
+                direct.handle(event, &mut wires.at(instance));
+            }
+            Ev::Engine(At { instance, event }) => {
+                let Memory::Engine(engine) = self.memory(instance) else { unreachable!("its own event") };
+                engine.handle(event, &mut wires.at(instance));
+            }
+            Ev::Initiator(At { instance, event }) => {
+                let Memory::Initiator(initiator) = self.memory(instance) else {
+                    unreachable!("its own event")
+                };
+                initiator.handle(event, &mut wires.at(instance));
+            }
+            Ev::Paging(At { instance, event }) => {
+                let Pager::Paging(paging) = self.pager(instance) else { unreachable!("its own event") };
+                paging.handle(event, &mut wires.at(instance));
+            }
+            Ev::Swap(At { instance, event }) => {
+                let Pager::Swap(swap) = self.pager(instance) else { unreachable!("its own event") };
+                swap.handle(event, &mut wires.at(instance));
+            }
+            Ev::Host(At { instance, event }) => {
+                self.hosts[usize::from(instance)].host.handle(event, &mut wires.at(instance));
+            }
+            Ev::Accelerator(At { instance, event }) => {
+                self.governed[usize::from(instance)].accelerator.handle(event, &mut wires.at(instance));
+            }
+            Ev::Coprocessor(At { instance, event }) => {
+                self.driven[usize::from(instance)].coprocessor.handle(event, &mut wires.at(instance));
+            }
+            Ev::GroupFlash(At { instance, event }) => {
+                self.governed[usize::from(instance)].flash.handle(event, &mut wires.at(instance));
+            }
+            Ev::Drive(_) | Ev::Injector(_) => unreachable!("{event:#x} is handled elsewhere"),
+        }
+    }
+
+    /// Delivers the next message, one of a part that is neither a drive nor an injector.
+    ///
+    /// # Panics
+    /// On a message of a part that is not here.
+    #[inline]
+    pub(crate) fn deliver(&mut self, wires: &mut Wires) {
+        let Some(message) = wires.messages.pop_front() else { return };
+        match message {
+            Message::Simt(from, out) => self.complexes[usize::from(from)].simt_said(out, wires),
+            Message::Ooo(from, out) => self.complexes[usize::from(from)].ooo_said(out, wires),
+            Message::Mmu(from, out) => self.mmu_said(from, out, wires),
+            Message::Noc(at, packet) => self.arrived(at, packet.to.into(), packet.payload, wires),
+            Message::Mesh(at, packet) => self.arrived(at, packet.to, packet.payload, wires),
+            Message::Directory(from, out) => {
+                self.complexes[usize::from(from)].directory_said(out, wires);
+            }
+            Message::L2(from, mem::l2::Out::Answer(access)) => {
+                self.complexes[usize::from(from)].looked(access, wires);
+            }
+            Message::L2(from, mem::l2::Out::Command(command)) => self.command(from, command, wires),
+            Message::Dram(from, mem::dram::Out::Done(command)) => self.done(from, command, wires),
+            Message::DramCache(from, out) => self.dram_cache_said(from, out, wires),
+            Message::Placement(from, out) => self.placement_said(from, out, wires),
+            Message::Stripe(from, linux::stripe::Out::Submit { member, command }) => {
+                self.striped(from, member, command, wires);
+            }
+            Message::Stripe(_, linux::stripe::Out::Complete(completion)) => self.answered(completion, wires),
+            Message::Direct(from, out) => self.direct_said(from, out, wires),
+            Message::Engine(from, flash::port::engine::Out::Done(command)) => self.done(from, command, wires),
+            Message::Engine(from, flash::port::engine::Out::Submit(command)) => {
+                self.submit(Sender::Memory(from), command, wires);
+            }
+            Message::Initiator(from, flash::port::initiator::Out::Done(command)) => {
+                self.done(from, command, wires);
+            }
+            Message::Initiator(from, flash::port::initiator::Out::Submit(command)) => {
+                self.submit(Sender::Memory(from), command, wires);
+            }
+            Message::Paging(from, out) => self.paging_said(from, out, wires),
+            Message::Swap(from, out) => self.swap_said(from, out, wires),
+            Message::Host(from, out) => self.host_said(from, out, wires),
+            Message::Accelerator(from, out) => self.accelerator_said(from, out, wires),
+            Message::Coprocessor(from, compute::vliw::coprocessor::Out::Done(tag)) => {
+                let host = self.driven[usize::from(from)].host;
+                self.hosts[usize::from(host)].host.ordered(tag, &mut wires.at(host));
+            }
+            Message::GroupFlash(from, tell) => self.flash_told(from, tell, wires),
+            Message::Drive(..) | Message::Injector(..) => unreachable!("{message:?} is delivered elsewhere"),
+        }
+    }
+}

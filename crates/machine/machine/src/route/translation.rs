@@ -1,0 +1,114 @@
+//! Translations, and pages that are missing.
+
+use crate::address::Sender;
+use crate::complex::{Complex, Processor};
+use crate::pager::Pager;
+use crate::parts::Parts;
+use crate::wires::Wires;
+use engine::Time;
+use proto::memory::Translation;
+
+/// The application that the program of a server is.
+const SERVICE: u8 = 0;
+
+impl Complex {
+    /// A processor asks for a translation.
+    #[inline]
+    pub(super) fn translate(&mut self, translation: Translation, wires: &mut Wires) {
+        let index = self.mmu_of(translation.port);
+        self.mmus[usize::from(index)].translate(translation, &mut wires.at(self.first_mmu + index));
+    }
+
+    fn translated(&mut self, translation: Translation, wires: &mut Wires) {
+        let here = &mut wires.at(self.number);
+        match &mut self.processor {
+            Processor::Simt(simt) => simt.gpu.translated(translation, &mut simt.programs, here),
+            Processor::Ooo(ooo) => ooo.cores.translated(translation, &mut *ooo.service, here),
+        }
+    }
+
+    fn resolve(&mut self, translation: Translation, wires: &mut Wires) {
+        let index = self.mmu_of(translation.port);
+        self.mmus[usize::from(index)].resolve(translation, &mut wires.at(self.first_mmu + index));
+    }
+
+    fn refuse(&mut self, translation: Translation, wires: &mut Wires) {
+        let index = self.mmu_of(translation.port);
+        let here = &mut wires.at(self.first_mmu + index);
+        let left = self.mmus[usize::from(index)].refuse(translation, here);
+        debug_assert!(!left, "who waits for a page has said so");
+    }
+
+    /// A page has left memory: nobody may know its translation any more.
+    fn evict(&mut self, app: u8, page: u64) {
+        self.mmus.iter_mut().for_each(|mmu| mmu.evict(app, page));
+        match &mut self.processor {
+            Processor::Simt(simt) => simt.gpu.invalidate(app, page),
+            Processor::Ooo(ooo) => ooo.cores.invalidate(page),
+        }
+    }
+
+    /// A page that accesses were answered without has come into the DRAM cache. Multiprocessors wait for their accesses.
+    pub(super) fn page_came(&mut self, page: u64, response: Time, wires: &mut Wires) {
+        if let Processor::Ooo(ooo) = &mut self.processor {
+            let here = &mut wires.at(self.number);
+            ooo.cores.flash_response(response, &mut *ooo.service, here);
+            // Physical addresses are virtual ones: the service is alone.
+            ooo.cores.arrived(page / ooo.reach, &mut *ooo.service, here);
+        }
+    }
+}
+
+impl Parts {
+    /// A memory management unit has said something.
+    #[inline]
+    pub(super) fn mmu_said(&mut self, from: u16, out: mem::mmu::Out, wires: &mut Wires) {
+        let (home, _) = self.mmu_homes[usize::from(from)];
+        let complex = &mut self.complexes[usize::from(home)];
+        match out {
+            mem::mmu::Out::Walk(access) => complex.access(access, wires),
+            mem::mmu::Out::Translated(translation) => complex.translated(translation, wires),
+            mem::mmu::Out::Fault(translation) => {
+                let Some(number) = complex.pager else {
+                    unreachable!("a page is missing that nobody can bring")
+                };
+                match self.pager(number) {
+                    Pager::Paging(paging) => paging.fault(translation, &mut wires.at(number)),
+                    Pager::Swap(swap) => swap.fault(translation, &mut wires.at(number)),
+                }
+            }
+        }
+    }
+
+    /// The host's paging has said something.
+    pub(super) fn paging_said(&mut self, from: u16, out: linux::paging::Out, wires: &mut Wires) {
+        let home = self.pagers[usize::from(from)].home;
+        let complex = &mut self.complexes[usize::from(home)];
+        match out {
+            linux::paging::Out::Resolved(translation) => complex.resolve(translation, wires),
+            linux::paging::Out::Evict { app, page } => complex.evict(app, page),
+            linux::paging::Out::Submit(command) => self.submit(Sender::Pager(from), command, wires),
+        }
+    }
+
+    /// An operating system's paging has said something.
+    pub(super) fn swap_said(&mut self, from: u16, out: linux::swap::Out, wires: &mut Wires) {
+        let home = self.pagers[usize::from(from)].home;
+        let complex = &mut self.complexes[usize::from(home)];
+        match out {
+            linux::swap::Out::Resolve(translation) => complex.resolve(translation, wires),
+            linux::swap::Out::Refuse(translation) => complex.refuse(translation, wires),
+            linux::swap::Out::Submit(command) => self.submit(Sender::Pager(from), command, wires),
+            // Jobs of other cores that wait for the same page are told in the same instant.
+            linux::swap::Out::Arrived { page, .. } => {
+                let ooo = complex.processor.ooo();
+                ooo.cores.arrived(page, &mut *ooo.service, &mut wires.at(home));
+            }
+            linux::swap::Out::Evict { page } => complex.evict(SERVICE, page),
+            linux::swap::Out::Interrupt { core, time } => {
+                let here = &wires.at(home);
+                complex.processor.ooo().cores.interrupt(core, time, here);
+            }
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! A whole machine as a user writes it: words, and named parts that are linked.
+
+mod kinds;
+mod links;
+mod memory;
+mod own;
+mod read;
+mod schema;
+
+pub use kinds::{Id, Kind, Part, Spec};
+pub use memory::MemorySpec;
+pub use own::{DriveSpec, DrivenSpec, OffloadSpec, OffloadedSpec, ServerSpec, StartSpec};
+pub(crate) use read::of_kind;
+pub use schema::{document, of_file};
+
+use crate::precondition::Precondition;
+use config::SpecError;
+use config::units::Duration;
+use config::{Diagnostic, Layers, Place, Resolved, SleepSpec};
+use engine::Time;
+use flash::control::ftl::gc::Victim;
+use flash::spec::{Built, FlashSpec};
+use flash::{Device, spec};
+use linux::path::PathSpec;
+use linux::stripe::Stripe;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use workload::inject::{HostCost, Queues};
+
+/// The host's software. Requests that go straight to a drive spend two times outside the device; those that pass through the page cache, and programs,
+/// take the kernel's path.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HostSoftware {
+    /// From arrival to submission.
+    pub submit: Duration,
+    /// From the completion's interrupt until the application knows.
+    pub complete: Duration,
+    /// What the thread of an fio job without a rate needs for a request beside its latency, one request after the other: it sees a completion
+    /// when it has done with those before it, and issues the next request when it has done with this one. Left out, nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<Duration>,
+    /// Low-power state of the core of such a thread (C1E, C6) while it has nothing to do: it sees the completion that ends it later by
+    /// the exit latency. Left out, cores stay awake.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sleep: Option<SleepSpec>,
+    /// The kernel: its cores, page cache, write-back, file system, block layer and driver; left out, it has Linux's defaults.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub linux: Option<PathSpec>,
+}
+
+impl HostSoftware {
+    /// What a request costs outside the device.
+    pub fn cost(&self) -> HostCost {
+        HostCost {
+            submit: self.submit.time(),
+            complete: self.complete.time(),
+            thread: self.thread.map_or(Time::ZERO, |thread| thread.time()),
+            sleep: self.sleep,
+        }
+    }
+}
+
+/// The simulation itself. Nothing here changes what the host sees, but when the run ends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sim {
+    /// Whether stages without contention are folded into one event.
+    pub fold: bool,
+    /// Whether a shadow follows every unit's data and checks every read. Costs memory and time.
+    pub shadow: bool,
+    /// Whether it is kept what slow requests waited for, and who was in their way, as `io.*.tail` and `io.slowest` of the result; left
+    /// out, it is. Costs a few per cent of the time of a run.
+    #[serde(default = "on", skip_serializing_if = "is_on")]
+    #[schemars(extend("default" = true))]
+    pub explain: bool,
+    /// Interval at which the instructions that each application has issued are recorded, as `gpu.series` of the result; left
+    /// out, they are not. It doubles as often as it must for 4,096 intervals to hold the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-minimum" = "1ps"))]
+    pub series: Option<Duration>,
+    /// Simulated time after which the run ends, whether or not its work is done; left out, it is done to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-minimum" = "1ps"))]
+    pub until: Option<Duration>,
+}
+
+/// What is not turned off.
+const fn on() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_on(on: &bool) -> bool {
+    *on
+}
+
+impl Default for Sim {
+    fn default() -> Sim {
+        Sim { fold: false, shadow: false, explain: on(), series: None, until: None }
+    }
+}
+
+/// The name of the drive of this number in random streams: whatever the user calls it.
+pub(crate) fn stream(number: usize) -> String {
+    format!("flash{number}")
+}
+
+/// A flash device and what is in front of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Drive<'a> {
+    /// What the user calls it.
+    pub name: &'a str,
+    /// The flash device.
+    pub flash: &'a FlashSpec,
+    /// The host's software.
+    pub host: &'a HostSoftware,
+    /// The state that the device is brought into.
+    pub precondition: &'a Precondition,
+}
+
+/// A spec with the memory of where each value stands.
+pub struct Loaded {
+    /// Its name: a shipped system's, or the file's.
+    pub name: String,
+    /// The spec.
+    pub spec: Spec,
+    pub(crate) resolved: Resolved,
+}
+
+/// The tables of a system that stand for drives, by their keys: one of this name, or of this text; with values set.
+///
+/// # Errors
+/// The system, or a file that it inherits, cannot be read.
+pub(crate) fn drives(system: &str, text: Option<&str>, set: &[String]) -> Result<Vec<String>, Diagnostic> {
+    let mut resolved = match text {
+        Some(text) => Layers::from_text(system, text, &crate::systems::Shipped)?,
+        None => Layers::load(system, &crate::systems::Shipped)?,
+    };
+    for assignment in set {
+        resolved.set(assignment)?;
+    }
+    Ok(read::of_kind(&resolved, Kind::Flash))
+}
+
+impl Loaded {
+    /// Finds what links mean.
+    ///
+    /// # Errors
+    /// What is wrong with one, and parts that nobody uses or that more use than may.
+    pub(crate) fn link(&mut self) -> Result<(), Diagnostic> {
+        links::resolve(&mut self.spec, &self.resolved)
+    }
+
+    /// A key as its kind has it: `flash.geometry.ways` for that of a drive of any name.
+    pub fn as_kind(&self, key: &str) -> String {
+        let (table, rest) = key.split_at(key.find('.').unwrap_or(key.len()));
+        let declared = self.spec.tables.iter().find(|declared| declared.table == table);
+        declared.map_or_else(|| key.to_owned(), |declared| format!("{}{rest}", declared.kind.name()))
+    }
+
+    /// The keys that a complete spec with these parts still lacks, for a list.
+    pub(crate) fn lacking(&self) -> Vec<String> {
+        Resolved::list(&read::missing(&self.resolved.table(), &self.spec.tables))
+    }
+
+    /// The links that a part needs and does not have: each key, and the kinds that it may name.
+    pub(crate) fn absent_links(&self, id: Id, to_run: bool) -> Vec<(&'static str, &'static [Kind])> {
+        links::absent(&self.spec, id, to_run).into_iter().map(|link| (link.key, link.to)).collect()
+    }
+
+    /// Each table of a spec as its kind has it, with what its keys begin with.
+    pub(crate) fn tables(&self) -> Vec<(String, toml::Table)> {
+        let root = self.resolved.table();
+        let whole = root
+            .iter()
+            .filter(|(name, _)| *name == "sim")
+            .map(|(name, value)| (name.clone(), (name.clone(), value)));
+        let parts = self.spec.tables.iter().filter_map(|part| {
+            let value = root.get(&part.table)?;
+            Some((part.table.clone(), (part.kind.name().to_owned(), value)))
+        });
+        let table = |(name, (kind, value)): (String, (String, &toml::Value))| {
+            (name, toml::Table::from_iter([(kind, value.clone())]))
+        };
+        whole.chain(parts).map(table).collect()
+    }
+
+    /// The resolved spec as TOML.
+    pub fn to_toml(&self) -> String {
+        self.resolved.to_toml_string()
+    }
+
+    /// Where a value stands, for errors about it.
+    pub fn diagnose(&self, key: &str, what: &str) -> Diagnostic {
+        self.resolved.diagnose(key, what)
+    }
+
+    /// The first drive.
+    ///
+    /// # Errors
+    /// A system without one.
+    pub fn drive(&self) -> Result<Drive<'_>, Diagnostic> {
+        self.drive_at(0)
+    }
+
+    /// The drive of this number.
+    ///
+    /// # Errors
+    /// A system without it, or without a host.
+    pub fn drive_at(&self, number: usize) -> Result<Drive<'_>, Diagnostic> {
+        match (self.spec.flash.get(number), self.spec.host.first()) {
+            (Some(part), Some(host)) => {
+                let DriveSpec { flash, precondition } = &part.spec;
+                Ok(Drive { name: &part.name, flash, host: &host.spec, precondition })
+            }
+            _ => Err(Diagnostic::new(format!(
+                "the system `{}` has no flash device that a host reaches",
+                self.name
+            ))
+            .help("block requests need the tables `flash` and `host`")),
+        }
+    }
+
+    /// Builds the first flash device, empty and idle.
+    ///
+    /// # Errors
+    /// What cannot be built.
+    pub fn device(&self, seed: u64) -> Result<Device, Diagnostic> {
+        self.drive()?;
+        self.device_at(0, seed)
+    }
+
+    /// Builds the flash device of this number, empty and idle.
+    ///
+    /// # Errors
+    /// What cannot be built.
+    pub(crate) fn device_at(&self, number: usize, seed: u64) -> Result<Device, Diagnostic> {
+        let part = &self.spec.flash[number];
+        let context = Built { seed, name: stream(number), fold: self.spec.sim.fold };
+        part.spec.flash.build(&context).map_err(|error| self.explain(part.table(), error))
+    }
+
+    /// The policy of collection in the flash device of this number, as it begins.
+    pub(crate) fn victim_at(&self, number: usize, seed: u64) -> Box<dyn Victim> {
+        let context = Built { seed, name: stream(number), fold: self.spec.sim.fold };
+        self.spec.flash[number].spec.flash.victim(&context)
+    }
+
+    /// Builds the stripe of this number, empty.
+    ///
+    /// # Errors
+    /// What cannot be built.
+    pub(crate) fn stripe_at(&self, number: usize) -> Result<Stripe, Diagnostic> {
+        let part = &self.spec.stripe[number];
+        let capacities = part.linked("drives").iter().map(|drive| self.capacity_of(*drive));
+        let capacities = capacities.collect::<Result<Vec<_>, _>>()?;
+        let explain = |error| self.explain(part.table(), error);
+        let mut stripe = Stripe::new(&part.spec, &capacities).map_err(explain)?;
+        if self.spec.sim.shadow {
+            stripe.attach_shadow();
+        }
+        Ok(stripe)
+    }
+
+    /// Bytes of a drive or a stripe.
+    ///
+    /// # Errors
+    /// What cannot be built.
+    pub(crate) fn capacity_of(&self, drive: Id) -> Result<u64, Diagnostic> {
+        match drive.kind {
+            Kind::Stripe => Ok(self.stripe_at(drive.number)?.capacity()),
+            _ => Ok(self.device_at(drive.number, 0)?.capacity()),
+        }
+    }
+
+    /// A fault that workloads meet: where no value of the user's is wrong, it is the workloads that do not fit.
+    pub(crate) fn at_workloads(&self, workloads: &[String], mut fault: Diagnostic) -> Diagnostic {
+        if fault.place.as_ref().is_none_or(|place| self.resolved.is_own(place)) {
+            return fault;
+        }
+        fault.beside = fault.place.take();
+        let text = workloads.join(" ");
+        fault.at(Place { source: "--workload".to_owned(), text, ..Place::default() })
+    }
+
+    /// The configuration that the spec was read from.
+    pub fn resolved(&self) -> &Resolved {
+        &self.resolved
+    }
+
+    pub(crate) fn explain(&self, table: &str, error: SpecError) -> Diagnostic {
+        let diagnostic = self.resolved.diagnose(&format!("{table}.{}", error.key), error.what);
+        match error.help {
+            Some(help) => diagnostic.help(help),
+            None => diagnostic,
+        }
+    }
+}
+
+impl Spec {
+    /// Reads the words and the parts of a configuration; what its links mean is not looked at.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, with places.
+    pub fn parse(resolved: &mut Resolved) -> Result<Spec, Diagnostic> {
+        read::read(resolved)
+    }
+
+    /// As a result document has it: the words, and each table by its name, its links as they are written.
+    pub fn to_json(&self) -> Value {
+        let mut all = Map::new();
+        all.insert("description".to_owned(), json!(self.description));
+        // It came out of a TOML file: it has a JSON form.
+        all.insert("sim".to_owned(), serde_json::to_value(&self.sim).unwrap_or_default());
+        for (declared, id) in self.declared() {
+            let mut table = self.table_of(id);
+            if let Some(table) = table.as_object_mut() {
+                if declared.kind.name() != declared.table {
+                    table.insert(read::KIND.to_owned(), json!(declared.kind.name()));
+                }
+                table.extend(declared.count.map(|count| (read::COUNT.to_owned(), json!(count))));
+                table.extend(declared.links.iter().map(|(key, names)| ((*key).to_owned(), json!(names))));
+            }
+            all.insert(declared.table.clone(), table);
+        }
+        Value::Object(all)
+    }
+
+    /// Each table, and the first of its parts.
+    fn declared(&self) -> impl Iterator<Item = (&kinds::Declared, Id)> {
+        let mut counted = [0; Kind::ALL.len()];
+        self.tables.iter().map(move |declared| {
+            let number = counted[declared.kind as usize];
+            counted[declared.kind as usize] += declared.names().count();
+            (declared, Id { kind: declared.kind, number })
+        })
+    }
+}
+
+/// The queues of a stripe: as many, and as deep, as each of its drives has. A command is one at most for each.
+pub(crate) fn queues_of(loaded: &Loaded, stripe: usize) -> Queues {
+    let drives = loaded.spec.stripe[stripe].linked("drives").iter();
+    let each = drives.map(|drive| queues(&loaded.spec.flash[drive.number].spec.flash));
+    let least = |a: Queues, b: Queues| Queues { count: a.count.min(b.count), depth: a.depth.min(b.depth) };
+    each.reduce(least).unwrap_or(Queues::UNBOUNDED)
+}
+
+/// The host interface's queues, as the injector needs to know.
+pub fn queues(spec: &spec::FlashSpec) -> Queues {
+    spec.host.queues().map_or(Queues::UNBOUNDED, |(count, depth)| Queues { count, depth })
+}

@@ -1,0 +1,138 @@
+//! Who waits for whom since when, for a run that ended without having done its work.
+
+use crate::complex::{Complex, Processor};
+use crate::end::End;
+use crate::governed::Governed;
+use crate::machine::Machine;
+use engine::Time;
+use flash::Device;
+use proto::IoOp;
+use workload::inject::Waiting;
+
+/// Lines of one kind that a report has at most.
+const SHOWN: usize = 8;
+
+/// What a reader must know of a machine that is stuck, a sentence each; nothing for a machine that is not.
+pub fn report(machine: &Machine, end: End) -> Vec<String> {
+    let what = match end {
+        End::Deadlock => "nothing is pending, but work is left".to_owned(),
+        End::Stall => "time does not move any more".to_owned(),
+        End::Standstill => format!("time moves, but work has not advanced since {}", machine.advance.since()),
+        End::Horizon => {
+            let now = machine.now();
+            return vec![format!(
+                "the run was ended at {now}, a day before the end of the simulated clock: the workload lasts longer"
+            )];
+        }
+        End::Until => {
+            return vec![format!("`sim.until` has ended the run at {}: work was left", machine.now())];
+        }
+        End::Done | End::Interrupted | End::Failed => return Vec::new(),
+    };
+    let now = machine.now();
+    let outstanding = machine.injector.outstanding();
+    let mut lines =
+        vec![format!("the run is stuck at {now}: {what}; {} in flight", count(outstanding, "request"))];
+    lines.extend(requests(machine, now));
+    lines.extend(sources(machine));
+    lines.extend(machine.complexes().iter().map(|complex| parts(machine, complex)));
+    lines.extend(machine.governed().iter().map(Governed::waiting));
+    lines.extend(machine.driven().iter().map(|at| at.waiting(machine.hosts())));
+    for (_, device) in machine.drives() {
+        lines.extend(groups(device));
+        lines.extend(dies(device, now));
+    }
+    lines
+}
+
+/// What each part around a processor has inside.
+fn parts(machine: &Machine, complex: &Complex) -> String {
+    let inside: Vec<String> =
+        machine.inside(complex).map(|(part, inside)| format!("{inside} in {part}")).into();
+    let waiting = match &complex.processor {
+        Processor::Ooo(ooo) => format!("{} of the cores", count(ooo.cores.jobs_running() as usize, "job")),
+        Processor::Simt(_) => format!("the kernels of `{}`", complex.name),
+    };
+    format!("waiting: {waiting}; requests under way: {}", inside.join(", "))
+}
+
+fn requests(machine: &Machine, now: Time) -> Vec<String> {
+    let oldest = machine.injector.oldest(SHOWN);
+    let rest = machine.injector.outstanding() - oldest.len();
+    let mut lines: Vec<String> = oldest.iter().map(|w| request(w, now)).collect();
+    if rest > 0 {
+        lines.push(format!("and {} more", count(rest, "younger request")));
+    }
+    lines
+}
+
+fn request(waiting: &Waiting, now: Time) -> String {
+    let request = &waiting.request;
+    let op = match request.op {
+        IoOp::Read => "read",
+        IoOp::Write => "write",
+        IoOp::Trim => "trim",
+        IoOp::WriteZeroes => "write of zeroes",
+        IoOp::Flush => "flush",
+    };
+    let place = match (waiting.submitted, waiting.answered) {
+        (_, Some(at)) => format!("answered {} ago, at the host's software", now.since(at)),
+        (Some(at), None) => format!("in the device for {}", now.since(at)),
+        (None, None) => "not yet submitted by the host's software".to_owned(),
+    };
+    let Waiting { source, issued, .. } = waiting;
+    let (bytes, offset) = (request.bytes, request.offset);
+    let age = now.since(*issued);
+    format!("waiting: {op} of {bytes} B at byte {offset} (source {source}), issued {age} ago, {place}")
+}
+
+fn sources(machine: &Machine) -> Vec<String> {
+    let line = |(source, outstanding, asked): (u16, u32, Option<Time>)| {
+        let waits = match asked {
+            Some(time) => format!("is due again at {time}"),
+            None if outstanding > 0 => format!("waits for one of its {outstanding} requests"),
+            None => "waits for a completion, but has no request in flight".to_owned(),
+        };
+        format!("waiting: source {source} {waits}")
+    };
+    shorten(machine.injector.unfinished().into_iter().map(line).collect(), "source")
+}
+
+/// Groups in which host writes must wait until reclaiming has freed something.
+fn groups(device: &Device) -> Vec<String> {
+    let ftl = &device.ftl;
+    let hard = ftl.thresholds.hard;
+    let short = (0..ftl.geo.groups).filter(|group| ftl.free(*group) <= hard);
+    let line = |group| {
+        let free = ftl.free(group);
+        format!(
+            "short of space: group {group} has {free} free reclaim units; host writes wait at {hard} or fewer"
+        )
+    };
+    shorten(short.map(line).collect(), "group")
+}
+
+fn dies(device: &Device, now: Time) -> Vec<String> {
+    let backend = &device.backend;
+    let busy = (0..device.ftl.geo.die_count).filter(|die| !backend.is_idle(*die));
+    let line =
+        |die| format!("die {die} has {} queued or under way", count(backend.load(die) as usize, "operation"));
+    let mut lines = shorten(busy.map(line).collect(), "die");
+    if let Some(oldest) = backend.waiting_since().into_iter().min() {
+        lines.push(format!("the oldest operation at a die has waited for {}", now.since(oldest)));
+    }
+    lines
+}
+
+fn shorten(mut lines: Vec<String>, what: &str) -> Vec<String> {
+    let rest = lines.len().saturating_sub(SHOWN);
+    lines.truncate(SHOWN);
+    if rest > 0 {
+        lines.push(format!("and {}", count(rest, &format!("more {what}"))));
+    }
+    lines
+}
+
+fn count(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}

@@ -1,0 +1,248 @@
+//! How applications share the multiprocessors.
+
+pub mod automatic;
+pub mod large_chunk;
+pub mod partitioned;
+pub mod round_robin;
+pub mod shared;
+mod turns;
+
+use std::ops::Range;
+
+/// An application, as a scheduler sees it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AppView {
+    /// Whether it has a kernel of which a block has not ended.
+    pub kernel: bool,
+    /// Whether it is held: no block of it may begin.
+    pub held: bool,
+}
+
+impl AppView {
+    /// Whether its kernel can make use of the multiprocessors.
+    #[inline]
+    fn works(&self) -> bool {
+        self.kernel && !self.held
+    }
+}
+
+/// Whose blocks multiprocessors may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admitted {
+    /// Every application's, a block each in turn.
+    Every,
+    /// One application's.
+    One(usize),
+    /// Nobody's: no application has a kernel, or all that have are held.
+    Nobody,
+}
+
+impl Admitted {
+    /// Whether an application's blocks may be taken.
+    #[inline]
+    pub fn has(self, app: usize) -> bool {
+        match self {
+            Admitted::Every => true,
+            Admitted::One(one) => one == app,
+            Admitted::Nobody => false,
+        }
+    }
+}
+
+config::policies! {
+    /// How applications share the multiprocessors.
+    pub family KernelScheduling: dyn KernelScheduler, context u16 {
+        /// Every application has a kernel at work; their blocks take turns.
+        ///
+        /// Kernels of different applications run beside each other on every multiprocessor with room.
+        default shared => shared::Shared::new,
+        /// Every application has multiprocessors of its own, as many as every other, give or take one.
+        ///
+        /// MacSim's way with several applications ("GPU with Multiple Applications", `max_num_core_per_appl`). Where there are
+        /// more applications than multiprocessors, application a runs on multiprocessor a modulo their number. The multiprocessors
+        /// of one that has ended stay idle, unless it is repeated (`gpu.repeat`).
+        partitioned => partitioned::Partitioned::new,
+        /// One kernel at a time has the whole GPU; applications take turns, a kernel each.
+        ///
+        /// MQMS's round robin, "allocating GPU resources to one kernel from each workload in a circular sequence" (arXiv
+        /// 2412.04569, section 4), read for kernels; for blocks see `blocks`. A kernel begins when the last block of
+        /// the one before has ended. An application that is held, because flash reclaims space for it, gives its turn to
+        /// the next: nobody waits for it longer than for the room that its begun blocks keep. They go on when it is no
+        /// longer held, beside whoever has the turn; its other blocks wait until its turn comes round again.
+        round_robin => round_robin::RoundRobin::new,
+        /// As round robin, but an application keeps the GPU for several kernels in a row.
+        ///
+        /// MQMS's large chunk, which "processes larger consecutive workload segments before switching", read for kernels.
+        /// An application that is held loses the rest of its turn.
+        large_chunk(large_chunk::Params) => large_chunk::LargeChunk::new,
+        /// Round robin, but an application whose kernels are small keeps the GPU as under large chunk.
+        ///
+        /// MQMS's automatic rule: large chunk is the fallback where n_blocks < s_block x n_cores, the blocks of the current
+        /// kernel, a stride and the multiprocessors. It is asked whenever a kernel ends, of that kernel: if it was small,
+        /// and the turn has had fewer than `kernels` kernels, the application's next one follows.
+        automatic(automatic::Params) => automatic::Automatic::new,
+    }
+}
+
+/// Chooses whose blocks are taken; built for a number of multiprocessors.
+///
+/// Contract: the answer depends on the calls so far and the view alone, and is the same when asked again. One application
+/// that is named has a kernel and is not held; while there is such an application, nobody is no answer. So no application
+/// waits for one that is held. No call allocates.
+pub trait KernelScheduler {
+    /// The last block of an application's kernel, of so many, has ended. Empty grids are not told: they take no turn.
+    fn ended(&mut self, app: usize, blocks: u32);
+    /// Whose blocks may be taken.
+    fn admit(&mut self, apps: &[AppView]) -> Admitted;
+    /// The multiprocessors, of `sms`, that take blocks of an application of so many: all, unless each has its own. At least one.
+    fn share(&self, _app: usize, _apps: usize, sms: u16) -> Range<u16> {
+        0..sms
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Admitted::{Every, Nobody, One};
+    use super::*;
+
+    #[test]
+    fn the_family_keeps_its_contract() {
+        config::policy::check_family::<KernelScheduling>().expect("the list is whole");
+    }
+
+    fn large_chunk(kernels: u32) -> KernelScheduling {
+        KernelScheduling::large_chunk(large_chunk::Params { kernels })
+    }
+
+    fn automatic(stride: u32, kernels: u32) -> KernelScheduling {
+        KernelScheduling::automatic(automatic::Params { stride, kernels })
+    }
+
+    /// The order in which kernels run on four multiprocessors: of each application's kernels the blocks.
+    fn order(family: &KernelScheduling, apps: &[&[u32]]) -> Vec<usize> {
+        let mut policy = family.build(&4);
+        let mut next = vec![0; apps.len()];
+        let mut order = Vec::new();
+        loop {
+            let has = |app: usize| next[app] < apps[app].len();
+            let views: Vec<_> =
+                (0..apps.len()).map(|app| AppView { kernel: has(app), held: false }).collect();
+            let Admitted::One(app) = policy.admit(&views) else { return order };
+            order.push(app);
+            policy.ended(app, apps[app][next[app]]);
+            next[app] += 1;
+        }
+    }
+
+    #[test]
+    fn round_robin_takes_a_kernel_of_each() {
+        let (two, three) = (&[&[9; 2][..], &[9; 4]], &[&[9; 1][..], &[9; 3], &[9; 2]]);
+        assert_eq!(order(&KernelScheduling::round_robin, two), [0, 1, 0, 1, 1, 1]);
+        assert_eq!(order(&KernelScheduling::round_robin, three), [0, 1, 2, 1, 2, 1]);
+        assert_eq!(order(&KernelScheduling::round_robin, &[&[], &[9], &[]]), [1]);
+        assert_eq!(order(&KernelScheduling::round_robin, &[]), [0; 0]);
+    }
+
+    #[test]
+    fn large_chunk_takes_several_of_each() {
+        let apps: &[&[u32]] = &[&[9; 5], &[9; 3], &[9; 1]];
+        assert_eq!(order(&large_chunk(2), apps), [0, 0, 1, 1, 2, 0, 0, 1, 0]);
+        assert_eq!(order(&large_chunk(100), apps), [0, 0, 0, 0, 0, 1, 1, 1, 2]);
+        assert_eq!(order(&large_chunk(1), apps), order(&KernelScheduling::round_robin, apps));
+    }
+
+    #[test]
+    fn small_kernels_keep_the_turn_and_large_ones_pass_it_on() {
+        // A stride of 2 on four multiprocessors: 7 blocks are few, 8 are not.
+        assert_eq!(order(&automatic(2, 100), &[&[8; 2], &[8; 2]]), [0, 1, 0, 1]);
+        assert_eq!(order(&automatic(2, 100), &[&[7; 2], &[7; 2]]), [0, 0, 1, 1]);
+        assert_eq!(order(&automatic(2, 100), &[&[7; 3], &[8; 3]]), [0, 0, 0, 1, 1, 1]);
+        // The large kernel of the first ends its turn: two, one of the second's, the last of the first.
+        assert_eq!(order(&automatic(2, 100), &[&[7, 8, 7], &[8, 8]]), [0, 0, 1, 0, 1]);
+        // At most two in a row.
+        assert_eq!(order(&automatic(2, 2), &[&[7; 3], &[8; 2]]), [0, 0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn all_share_from_block_to_block() {
+        let mut policy = KernelScheduling::shared.build(&4);
+        assert_eq!(policy.admit(&[AppView { kernel: true, held: true }; 2]), Every);
+    }
+
+    #[test]
+    fn shares_are_apart_and_of_one_size() {
+        let of = |apps: usize, sms: u16| -> Vec<Range<u16>> {
+            let policy = KernelScheduling::partitioned.build(&sms);
+            (0..apps).map(|app| policy.share(app, apps, sms)).collect()
+        };
+        assert_eq!(of(2, 16), [0..8, 8..16]);
+        assert_eq!(of(3, 16), [0..5, 5..10, 10..16]);
+        assert_eq!(of(1, 16), vec![Range { start: 0, end: 16 }]);
+        // One after another where they do not suffice.
+        assert_eq!(of(3, 2), [0..1, 1..2, 0..1]);
+        for (apps, sms) in (1..20).flat_map(|apps| (1..20).map(move |sms| (apps, sms))) {
+            let shares = of(apps, sms);
+            let taken: usize = shares.iter().map(Range::len).sum();
+            assert_eq!(taken, apps.max(sms.into()), "{apps} on {sms}");
+            let lengths = shares.iter().map(Range::len);
+            assert!(lengths.clone().max().unwrap() - lengths.min().unwrap() <= 1, "{apps} on {sms}");
+        }
+        let all = KernelScheduling::shared.build(&16);
+        assert_eq!((all.share(0, 2, 16), all.share(1, 2, 16)), (0..16, 0..16));
+    }
+
+    /// The policies under which applications take turns.
+    fn in_turns() -> impl Iterator<Item = KernelScheduling> {
+        let at_once = [KernelScheduling::shared, KernelScheduling::partitioned];
+        KernelScheduling::all_defaults().into_iter().filter(move |family| !at_once.contains(family))
+    }
+
+    #[test]
+    fn one_that_is_held_gives_its_turn_away() {
+        let view = |kernel, held| AppView { kernel, held };
+        let (free, held) = (view(true, false), view(true, true));
+        for family in in_turns() {
+            let mut policy = family.build(&4);
+            assert_eq!(policy.admit(&[free, free, free]), One(0));
+            assert_eq!(policy.admit(&[held, held, free]), One(2), "{}", family.name());
+            // Free again, the first waits until its turn comes round.
+            assert_eq!(policy.admit(&[free, held, free]), One(2));
+            // Its kernel had begun, and ends: that is not the end of the turn.
+            policy.ended(0, 100);
+            assert_eq!(policy.admit(&[free, held, free]), One(2));
+            policy.ended(2, 100);
+            assert_eq!(policy.admit(&[held, held, view(false, false)]), Nobody);
+            // Whoever is free first.
+            assert_eq!(policy.admit(&[held, free, view(false, false)]), One(1));
+        }
+    }
+
+    /// Nobody is passed over twice: in as many turns as there are applications each has had one.
+    #[test]
+    fn turns_come_round() {
+        let mut rng = engine::Rng::stream(9, "kernels");
+        for family in in_turns() {
+            let mut policy = family.build(&4);
+            let apps = 5;
+            let mut waits = vec![0; apps];
+            for _ in 0..2_000 {
+                let held = rng.next_u64() & rng.next_u64();
+                let views: Vec<_> =
+                    (0..apps).map(|app| AppView { kernel: true, held: held >> app & 1 == 1 }).collect();
+                let admitted = policy.admit(&views);
+                assert_eq!(policy.admit(&views), admitted, "{}", family.name());
+                let Admitted::One(app) = admitted else {
+                    assert!(views.iter().all(|view| view.held), "{}", family.name());
+                    continue;
+                };
+                assert!(views[app].works(), "{}", family.name());
+                for (other, wait) in waits.iter_mut().enumerate() {
+                    *wait = if other == app || views[other].held { 0 } else { *wait + 1 };
+                    // Eight kernels in a row of each of the others, and of those that they gave their turns to.
+                    assert!(*wait <= 8 * apps as u32, "{}: {other} waits", family.name());
+                }
+                policy.ended(app, rng.below(40) as u32);
+            }
+        }
+    }
+}

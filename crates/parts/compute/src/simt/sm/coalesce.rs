@@ -1,0 +1,161 @@
+//! Merging the addresses of a warp into lines.
+
+use crate::simt::model::Reach;
+use engine::{Mutant, planted_nth};
+use proto::memory::LINE;
+
+/// A line that lanes of one instruction access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// Virtual page, counted in reaches of a translation entry.
+    pub page: u64,
+    /// First byte of the line inside the page.
+    pub offset: u64,
+    /// Bytes of the line that lanes touch.
+    pub bytes: u8,
+    /// Whether no line before it lies in the same page.
+    pub opens_page: bool,
+}
+
+/// Merges addresses into lines of 128 B; keeps its memory.
+#[derive(Default)]
+pub(super) struct Coalescer {
+    lines: Vec<u64>,
+    touched: Vec<u128>,
+    pages: Vec<u64>,
+    pieces: Vec<Piece>,
+}
+
+impl Coalescer {
+    /// The lines that accesses of `width` bytes touch, in the order in which lanes come to them first.
+    ///
+    /// Compute capability 2.x: the whole warp at once, one transaction a line (CUDA C Programming Guide 4.2, F.4.2).
+    pub(super) fn merge(&mut self, addresses: &[u64], width: u8, reach: Reach) -> &[Piece] {
+        self.lines.clear();
+        self.touched.clear();
+        // Neighbouring lanes mostly share a line: it stays at hand until another comes.
+        let whole = (1u128 << width) - 1;
+        let (mut current, mut touched) = (u64::MAX, 0);
+        for address in addresses {
+            let (line, first) = (address / LINE, address % LINE);
+            if line != current {
+                self.touch(current, touched);
+                (current, touched) = (line, 0);
+            }
+            touched |= whole << first;
+            let inside = LINE - first;
+            if inside < u64::from(width) {
+                self.touch(current, touched);
+                (current, touched) = (line + 1, whole >> inside);
+            }
+        }
+        self.touch(current, touched);
+        self.pieces_of(reach)
+    }
+
+    /// Bytes of a line are touched, if there are any.
+    #[inline]
+    fn touch(&mut self, line: u64, touched: u128) {
+        if touched == 0 || planted_nth(Mutant::LostLane, 101) {
+            return;
+        }
+        match self.lines.iter().position(|l| *l == line) {
+            Some(at) => self.touched[at] |= touched,
+            None => {
+                self.lines.push(line);
+                self.touched.push(touched);
+            }
+        }
+    }
+
+    fn pieces_of(&mut self, reach: Reach) -> &[Piece] {
+        self.pages.clear();
+        self.pieces.clear();
+        let mut start = u64::MAX;
+        let mut page = 0;
+        for (line, touched) in self.lines.iter().zip(&self.touched) {
+            let address = line * LINE;
+            let mut opens_page = false;
+            if address.wrapping_sub(start) >= reach.bytes() || start == u64::MAX {
+                page = reach.page(address);
+                start = page * reach.bytes();
+                opens_page = !self.pages.contains(&page);
+                if opens_page {
+                    self.pages.push(page);
+                }
+            }
+            let bytes = touched.count_ones() as u8;
+            self.pieces.push(Piece { page, offset: address - start, bytes, opens_page });
+        }
+        &self.pieces
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Coalescer, Piece};
+    use crate::simt::model::Reach;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn merge(addresses: &[u64], width: u8, reach: u64) -> Vec<Piece> {
+        Coalescer::default().merge(addresses, width, Reach::new(reach)).to_vec()
+    }
+
+    fn strided(base: u64, stride: u64) -> Vec<u64> {
+        (0..32).map(|lane| base + lane * stride).collect()
+    }
+
+    #[test]
+    fn a_warp_in_one_line_is_one_request() {
+        let piece = |offset, bytes, opens_page| Piece { page: 1, offset, bytes, opens_page };
+        assert_eq!(merge(&strided(4096, 4), 4, 4096), [piece(0, 128, true)]);
+        assert_eq!(merge(&[4100; 32], 4, 4096), [piece(0, 4, true)]);
+        let reversed: Vec<u64> = strided(4096, 4).into_iter().rev().collect();
+        assert_eq!(merge(&reversed, 4, 4096), [piece(0, 128, true)]);
+        let misaligned = merge(&strided(4096 + 64, 4), 4, 4096);
+        assert_eq!(misaligned, [piece(0, 64, true), piece(128, 64, false)]);
+        assert_eq!(merge(&[4096 + 120], 16, 4096), [piece(0, 8, true), piece(128, 8, false)]);
+    }
+
+    #[test]
+    fn a_stride_of_a_line_is_a_request_a_lane() {
+        assert_eq!(merge(&strided(0, 128), 4, 4096).len(), 32);
+        assert_eq!(merge(&strided(0, 16), 16, 4096).len(), 4);
+        let pages = merge(&strided(0, 3 * 4096), 8, 3 * 4096);
+        assert!(
+            pages.iter().enumerate().all(|(lane, p)| p.page == lane as u64 && p.opens_page && p.bytes == 8)
+        );
+    }
+
+    #[test]
+    fn lines_stand_in_the_order_of_lanes() {
+        let lines = merge(&[5 * 128, 128, 5 * 128 + 8, 4096, 0], 4, 4096);
+        let order: Vec<_> = lines.iter().map(|p| (p.page, p.offset / 128, p.opens_page)).collect();
+        assert_eq!(order, [(0, 5, true), (0, 1, false), (1, 0, true), (0, 0, false)]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_byte_is_covered_once(
+            addresses in prop::collection::vec(0u64..40_000, 0..=32),
+            width in 1u8..=16,
+            pages in 1u64..5,
+        ) {
+            let reach = pages * 4096;
+            let mut naive: BTreeMap<u64, std::collections::BTreeSet<u64>> = BTreeMap::new();
+            for byte in addresses.iter().flat_map(|a| *a..a + u64::from(width)) {
+                naive.entry(byte / 128).or_default().insert(byte);
+            }
+            let merged = merge(&addresses, width, reach);
+            let found: BTreeMap<u64, usize> =
+                merged.iter().map(|p| ((p.page * reach + p.offset) / 128, p.bytes.into())).collect();
+            prop_assert_eq!(found.len(), merged.len());
+            prop_assert!(found.into_iter().eq(naive.into_iter().map(|(line, bytes)| (line, bytes.len()))));
+            let opened = merged.iter().filter(|p| p.opens_page).map(|p| p.page);
+            let distinct: std::collections::BTreeSet<u64> = merged.iter().map(|p| p.page).collect();
+            prop_assert_eq!(opened.count(), distinct.len());
+            prop_assert!(merged.iter().all(|p| p.offset < reach));
+        }
+    }
+}

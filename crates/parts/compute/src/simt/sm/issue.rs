@@ -1,0 +1,263 @@
+//! Issue: which instruction of a warp is next, what it waits for, and what it begins.
+
+use super::load_store::Op;
+use super::{Env, Sm, Wake};
+use crate::simt::sched::{WarpView, Warps, slots};
+use engine::{Mutant, planted_nth};
+use proto::memory::AccessKind;
+use proto::simt::{Inst, InstKind};
+
+impl Sm {
+    /// The ready warps whose instruction can be issued in a cycle.
+    #[inline]
+    pub(super) fn open(&self, cycle: u64, model: &super::Model) -> Warps {
+        let mut open = self.ready & self.allowed & !(self.to_memory & self.held);
+        if open & self.to_memory != 0 && self.load_store.is_full(model) {
+            open &= !self.to_memory;
+        }
+        if self.sfu_free > cycle {
+            open &= !self.to_sfu;
+        }
+        if self.shared_free > cycle {
+            open &= !self.to_shared;
+        }
+        open
+    }
+
+    #[inline]
+    pub(super) fn pick(&mut self, env: &Env<'_>) -> Option<u32> {
+        let ready = self.open(env.cycle, env.model);
+        if ready == 0 {
+            return None;
+        }
+        let slot = self.scheduler.pick(&WarpView { ready, far: self.far });
+        debug_assert!(slot.is_none_or(|slot| ready >> slot & 1 == 1), "a warp that is not ready was picked");
+        if slot.is_none() {
+            self.declined = ready;
+        }
+        slot
+    }
+
+    /// Issues the next instruction of a warp, or one of the several that it stands for.
+    pub(super) fn issue(&mut self, slot: u32, env: &mut Env<'_>) {
+        let warp = &mut self.warps[slot as usize];
+        let inst = warp.inst;
+        let counters = env.counters(warp.app);
+        counters.warp_instructions += 1;
+        counters.thread_instructions += u64::from(inst.mask.count_ones());
+        if warp.left == 0 {
+            warp.left = inst.count.max(1);
+        }
+        warp.left -= 1;
+        let last = warp.left == 0;
+        match inst.kind {
+            InstKind::Alu if last => self.write(slot, inst.to, env.model.alu, env),
+            InstKind::Alu => return,
+            InstKind::Sfu => {
+                self.sfu_free = env.cycle + env.model.sfu_interval;
+                if !last {
+                    return;
+                }
+                self.write(slot, inst.to, env.model.sfu, env);
+            }
+            InstKind::SharedLoad | InstKind::SharedStore => self.share(slot, &inst, env),
+            InstKind::Load => self.access(slot, &inst, AccessKind::Read, env),
+            InstKind::Store => self.access(slot, &inst, AccessKind::Write, env),
+            InstKind::Atomic => self.access(slot, &inst, AccessKind::Atomic, env),
+            InstKind::Barrier => {}
+        }
+        let warp = &mut self.warps[slot as usize];
+        warp.left = 0;
+        warp.next += 1;
+        match inst.kind {
+            InstKind::Barrier => self.arrive(slot, env),
+            _ => self.advance(slot, env),
+        }
+    }
+
+    /// A register will have been written in some cycles.
+    #[inline]
+    fn write(&mut self, slot: u32, register: u8, cycles: u64, env: &Env<'_>) {
+        if register != 0 {
+            let warp = &mut self.warps[slot as usize];
+            warp.pending.set(register);
+            warp.outstanding += 1;
+            self.ring.push(env.cycle + cycles, Wake { slot: slot as u8, register });
+        }
+    }
+
+    fn share(&mut self, slot: u32, inst: &Inst, env: &mut Env<'_>) {
+        let warp = &self.warps[slot as usize];
+        let cycles = self.banks.cycles(warp.addresses(), inst.width);
+        let counters = env.counters(warp.app);
+        counters.shared += 1;
+        counters.bank_conflicts += cycles - 1;
+        self.shared_free = env.cycle + cycles;
+        if inst.kind == InstKind::SharedLoad {
+            self.write(slot, inst.to, env.model.shared + cycles - 1, env);
+        }
+    }
+
+    fn access(&mut self, slot: u32, inst: &Inst, kind: AccessKind, env: &mut Env<'_>) {
+        let warp = &mut self.warps[slot as usize];
+        let to = if kind == AccessKind::Write { 0 } else { inst.to };
+        let op = Op { kind, slot: slot as u8, app: warp.app, to, pc: inst.pc, left: 0, issued: env.now };
+        let lines = self.load_store.enter(op, warp.addresses(), inst.width, env);
+        if lines > 0 {
+            warp.outstanding += 1;
+            if to != 0 {
+                warp.pending.set(to);
+                warp.loading.set(to);
+            }
+        }
+        let counters = env.counters(warp.app);
+        counters.lines += u64::from(lines);
+        match kind {
+            AccessKind::Read | AccessKind::Own => counters.loads += 1,
+            AccessKind::Write => counters.stores += 1,
+            AccessKind::Atomic => counters.atomics += 1,
+        }
+    }
+
+    /// A warp has come to a barrier.
+    fn arrive(&mut self, slot: u32, env: &mut Env<'_>) {
+        self.withdraw(slot);
+        self.far |= 1 << slot;
+        let warp = &self.warps[slot as usize];
+        let (app, block) = (warp.app, warp.block);
+        env.counters(app).barriers += 1;
+        self.blocks[block].waiting |= 1 << slot;
+        self.release(block, env);
+    }
+
+    /// Lets the warps of a block pass the barrier, if all that run have come to it.
+    fn release(&mut self, block: u32, env: &mut Env<'_>) {
+        let waiting = self.blocks[block].waiting;
+        if waiting == 0 || waiting.count_ones() < self.blocks[block].running {
+            return;
+        }
+        self.blocks[block].waiting = 0;
+        self.far &= !waiting;
+        for slot in slots(waiting) {
+            self.advance(slot, env);
+        }
+    }
+
+    /// The warp is not among those with an instruction to issue.
+    #[inline]
+    fn withdraw(&mut self, slot: u32) {
+        let others = !(1 << slot);
+        self.ready &= others;
+        self.to_memory &= others;
+        self.to_sfu &= others;
+        self.to_shared &= others;
+    }
+
+    /// Gets the warp's next instruction, from its program if the tape is at its end, and sees what it waits for.
+    pub(super) fn advance(&mut self, slot: u32, env: &mut Env<'_>) {
+        self.withdraw(slot);
+        let number = self.global(slot);
+        let warp = &mut self.warps[slot as usize];
+        if warp.next == warp.tape.insts.len() {
+            warp.next = 0;
+            warp.tape.clear();
+            if warp.goes_on {
+                warp.goes_on = env.programs.step(number, &mut warp.tape);
+            }
+            if warp.tape.insts.is_empty() {
+                assert!(!warp.goes_on, "a program goes on without an instruction");
+                return self.end(slot, env);
+            }
+        }
+        warp.inst = warp.tape.insts[warp.next];
+        let inst = &warp.inst;
+        let bit = 1 << slot;
+        match inst.kind {
+            InstKind::Alu | InstKind::Barrier => {}
+            InstKind::Sfu => self.to_sfu |= bit,
+            InstKind::Load | InstKind::Store | InstKind::Atomic => self.to_memory |= bit,
+            InstKind::SharedLoad | InstKind::SharedStore => self.to_shared |= bit,
+        }
+        if warp.pending.hold_up(inst) && !planted_nth(Mutant::EarlyIssue, 4) {
+            warp.blocked = true;
+            if warp.loading.hold_up(inst) {
+                self.far |= bit;
+            }
+        } else {
+            self.ready |= bit;
+        }
+    }
+
+    /// A warp has issued its last instruction.
+    fn end(&mut self, slot: u32, env: &mut Env<'_>) {
+        self.scheduler.leave(slot);
+        let warp = &mut self.warps[slot as usize];
+        warp.over = true;
+        let (block, quiet) = (warp.block, warp.outstanding == 0);
+        self.blocks[block].running -= 1;
+        self.release(block, env);
+        if quiet {
+            self.retire(slot, env);
+        }
+    }
+
+    /// A warp has ended, and everything that it has begun: its slot is free.
+    ///
+    /// A slot is held until stores are acknowledged, as in GPGPU-Sim: a kernel's stores are visible to the next.
+    fn retire(&mut self, slot: u32, env: &mut Env<'_>) {
+        self.free |= 1 << slot;
+        let number = self.warps[slot as usize].block;
+        let block = &mut self.blocks[number];
+        block.held -= 1;
+        if block.held > 0 {
+            return;
+        }
+        env.ended.push(block.app);
+        let needs = block.needs;
+        self.blocks.remove(number);
+        self.blocks_left += 1;
+        self.threads_left += needs.threads;
+        self.registers_left += needs.registers;
+        self.shared_left += needs.shared;
+    }
+
+    /// A result of arithmetic or shared memory is here.
+    #[inline]
+    pub(super) fn written(&mut self, wake: Wake, env: &mut Env<'_>) {
+        self.warps[usize::from(wake.slot)].pending.clear(wake.register);
+        self.one_less(wake.slot.into(), env);
+    }
+
+    /// A memory instruction has been answered whole.
+    pub(super) fn finish(&mut self, op: Op, env: &mut Env<'_>) {
+        let warp = &mut self.warps[usize::from(op.slot)];
+        warp.pending.clear(op.to);
+        warp.loading.clear(op.to);
+        self.one_less(op.slot.into(), env);
+    }
+
+    /// Something that the warp has begun has ended.
+    #[inline]
+    fn one_less(&mut self, slot: u32, env: &mut Env<'_>) {
+        let warp = &mut self.warps[slot as usize];
+        warp.outstanding -= 1;
+        if warp.over {
+            if warp.outstanding == 0 {
+                self.retire(slot, env);
+            }
+            return;
+        }
+        if !warp.blocked {
+            return;
+        }
+        let inst = &warp.inst;
+        let bit = 1 << slot;
+        if !warp.pending.hold_up(inst) {
+            warp.blocked = false;
+            self.far &= !bit;
+            self.ready |= bit;
+        } else if !warp.loading.hold_up(inst) {
+            self.far &= !bit;
+        }
+    }
+}

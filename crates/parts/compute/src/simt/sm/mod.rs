@@ -1,0 +1,334 @@
+//! One multiprocessor: the warps and blocks that it holds, and what it does in a cycle.
+
+mod banks;
+mod coalesce;
+mod issue;
+mod l1;
+mod line;
+mod load_store;
+mod misses;
+mod ring;
+mod translating;
+mod warp;
+
+use super::event::{Event, Out};
+use super::model::Model;
+use super::sched::{WarpScheduler, Warps};
+use super::spec::GpuSpec;
+use super::stats::{Counters, GpuStats, SmStats};
+use banks::{Banks, MOST_WORDS};
+use engine::{Cx, Slab, Time};
+use load_store::{LoadStore, Op};
+use proto::memory::{Access, Tally, Translation};
+use proto::simt::{LANES, Launch, Programs, WarpStart};
+use ring::{Ring, Wake};
+use warp::Warp;
+
+/// What a multiprocessor works with beside itself.
+pub(super) struct Env<'a> {
+    pub model: &'a Model,
+    pub stats: &'a mut GpuStats,
+    pub tally: &'a mut Tally,
+    /// Place of each application's present kernel among the counted ones.
+    pub kernels: &'a [usize],
+    /// The application of each block that has ended.
+    pub ended: &'a mut Vec<u8>,
+    pub programs: &'a mut dyn Programs,
+    pub now: Time,
+    /// The present cycle; between cycles, the next.
+    pub cycle: u64,
+}
+
+impl Env<'_> {
+    #[inline]
+    fn counters(&mut self, app: u8) -> &mut Counters {
+        &mut self.stats.kernels[self.kernels[usize::from(app)]].counters
+    }
+}
+
+/// What a block takes of a multiprocessor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Needs {
+    pub warps: u32,
+    /// Threads in whole warps.
+    pub threads: u32,
+    pub registers: u64,
+    pub shared: u64,
+}
+
+impl Needs {
+    pub(super) fn of(launch: &Launch) -> Needs {
+        let warps = launch.threads.div_ceil(LANES as u32);
+        let threads = warps.saturating_mul(LANES as u32);
+        let registers = u64::from(threads) * u64::from(launch.registers);
+        Needs { warps, threads, registers, shared: launch.shared.into() }
+    }
+}
+
+/// A block that a multiprocessor holds.
+struct Block {
+    app: u8,
+    needs: Needs,
+    /// Warps that still hold a slot.
+    held: u32,
+    /// Warps that have not issued their last instruction.
+    running: u32,
+    /// Warps that wait at a barrier.
+    waiting: Warps,
+}
+
+/// Why a multiprocessor issues nothing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Idle {
+    Empty,
+    LoadStore,
+    Arithmetic,
+    Memory,
+}
+
+/// One multiprocessor.
+pub(super) struct Sm {
+    index: u16,
+    scheduler: Box<dyn WarpScheduler>,
+    warps: Vec<Warp>,
+    blocks: Slab<Block>,
+    /// Slots without a warp.
+    free: Warps,
+    /// Warps whose next instruction waits for no register.
+    ready: Warps,
+    /// Warps that wait for a value from global memory or at a barrier.
+    far: Warps,
+    /// Warps whose next instruction is for the load-store unit.
+    to_memory: Warps,
+    /// Warps of applications that are held.
+    held: Warps,
+    /// Warps that may issue at all: every one, until the multiprocessor is stopped.
+    allowed: Warps,
+    /// Warps whose next instruction is a special function, and the cycle in which the next may be issued.
+    to_sfu: Warps,
+    sfu_free: u64,
+    /// Warps whose next instruction is for shared memory, and the cycle in which the next may be issued.
+    to_shared: Warps,
+    shared_free: u64,
+    /// The ready warps among which the scheduler has last declined to choose.
+    declined: Warps,
+    ring: Ring,
+    banks: Banks,
+    load_store: LoadStore,
+    blocks_left: u32,
+    threads_left: u32,
+    registers_left: u64,
+    shared_left: u64,
+    /// The first cycle that has not been counted, and what those since count as.
+    uncounted: u64,
+    idle: Idle,
+    finished: Vec<Op>,
+}
+
+impl Sm {
+    pub(super) fn new(index: u16, spec: &GpuSpec, model: &Model) -> Sm {
+        let longest = model.alu.max(model.sfu).max(model.shared + MOST_WORDS);
+        Sm {
+            index,
+            scheduler: spec.scheduler.build(&()),
+            warps: (0..model.warps).map(|_| Warp::none()).collect(),
+            blocks: Slab::default(),
+            free: Warps::MAX >> (Warps::BITS - model.warps),
+            ready: 0,
+            far: 0,
+            to_memory: 0,
+            held: 0,
+            allowed: Warps::MAX,
+            to_sfu: 0,
+            sfu_free: 0,
+            to_shared: 0,
+            shared_free: 0,
+            declined: 0,
+            ring: Ring::new(longest),
+            banks: Banks::new(spec.shared.banks),
+            load_store: LoadStore::new(index, spec),
+            blocks_left: model.blocks,
+            threads_left: model.threads,
+            registers_left: model.registers.into(),
+            shared_left: model.shared_bytes,
+            uncounted: 0,
+            idle: Idle::Empty,
+            finished: Vec::new(),
+        }
+    }
+
+    /// Whether it has room for a block.
+    #[inline]
+    pub(super) fn fits(&self, needs: &Needs) -> bool {
+        self.blocks_left > 0
+            && self.free.count_ones() >= needs.warps
+            && self.threads_left >= needs.threads
+            && self.registers_left >= needs.registers
+            && self.shared_left >= needs.shared
+    }
+
+    /// A block begins.
+    pub(super) fn start(&mut self, app: u8, number: u32, needs: Needs, env: &mut Env<'_>) {
+        self.count_idle(env.cycle, &mut env.stats.sms[usize::from(self.index)]);
+        self.blocks_left -= 1;
+        self.threads_left -= needs.threads;
+        self.registers_left -= needs.registers;
+        self.shared_left -= needs.shared;
+        let warps = needs.warps;
+        let block = self.blocks.insert(Block { app, needs, held: warps, running: warps, waiting: 0 });
+        // All slots are taken before any warp runs: one that ends at once must not give its slot to its sibling.
+        let mut slots = self.free;
+        for _ in 0..warps {
+            self.free &= self.free - 1;
+        }
+        slots &= !self.free;
+        // No block of an application that is held begins: these bits are those of earlier warps.
+        self.held &= !slots;
+        for (warp, slot) in super::sched::slots(slots).enumerate() {
+            self.warps[slot as usize].begin(app, block);
+            self.scheduler.enter(slot);
+            env.programs.start(self.global(slot), WarpStart { app, block: number, warp: warp as u32 });
+            self.advance(slot, env);
+        }
+        self.declined = 0;
+    }
+
+    #[inline]
+    fn global(&self, slot: u32) -> u32 {
+        u32::from(self.index) * self.warps.len() as u32 + slot
+    }
+
+    /// What happens in a cycle.
+    pub(super) fn tick(&mut self, env: &mut Env<'_>, cx: &mut impl Cx<Event, Out>) {
+        self.count_idle(env.cycle, &mut env.stats.sms[usize::from(self.index)]);
+        self.declined = 0;
+        while let Some(wake) = self.ring.pop(env.cycle) {
+            self.written(wake, env);
+        }
+        if let Some(op) = self.load_store.step(env, cx) {
+            self.finish(op, env);
+        }
+        let mut issued = 0;
+        while issued < env.model.issue {
+            let Some(slot) = self.pick(env) else { break };
+            self.issue(slot, env);
+            issued += 1;
+        }
+        self.idle = self.why_idle(env);
+        self.uncounted = env.cycle + 1;
+        let cycles = &mut env.stats.sms[usize::from(self.index)];
+        match issued {
+            0 => self.idle.count(cycles, 1),
+            _ => cycles.busy += 1,
+        }
+    }
+
+    /// The first cycle at or after `from` in which there is something to do; none while everything waits for answers.
+    pub(super) fn due(&self, from: u64, model: &Model) -> Option<u64> {
+        let open = self.open(from, model);
+        if open != 0 && open != self.declined {
+            return Some(from);
+        }
+        let mut due = self.load_store.due(from).unwrap_or(u64::MAX);
+        due = due.min(self.ring.next(from).unwrap_or(u64::MAX));
+        for (warps, free) in [(self.to_sfu, self.sfu_free), (self.to_shared, self.shared_free)] {
+            if self.ready & warps != 0 && free > from {
+                due = due.min(free);
+            }
+        }
+        (due != u64::MAX).then_some(due)
+    }
+
+    fn why_idle(&self, env: &Env<'_>) -> Idle {
+        let ready = self.ready & !(self.to_memory & self.held);
+        if ready & self.to_memory != 0 && self.load_store.is_full(env.model) {
+            Idle::LoadStore
+        } else if ready != 0 || !self.ring.is_empty() {
+            Idle::Arithmetic
+        } else if self.is_empty() {
+            Idle::Empty
+        } else {
+            Idle::Memory
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.free.count_ones() as usize == self.warps.len()
+    }
+
+    /// Counts the cycles before `cycle` in which nothing happened.
+    pub(super) fn count_idle(&mut self, cycle: u64, cycles: &mut SmStats) {
+        let idle = cycle.saturating_sub(self.uncounted);
+        if idle > 0 {
+            self.idle.count(cycles, idle);
+            self.uncounted = cycle;
+        }
+    }
+
+    /// An access will be answered soon.
+    #[inline]
+    pub(super) fn expect(&self, access: &Access) {
+        self.load_store.expect(access);
+    }
+
+    /// An access has been answered.
+    pub(super) fn answer(&mut self, access: Access, env: &mut Env<'_>) {
+        self.declined = 0;
+        let mut finished = std::mem::take(&mut self.finished);
+        self.load_store.answer(access, &mut finished, env);
+        for op in finished.drain(..) {
+            self.finish(op, env);
+        }
+        self.finished = finished;
+        if self.is_empty() {
+            self.count_idle(env.cycle, &mut env.stats.sms[usize::from(self.index)]);
+            self.idle = Idle::Empty;
+        }
+    }
+
+    /// A translation has been answered.
+    pub(super) fn translated(&mut self, translation: Translation, env: &mut Env<'_>) {
+        self.load_store.translated(translation, env);
+    }
+
+    /// Holds the warps of an application, or lets them go on.
+    pub(super) fn hold(&mut self, app: u8, held: bool) {
+        let its = self.warps.iter().enumerate().filter(|(_, warp)| warp.app == app);
+        let its = its.fold(0, |warps: Warps, (slot, _)| warps | 1 << slot);
+        self.held = if held { self.held | its } else { self.held & !its };
+        self.declined = 0;
+    }
+
+    /// Issues nothing any more; what has been issued goes on.
+    pub(super) fn stop(&mut self) {
+        self.allowed = 0;
+    }
+
+    /// Forgets a translation.
+    pub(super) fn invalidate(&mut self, app: u8, page: u64) {
+        self.load_store.invalidate(app, page);
+    }
+
+    /// Accesses and translations that have been sent and not answered.
+    pub(super) fn outstanding(&self) -> usize {
+        self.load_store.outstanding()
+    }
+}
+
+#[cfg(test)]
+impl Sm {
+    pub(super) fn know(&mut self, app: u8, page: u64, frame: u64) {
+        self.load_store.know(app, page, frame);
+    }
+}
+
+impl Idle {
+    fn count(self, sm: &mut SmStats, cycles: u64) {
+        match self {
+            Idle::Empty => {}
+            Idle::LoadStore => sm.load_store += cycles,
+            Idle::Arithmetic => sm.arithmetic += cycles,
+            Idle::Memory => sm.memory += cycles,
+        }
+    }
+}

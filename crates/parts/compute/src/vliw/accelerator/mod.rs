@@ -1,0 +1,338 @@
+//! An accelerator that governs its own flash, in time: kernels come, workers execute their screens section by section, Flashvisor says who does what and maps sections, Storengine's core works for flash.
+//!
+//! A message is a visit of Flashvisor's core, one after another. A section is claimed group by group: what memory lacks is asked of flash, and the worker computes when all of it is there. Meanwhile
+//! the next sections are claimed. A changed group goes to flash when its frame is needed, or when its kernel has ended. A kernel begins when all its arrays are locked, and is over when all it leaves is on flash.
+
+mod energy;
+mod load;
+mod needs;
+mod room;
+mod shown;
+mod stats;
+#[cfg(test)]
+mod tests;
+mod work;
+
+pub use stats::{AcceleratorStats, KernelTimes};
+
+use self::energy::AcceleratorMeter;
+use self::load::{Admitted, Instance};
+use self::needs::{Need, Stretch};
+use self::room::Fetch;
+use self::work::{Slot, Worker};
+use super::GROUP;
+use super::chain::{Chain, Instance as Number};
+use super::frames::Frames;
+use super::observe::{Act, Observer};
+use super::program::{Costing, Program};
+use super::sched::AcceleratorScheduler;
+use super::sharing::Sharing;
+use super::spec::AcceleratorSpec;
+use config::SpecError;
+use engine::resource::Serial;
+use engine::{Cx, List, Lists, Slab, Time};
+use nest::Kernel;
+use nest::executed::Executed;
+use proto::groups::{Ask, Tell};
+use std::sync::Arc;
+
+engine::events! {
+    /// What happens in an accelerator.
+    pub enum Event {
+        /// A kernel's description table is in memory, and Flashvisor is interrupted.
+        Downloaded(u32),
+        /// Flashvisor's core has served a message.
+        Served(u32),
+        /// A worker begins what it was told.
+        Begins(u16),
+        /// A worker knows that a section is there.
+        There(u32),
+        /// A worker has computed a section, if memory had as much for it as it seemed.
+        Computed(u16),
+        /// A worker's caches are written back: its screen is over.
+        Clean(u16),
+        /// Storengine's core has done work for flash.
+        Kept(u32),
+    }
+}
+
+/// What an accelerator says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Out {
+    /// To its flash.
+    Ask(Ask),
+    /// A kernel is over, and all that it leaves is on flash.
+    Over(Number),
+}
+
+/// A message to Flashvisor.
+#[derive(Clone, Copy, Debug)]
+enum Message {
+    /// A kernel's arrays are locked: it may be scheduled.
+    Offloaded(Number),
+    /// A section is to be mapped.
+    Map(u32),
+    /// A worker's screen is over.
+    Ended(u16),
+}
+
+/// What flash was asked.
+#[derive(Clone, Copy, Debug)]
+enum Asked {
+    /// To lock an array of a kernel.
+    Lock(Number),
+    /// To bring groups.
+    Read(Fetch),
+    /// To program one.
+    Write(u32),
+}
+
+/// An accelerator.
+pub struct Accelerator {
+    spec: AcceleratorSpec,
+    programs: Vec<Admitted>,
+    instances: Vec<Instance>,
+    /// Of them, those that are not over.
+    open: usize,
+    /// Kernels by their number in the chain.
+    chained: Vec<Number>,
+    chain: Chain,
+    scheduler: Box<dyn AcceleratorScheduler>,
+    workers: Vec<Worker>,
+    slots: Vec<Slot>,
+    frames: Frames,
+    /// Groups that have been given to what is on flash from the start, and to everything else: from the first up, and from the last down.
+    inputs: u32,
+    others: u32,
+    groups: u32,
+    /// Of each group: whose output it is, and whether flash has it.
+    owner: Vec<Number>,
+    on_flash: Vec<bool>,
+    /// Slots that wait for a group, by group; and for frames.
+    waiting: Lists<u32>,
+    waits: Vec<List>,
+    hungry: std::collections::VecDeque<u32>,
+    /// What a section needs, while it is worked out: stretches, and groups without a frame.
+    stretches: Vec<Stretch>,
+    absent: Vec<Need>,
+    asked: Slab<Asked>,
+    messages: Slab<Message>,
+    visor: Serial,
+    storengine: Serial,
+    sharing: Sharing,
+    /// Bytes that have crossed memory.
+    moved: u64,
+    scratch: Vec<u64>,
+    meter: Option<Box<AcceleratorMeter>>,
+    /// Looks on at everything that is done.
+    pub observer: Option<Box<dyn Observer>>,
+    /// What was measured.
+    pub stats: AcceleratorStats,
+}
+
+impl Accelerator {
+    /// An idle accelerator over flash with so many page groups.
+    ///
+    /// # Errors
+    /// The first value that cannot be built, with its key.
+    pub fn new(spec: &AcceleratorSpec, groups: u32) -> Result<Accelerator, SpecError> {
+        let frames = spec.memory.size.get() / GROUP;
+        let slots = usize::from(spec.workers) * (spec.ahead as usize + 1);
+        if frames < 4 * slots as u64 || frames > u64::from(u32::MAX) {
+            let what = format!(
+                "{} of memory are {frames} page groups, for {} workers with {} sections each",
+                spec.memory.size,
+                spec.workers,
+                spec.ahead + 1
+            );
+            return Err(SpecError::new("memory.size", what).help("at least four page groups a section"));
+        }
+        spec.core.check().map_err(|fault| fault.within("core"))?;
+        spec.energy
+            .as_ref()
+            .map_or(Ok(()), |energy| energy.check().map_err(|fault| fault.within("energy")))?;
+        Ok(Accelerator {
+            programs: Vec::new(),
+            instances: Vec::new(),
+            open: 0,
+            chained: Vec::new(),
+            chain: Chain::default(),
+            scheduler: spec.scheduler.build(&spec.workers),
+            workers: (0..spec.workers).map(|_| Worker::default()).collect(),
+            slots: (0..slots).map(|_| Slot::default()).collect(),
+            frames: Frames::new(frames as u32, groups),
+            inputs: 0,
+            others: 0,
+            groups,
+            owner: vec![Number::MAX; groups as usize],
+            on_flash: vec![false; groups as usize],
+            waiting: Lists::default(),
+            waits: vec![List::EMPTY; groups as usize],
+            hungry: std::collections::VecDeque::new(),
+            stretches: Vec::new(),
+            absent: Vec::new(),
+            asked: Slab::default(),
+            messages: Slab::default(),
+            visor: Serial::default(),
+            storengine: Serial::default(),
+            sharing: Sharing::new(spec.workers, spec.memory.bandwidth.bytes_per_s()),
+            moved: 0,
+            scratch: Vec::new(),
+            meter: spec.energy.as_ref().map(|costs| Box::new(AcceleratorMeter::new(costs, spec.workers))),
+            observer: None,
+            stats: AcceleratorStats::new(spec.workers),
+            spec: spec.clone(),
+        })
+    }
+
+    /// A kernel that can be offloaded: its name for [`Accelerator::instance`]. Its input, which instances share, is on flash from the start.
+    ///
+    /// # Errors
+    /// More input than flash holds; a section so small that the kernel falls into too many.
+    pub fn add(&mut self, kernel: Kernel) -> Result<usize, SpecError> {
+        let program = Program::new(kernel, &self.costing(), self.most())?;
+        self.admit(program)
+    }
+
+    /// The same of a program that is executed on its data, once, before time.
+    ///
+    /// # Errors
+    /// More input than flash holds; work by a table; a piece that memory has no room for.
+    pub fn add_executed(&mut self, program: &Arc<dyn Executed>) -> Result<usize, SpecError> {
+        let program = Program::executed(program, &self.costing(), self.room() / GROUP)?;
+        self.admit(program)
+    }
+
+    fn costing(&self) -> Costing<'_> {
+        let AcceleratorSpec { core, work, sums, sample, .. } = &self.spec;
+        Costing { core, work: *work, sums: *sums, sample: *sample }
+    }
+
+    /// How many screens a microblock is dealt out as at most.
+    fn most(&self) -> u64 {
+        if self.scheduler.splits() { self.spec.workers.into() } else { 1 }
+    }
+
+    /// Bytes of memory for each section that is there or on its way.
+    fn room(&self) -> u64 {
+        self.spec.section_bytes()
+    }
+
+    fn admit(&mut self, program: Program) -> Result<usize, SpecError> {
+        self.programs.push(Admitted::new(program, self.most(), self.room())?);
+        self.place_inputs(self.programs.len() - 1)?;
+        Ok(self.programs.len() - 1)
+    }
+
+    /// Page groups of what is read before anything is written: flash has them from the start, from the first on.
+    pub fn inputs(&self) -> u32 {
+        self.inputs
+    }
+
+    /// Workers.
+    pub fn workers(&self) -> u16 {
+        self.spec.workers
+    }
+
+    /// Kernels that are not over.
+    pub fn open(&self) -> usize {
+        self.open
+    }
+
+    /// Requests to flash that it has not answered.
+    pub fn asked(&self) -> usize {
+        self.asked.live().filter(|(_, asked)| !matches!(asked, Asked::Lock(_))).count()
+    }
+
+    /// Sections that wait for a frame of memory.
+    pub fn hungry(&self) -> usize {
+        self.hungry.len()
+    }
+
+    /// Whether no worker waits for as long as something may begin.
+    pub fn is_greedy(&self) -> bool {
+        self.scheduler.is_greedy()
+    }
+
+    /// How long Flashvisor's core, Storengine's, and memory have been busy.
+    pub fn busy(&self, now: Time) -> [Time; 3] {
+        let memory = Time::transfer(self.moved, self.spec.memory.bandwidth.bytes_per_s());
+        [self.visor.busy(now), self.storengine.busy(now), memory]
+    }
+
+    /// Whether every kernel is over.
+    pub fn is_idle(&self) -> bool {
+        self.open == 0 && self.messages.is_empty()
+    }
+
+    /// Runs an event.
+    pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out>) {
+        match event {
+            Event::Downloaded(instance) => self.lock(instance, cx),
+            Event::Served(message) => self.served(message, cx),
+            Event::Begins(worker) => self.begins(worker, cx),
+            Event::There(slot) => self.there(slot, cx),
+            Event::Computed(worker) => self.may_have_computed(worker, cx),
+            Event::Clean(worker) => self.send(Message::Ended(worker), 0, cx),
+            Event::Kept(tag) => cx.emit(Out::Ask(Ask::Worked { tag })),
+        }
+    }
+
+    /// Flash answers.
+    pub fn told(&mut self, tell: Tell, cx: &mut impl Cx<Event, Out>) {
+        match tell {
+            Tell::Locked { tag } => {
+                let Asked::Lock(instance) = self.asked[tag] else { unreachable!("the tag of a lock") };
+                self.locked(instance, tag, cx);
+            }
+            Tell::Done { tag, failed } => {
+                self.stats.failed += u64::from(failed);
+                let asked = self.asked[tag];
+                self.asked.remove(tag);
+                match asked {
+                    Asked::Read(fetch) => self.fetched(fetch, cx),
+                    Asked::Write(group) => self.programmed(group, cx),
+                    Asked::Lock(_) => unreachable!("a lock is held, not done"),
+                }
+            }
+            Tell::Work { tag, work } => {
+                let entries = u64::from(work.entries) * u64::from(self.spec.costs.entry);
+                let operations = u64::from(work.operations) * u64::from(self.spec.costs.message);
+                let service = self.time(entries + operations);
+                let end = self.storengine.grant(cx.now(), service);
+                self.firmware(Act::Storengine, end, service);
+                cx.after(end - cx.now(), Event::Kept(tag));
+            }
+        }
+    }
+
+    fn time(&self, cycles: u64) -> Time {
+        self.spec.core.time(cycles)
+    }
+
+    fn ask(&mut self, asked: Asked, ask: impl FnOnce(u32) -> Ask, cx: &mut impl Cx<Event, Out>) -> u32 {
+        let tag = self.asked.insert(asked);
+        cx.emit(Out::Ask(ask(tag)));
+        tag
+    }
+
+    /// A message goes to Flashvisor, whose core needs so many cycles for it besides taking it.
+    fn send(&mut self, message: Message, cycles: u64, cx: &mut impl Cx<Event, Out>) {
+        let service = self.time(u64::from(self.spec.costs.message) + cycles);
+        let end = self.visor.grant(cx.now(), service);
+        self.firmware(Act::Flashvisor, end, service);
+        let name = self.messages.insert(message);
+        cx.after(end - cx.now(), Event::Served(name));
+    }
+
+    fn served(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
+        let message = self.messages[name];
+        self.messages.remove(name);
+        match message {
+            Message::Offloaded(instance) => self.chain_up(instance, cx.now()),
+            Message::Map(slot) => return self.claim(slot, cx),
+            Message::Ended(worker) => self.end_screen(worker, cx),
+        }
+        self.schedule(cx);
+    }
+}

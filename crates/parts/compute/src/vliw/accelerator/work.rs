@@ -1,0 +1,259 @@
+//! Workers: from a screen to its sections, and from one section to the next.
+
+use super::load::Admitted;
+use super::needs::Need;
+use super::{Accelerator, Event, Message, Out};
+use crate::vliw::chain::{Ended, Instance as Number, Screen, Unit};
+use crate::vliw::meter::State;
+use crate::vliw::observe::Act;
+use crate::vliw::program::{Cost, Part};
+use engine::{Cx, Ticket, Time};
+use std::ops::Range;
+
+/// A core that executes kernels.
+#[derive(Default)]
+pub(super) struct Worker {
+    unit: Option<Unit>,
+    screen: Option<Screen>,
+    /// When Flashvisor decided on its screen, when that began, and since when it has computed nothing.
+    decided: Time,
+    since: Time,
+    idle_since: Time,
+    /// The sections of its screen, of those of its program; how many have been asked for, and computed.
+    sections: Range<usize>,
+    asked: usize,
+    computed: usize,
+    /// What it computes.
+    computes: Option<Computes>,
+    /// Page groups of its sections.
+    groups: u64,
+}
+
+/// A section that is being computed.
+#[derive(Clone, Copy, Debug)]
+struct Computes {
+    since: Time,
+    /// Time in which it issues.
+    issues: Time,
+    bytes: u64,
+    /// When it ends as memory is shared now.
+    ends: Option<(Time, Ticket)>,
+}
+
+/// A section that a worker has asked for.
+#[derive(Default)]
+pub(super) struct Slot {
+    pub(super) worker: u16,
+    pub(super) groups: Vec<Need>,
+    /// How many of them have been claimed, and how many of those are not there.
+    pub(super) claimed: usize,
+    pub(super) missing: u32,
+    /// Whether its worker knows that all of it is there.
+    pub(super) is_there: bool,
+}
+
+impl Accelerator {
+    /// Tells idle workers what to do.
+    pub(super) fn schedule(&mut self, cx: &mut impl Cx<Event, Out>) {
+        for worker in 0..self.workers.len() {
+            if self.workers[worker].unit.is_some() {
+                continue;
+            }
+            let Some(unit) = self.scheduler.next(&self.chain, worker as u16) else { continue };
+            let screen = self.chain.begin(unit);
+            let cycles = self.spec.costs.schedule + self.spec.costs.message;
+            let service = self.time(cycles.into());
+            let decided = self.visor.grant(cx.now(), service);
+            self.firmware(Act::Flashvisor, decided, service);
+            self.turn(cx.now(), State::Idle, State::Waits);
+            let of = &mut self.workers[worker];
+            (of.unit, of.screen, of.decided) = (Some(unit), Some(screen), cx.now());
+            let taken = self.time(self.spec.costs.message.into());
+            let begins = decided - cx.now() + taken + self.spec.costs.boot.time();
+            cx.after(begins, Event::Begins(worker as u16));
+        }
+    }
+
+    /// A worker begins a screen.
+    pub(super) fn begins(&mut self, worker: u16, cx: &mut impl Cx<Event, Out>) {
+        let at = usize::from(worker);
+        let screen = self.workers[at].screen.expect("a worker that was told");
+        let number = self.chained[screen.instance as usize] as usize;
+        let instance = &mut self.instances[number];
+        if self.chain.is_first(screen) {
+            instance.times.begun = cx.now();
+        }
+        let program = &self.programs[instance.program];
+        let of = &mut self.workers[at];
+        of.sections = program.screens[screen.microblock as usize][screen.screen as usize].clone();
+        (of.asked, of.computed, of.groups) = (0, 0, 0);
+        (of.since, of.idle_since) = (cx.now(), cx.now());
+        self.stats.screens += 1;
+        if self.workers[at].sections.is_empty() {
+            return self.write_back(worker, cx);
+        }
+        for _ in 0..=self.spec.ahead {
+            self.ask_section(worker, cx);
+        }
+    }
+
+    /// The kernel whose screen a worker executes.
+    pub(super) fn kernel_of(&self, worker: u16) -> Number {
+        let screen = self.workers[usize::from(worker)].screen.expect("a worker with a screen");
+        self.chained[screen.instance as usize]
+    }
+
+    fn slot(&self, worker: u16, section: usize) -> usize {
+        let each = self.spec.ahead as usize + 1;
+        usize::from(worker) * each + section % each
+    }
+
+    /// A section of a worker's screen, if it has so many.
+    fn section(&self, worker: u16, section: usize) -> Option<Part> {
+        let program = self.instances[self.kernel_of(worker) as usize].program;
+        let Admitted { sections, .. } = &self.programs[program];
+        sections[self.workers[usize::from(worker)].sections.clone()].get(section).copied()
+    }
+
+    /// A worker asks for its next section, if there is one.
+    fn ask_section(&mut self, worker: u16, cx: &mut impl Cx<Event, Out>) {
+        let at = usize::from(worker);
+        let section = self.workers[at].asked;
+        let Some(part) = self.section(worker, section) else { return };
+        self.workers[at].asked += 1;
+        let slot = self.slot(worker, section);
+        let mut groups = std::mem::take(&mut self.slots[slot].groups);
+        self.needs(worker, &part, &mut groups);
+        self.workers[at].groups += groups.len() as u64;
+        let cycles = groups.len() as u64 * u64::from(self.spec.costs.entry);
+        self.slots[slot] = Slot { worker, groups, claimed: 0, missing: 0, is_there: false };
+        self.send(Message::Map(slot as u32), cycles, cx);
+    }
+
+    /// A worker knows that a section is there: it computes it, if it is its next.
+    pub(super) fn there(&mut self, slot: u32, cx: &mut impl Cx<Event, Out>) {
+        self.slots[slot as usize].is_there = true;
+        self.compute(self.slots[slot as usize].worker, cx);
+    }
+
+    /// A worker computes its next section, if that is there.
+    fn compute(&mut self, worker: u16, cx: &mut impl Cx<Event, Out>) {
+        let at = usize::from(worker);
+        let section = self.workers[at].computed;
+        let slot = self.slot(worker, section);
+        if self.workers[at].computes.is_some()
+            || section >= self.workers[at].asked
+            || !self.slots[slot].is_there
+        {
+            return;
+        }
+        self.stats.waited[at] += cx.now() - self.workers[at].idle_since;
+        let program = self.instances[self.kernel_of(worker) as usize].program;
+        let part = self.section(worker, section).expect("one that was asked for");
+        let Cost { issue, stall, bytes } =
+            self.programs[program].program.cost(&part, section == 0, &self.spec.core, &mut self.scratch);
+        self.turn(cx.now(), State::Waits, State::Computes);
+        self.stats.sections += 1;
+        let alone = self.time(issue + stall);
+        self.workers[at].computes =
+            Some(Computes { since: cx.now(), issues: self.time(issue), bytes, ends: None });
+        self.sharing.begin(cx.now(), at, alone, bytes);
+        self.share(cx);
+    }
+
+    /// Those who compute share memory anew.
+    fn share(&mut self, cx: &mut impl Cx<Event, Out>) {
+        for (worker, at) in self.sharing.ends_at() {
+            let of = self.workers[worker].computes.as_mut().expect("a worker that computes");
+            if of.ends.is_some_and(|(ends, _)| ends == at) {
+                continue;
+            }
+            if let Some((_, ticket)) = of.ends {
+                cx.cancel(ticket);
+            }
+            of.ends = Some((at, cx.after(at - cx.now(), Event::Computed(worker as u16))));
+        }
+    }
+
+    /// A worker has computed a section, unless flash has taken memory's time meanwhile.
+    pub(super) fn may_have_computed(&mut self, worker: u16, cx: &mut impl Cx<Event, Out>) {
+        let at = usize::from(worker);
+        let of = self.workers[at].computes.as_mut().expect("a worker that computes");
+        of.ends = None;
+        let Computes { since, issues, bytes, .. } = *of;
+        let is_over = self.sharing.ends(cx.now(), at);
+        self.share(cx);
+        if is_over {
+            let took = cx.now() - since;
+            self.workers[at].computes = None;
+            self.cross(bytes, since, cx.now());
+            self.stats.busy[at] += took;
+            let stalled = took - issues.min(took);
+            self.stats.stalled[at] += stalled;
+            let kernel = self.workers[at].screen.map(|screen| self.chained[screen.instance as usize]);
+            self.show(Act::Section { worker, stalled }, kernel, since, cx.now());
+            self.computed(worker, cx);
+        }
+    }
+
+    /// A worker has computed a section: it gives it back, asks for another and goes on with the next.
+    fn computed(&mut self, worker: u16, cx: &mut impl Cx<Event, Out>) {
+        let at = usize::from(worker);
+        let slot = self.slot(worker, self.workers[at].computed);
+        self.workers[at].idle_since = cx.now();
+        self.turn(cx.now(), State::Computes, State::Waits);
+        self.workers[at].computed += 1;
+        let groups = std::mem::take(&mut self.slots[slot].groups);
+        for need in &groups {
+            self.frames.release(need.group, need.writes);
+        }
+        self.slots[slot].groups = groups;
+        self.slots[slot].is_there = false;
+        self.feed(cx);
+        self.ask_section(worker, cx);
+        if self.workers[at].computed < self.workers[at].sections.len() {
+            return self.compute(worker, cx);
+        }
+        self.write_back(worker, cx);
+    }
+
+    /// A worker has computed its screen: its caches go to memory, as far as they may have been changed, and Flashvisor is told.
+    fn write_back(&mut self, worker: u16, cx: &mut impl Cx<Event, Out>) {
+        let at = usize::from(worker);
+        let write_back = self.spec.core.cycles_to_write_back(self.workers[at].groups);
+        let cycles = write_back + u64::from(self.spec.costs.message);
+        cx.after(self.time(cycles), Event::Clean(worker));
+    }
+
+    /// A worker's screen is over.
+    pub(super) fn end_screen(&mut self, worker: u16, cx: &mut impl Cx<Event, Out>) {
+        let at = usize::from(worker);
+        let screen = self.workers[at].screen.take().expect("a worker with a screen");
+        self.stats.held[at] += cx.now() - self.workers[at].since;
+        self.stats.waited[at] += cx.now() - self.workers[at].idle_since;
+        let took = cx.now() - self.workers[at].decided;
+        self.stats.work += took;
+        let Screen { instance, microblock, screen: number } = screen;
+        let act = Act::Screen { worker, microblock, screen: number };
+        self.show(act, Some(self.chained[instance as usize]), self.workers[at].decided, cx.now());
+        let unit = self.workers[at].unit;
+        let ended = self.chain.end(screen);
+        let instance = &mut self.instances[self.chained[screen.instance as usize] as usize];
+        instance.longest = instance.longest.max(took);
+        if ended != Ended::Screen {
+            instance.times.path += std::mem::take(&mut instance.longest);
+        }
+        if ended == Ended::Kernel {
+            self.workers[at].unit = None;
+            self.turn(cx.now(), State::Waits, State::Idle);
+            return self.end_kernel(self.chained[screen.instance as usize], cx);
+        }
+        if let Some(Unit::Kernel(instance)) = unit {
+            self.workers[at].screen = Some(self.chain.next(instance));
+            self.workers[at].decided = cx.now();
+            return self.begins(worker, cx);
+        }
+        self.workers[at].unit = None;
+        self.turn(cx.now(), State::Waits, State::Idle);
+    }
+}

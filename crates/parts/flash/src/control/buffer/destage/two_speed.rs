@@ -1,0 +1,101 @@
+//! Foreground and background eviction, as FastDrain (section 3.2) has them.
+
+use super::announced::Announced;
+use super::{Background, Destage, DestageContext, Fill, Pace};
+use config::units::{Bytes, Duration, Share};
+use engine::{Snapshot, Time};
+use proto::BufferState;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What was announced and has not come within this time is not waited for any more: after as long the flusher comes again (Linux's
+/// `dirty_writeback_centisecs`), and announces what is left.
+pub const EXPIRES: Time = Time::from_ms(5000);
+
+/// Parameters of `two_speed`. The paper gives the watermarks only; the rest is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Most data that background eviction has on its way at once, but for a page on each plane of one die.
+    pub at_once: Bytes,
+    /// A die may take background eviction if it worked for no more than `busy` of the last window of this length; 0: if nothing is
+    /// queued and nothing at work in it now.
+    pub window: Duration,
+    /// Share of the window that a die may have worked.
+    pub busy: Share,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params { at_once: Bytes::from_kib(2048), window: Duration::new(Time::ZERO), busy: Share::percent(10) }
+    }
+}
+
+/// The policy.
+#[derive(Clone, Debug)]
+pub struct TwoSpeed {
+    context: DestageContext,
+    background: Background,
+    announced: Announced,
+    /// The use to come was above the high watermark, and more is dirty than the low one allows.
+    foreground: bool,
+    /// The use was above the high watermark, and has not fallen to the low one.
+    full: bool,
+}
+
+impl TwoSpeed {
+    /// Builds the policy.
+    pub fn new(params: &Params, context: &DestageContext) -> TwoSpeed {
+        TwoSpeed {
+            context: *context,
+            background: Background {
+                at_once: params.at_once.get(),
+                window: params.window.time(),
+                busy_ppm: (params.busy.get() * 1_000_000.0).round() as u32,
+            },
+            announced: Announced::new(EXPIRES),
+            foreground: false,
+            full: false,
+        }
+    }
+}
+
+impl Destage for TwoSpeed {
+    fn pace(&mut self, now: Time, fill: &Fill) -> Option<Pace> {
+        let DestageContext { high, low, unit_sectors } = self.context;
+        let used = fill.used();
+        let to_come = u64::from(used) + self.announced.sectors(now).div_ceil(u64::from(unit_sectors));
+        self.full = used > high || (self.full && used > low);
+        self.foreground |= fill.pressed || to_come > u64::from(high);
+        self.foreground &= fill.dirty > low;
+        if self.foreground || (fill.pressed && fill.flushing == 0) {
+            Some(Pace::Foreground)
+        } else {
+            (fill.dirty > 0).then_some(Pace::Background)
+        }
+    }
+    fn announced(&mut self, now: Time, sectors: u64) {
+        self.announced.add(now, sectors);
+    }
+    fn came(&mut self, sectors: u32) {
+        self.announced.came(sectors);
+    }
+    fn background(&self) -> Option<Background> {
+        Some(self.background)
+    }
+    fn state(&self) -> BufferState {
+        if self.full { BufferState::Full } else { BufferState::Room }
+    }
+    fn save(&self, out: &mut Vec<u8>) {
+        let TwoSpeed { context: _, background: _, announced, foreground, full } = self;
+        announced.save(out);
+        foreground.save(out);
+        full.save(out);
+    }
+    fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        self.announced.load(input)?;
+        self.foreground = bool::load(input)?;
+        self.full = bool::load(input)?;
+        Some(())
+    }
+}

@@ -1,0 +1,134 @@
+//! Eviction: which clean line makes room, which dirty line is written back next.
+
+mod aged;
+pub mod cflru;
+pub mod fifo;
+pub mod lru;
+
+config::policies! {
+    /// Which clean line of the buffer makes room, and which dirty line is flushed next.
+    pub family EvictionPolicy: dyn Eviction, context () {
+        /// Least recently used first.
+        default lru => |_: &()| lru::Lru::new(),
+        /// First in, first out: use does not matter.
+        fifo => |_: &()| fifo::Fifo::new(),
+        /// Clean lines first, within a window of the least recently used end.
+        ///
+        /// CFLRU (Park et al., CASES 2006): evicting a clean line costs no program.
+        cflru(cflru::Params) => |p: &cflru::Params, _: &()| cflru::Cflru::new(p.window.max(1)),
+    }
+}
+
+/// What a line of the buffer holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineState {
+    /// Only data that flash holds too.
+    Clean,
+    /// Data that flash does not hold, and no flush of it is under way.
+    Dirty,
+    /// A flush is under way, whether or not the line has been written again since it began.
+    Flushing,
+}
+
+/// Chooses the line to give up and the line to flush.
+///
+/// A policy gives two orders: of the clean lines, for eviction, and of the dirty lines, for flushing. Lines are
+/// numbers below the buffer's capacity; the buffer reports every change.
+///
+/// Contract:
+/// * [`Eviction::evict`] and [`Eviction::flush`] only choose; the line changes when the buffer reports it. Asked
+///   again without a report in between, they answer the same.
+/// * `evict` answers a line whose last reported state is clean. It may decline, although some line is clean, when its
+///   order puts a dirty or flushing line before every clean one: what needs the room then waits for a flush. It must
+///   not decline when every line is clean.
+/// * `flush` answers a line whose last reported state is dirty, and one whenever there is one.
+/// * No call costs more than O(log lines), amortised; none allocates once every line has been used.
+/// * What `load` has read back decides like what `save` wrote.
+pub trait Eviction {
+    /// A line has been taken for a unit: its first use counts as a touch.
+    fn enter(&mut self, line: u32, state: LineState);
+    /// The host has read or written a line again.
+    fn touch(&mut self, line: u32);
+    /// A line has gone over to another state.
+    fn turn(&mut self, line: u32, state: LineState);
+    /// A line has been vacated.
+    fn leave(&mut self, line: u32);
+    /// The clean line to give up.
+    fn evict(&mut self) -> Option<u32>;
+    /// The dirty line to flush next.
+    fn flush(&mut self) -> Option<u32>;
+    /// Appends the policy's state, parameters apart.
+    fn save(&self, out: &mut Vec<u8>);
+    /// Replaces the state by one that a policy with the same parameters saved; `None`, and no change, if it is cut
+    /// short or malformed.
+    fn load(&mut self, input: &mut &[u8]) -> Option<()>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::Rng;
+
+    const LINES: u32 = 12;
+
+    #[test]
+    fn the_family_keeps_its_contract() {
+        config::policy::check_family::<EvictionPolicy>().expect("the list is whole");
+    }
+
+    /// Reports a random change of a line, as a buffer may.
+    fn report(policy: &mut dyn Eviction, states: &mut [Option<LineState>], rng: &mut Rng) {
+        let line = rng.below(LINES.into()) as u32;
+        let state = &mut states[line as usize];
+        let next = match (*state, rng.below(4)) {
+            (None, 0..=1) => LineState::Clean,
+            (None, _) | (Some(LineState::Clean), 0) => LineState::Dirty,
+            (Some(LineState::Clean), 1) => {
+                *state = None;
+                return policy.leave(line);
+            }
+            (Some(LineState::Dirty), 0..=1) => LineState::Flushing,
+            (Some(LineState::Flushing), 0..=1) => LineState::Clean,
+            (Some(_), _) => return policy.touch(line),
+        };
+        match state.replace(next) {
+            None => policy.enter(line, next),
+            Some(_) => policy.turn(line, next),
+        }
+    }
+
+    #[test]
+    fn every_policy_keeps_its_contract() {
+        for family in EvictionPolicy::all_defaults() {
+            let name = family.name();
+            let mut rng = Rng::stream(1, "test");
+            let mut policy = family.build(&());
+            let mut states = [None; LINES as usize];
+            for _ in 0..5_000 {
+                report(policy.as_mut(), &mut states, &mut rng);
+                let chosen = (policy.evict(), policy.flush());
+                assert_eq!((policy.evict(), policy.flush()), chosen, "{name}: asking changes nothing");
+                let is =
+                    |line: Option<u32>, state| line.is_none_or(|line| states[line as usize] == Some(state));
+                assert!(
+                    is(chosen.0, LineState::Clean) && is(chosen.1, LineState::Dirty),
+                    "{name}: {chosen:?}"
+                );
+                let held = || states.iter().flatten();
+                assert_eq!(chosen.1.is_some(), held().any(|state| *state == LineState::Dirty), "{name}");
+                let all_clean = held().count() > 0 && held().all(|state| *state == LineState::Clean);
+                assert!(chosen.0.is_some() || !all_clean, "{name}: declines though every line is clean");
+                let mut bytes = Vec::new();
+                policy.save(&mut bytes);
+                let mut copy = family.build(&());
+                assert_eq!(copy.load(&mut bytes.as_slice()), Some(()), "{name}");
+                assert_eq!(
+                    (copy.evict(), copy.flush()),
+                    chosen,
+                    "{name}: what is loaded decides as what was saved"
+                );
+                policy = copy;
+            }
+        }
+    }
+}

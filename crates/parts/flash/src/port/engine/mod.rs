@@ -1,0 +1,290 @@
+//! HybridGPU's SSD engine: what stands between a GPU's shared cache and an ordinary flash device.
+//!
+//! A request enters over the network into **one dispatcher**, which takes one after another, and is then looked up in
+//! the flash cache, the pages that the engine's DRAM holds: those read from flash in the **read buffer**, those written in
+//! the **write buffer**. What it finds crosses the DRAM's bus once. What it does not find costs an address translation
+//! ("flash core"), a read of the page in the device, and two crossings: the page in, the lines out.
+//!
+//! Sources: Zhang et al., "FlashGPU", DAC 2019 (HybridGPU), as the configuration and the flash cache of its published
+//! simulator have it, and sections I, II-C, III-A and V of Zhang and Jung, "ZnG", ISCA 2020. Where they leave
+//! something open, this is what was decided, before any result was seen:
+//!
+//! * The FTL is paid **for a page, on a miss of the flash cache only**, by reads and by evictions; a hit never pays it. The
+//!   published cache is looked up first and calls the FTL with whole pages. Requests for a page under way join it.
+//! * A prefetched page pays it like any other: the published cache calls the FTL once for each page of the superpage.
+//! * The dispatcher is passed once, on the way in. Answers leave over the network that the machine has.
+//! * A request that waits does not hold up the dispatcher: neither source has a queue limit there.
+//! * The page is put into the read buffer when it arrives, not when it is asked for; a clean page makes room.
+//! * The read buffer keeps its copy of a page that is being written, for the lines that are not written; it gives it up
+//!   when the written page leaves. (The published cache gives it up at the first write and takes 128 B for the page.)
+//! * A written page keeps the lines that were written. When it makes room and lines are missing, the read buffer's copy
+//!   completes it at no cost beyond the crossing on its way out; without one, the page is first fetched from flash,
+//!   through the FTL, and the missing lines cross the bus.
+//! * A page that makes room pays the FTL, is read out of the DRAM (4 KiB cross the bus), and is then in the flash
+//!   controllers' registers; its place is free from there on. A write that found its set full waits for the place; in the
+//!   published cache it does not wait at all, since nothing there waits for room.
+//! * Reads of a page on its way to flash wait for its program, as they would for the die.
+//! * The page tracker is the published one with one entry for an instruction (it has entries for its warps besides, which a
+//!   memory command here does not name) and the published configuration's count; the page behind the superpage of
+//!   the last access counts as sequential too. A superpage is the aligned group of pages, one in each channel under
+//!   CWDP striping.
+//! * The buffers are looked up in no time beyond the dispatcher's.
+//!
+//! What it leaves out: the NVMe-like host interface layer of the published simulator (its costs are zero there for a
+//! GPU), and refresh and write-to-read turnaround of the DRAM: give `dram.bandwidth` net of them if they are to count.
+//!
+//! Bounds: the sources are closed, so requests are bounded by theirs; pages with something under way by requests, by
+//! evictions (one for each place of the write buffer, and `evictions` on their way) and by the pages of their superpages.
+
+mod busy;
+mod dram;
+mod evict;
+mod fetch;
+mod look_up;
+mod spec;
+mod stats;
+#[cfg(test)]
+mod tests;
+mod tracker;
+#[cfg(test)]
+mod trail;
+
+pub use spec::{BufferDramSpec, EngineSpec, PageBufferSpec, PrefetchSpec};
+pub use stats::{EngineBusy, EngineStats, LookUps};
+
+use busy::Busy;
+use config::SpecError;
+use dram::Dram;
+use engine::resource::{Pool, Serial};
+use engine::{Cx, Lists, Slab, Time};
+use mem::cache::replace::ReplacementPolicy;
+use mem::cache::tags::{Shape, Tags};
+use proto::memory::{Lines, MemCommand, PAGE, Stage, Tally};
+use proto::{Command, Completion, IoOp, Status};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use tracker::Tracker;
+
+engine::events! {
+    /// The engine's own events.
+    pub enum Event {
+        /// The dispatcher has taken a request.
+        Dispatched(u32),
+        /// A page to be read has been translated.
+        Translated(u32),
+        /// A page to be written has been translated.
+        Placed(u32),
+        /// A page has been read out of the DRAM, to be written to flash.
+        ReadOut(u32),
+        /// The DRAM has been accessed for a request.
+        Answered(u32),
+    }
+}
+
+/// Messages that the engine sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Out {
+    /// A request of the shared cache is done.
+    Done(MemCommand),
+    /// A command to the flash device: one page.
+    Submit(Command),
+}
+
+/// A page of the read buffer.
+#[derive(Clone, Copy, Default)]
+struct Copied {
+    /// It was fetched ahead, and nothing has asked for it yet.
+    ahead: bool,
+}
+
+/// A page of the write buffer.
+#[derive(Clone, Copy, Default)]
+struct Written {
+    /// Lines that are here.
+    valid: u64,
+    /// Its place still holds the page that makes room.
+    pending: bool,
+}
+
+/// Places of consecutive sets are consecutive rows, so that consecutive pages lie in different banks.
+fn row(place: u32, ways: u32, places: u32) -> u32 {
+    place % ways * (places / ways) + place / ways
+}
+
+/// HybridGPU's SSD engine.
+pub struct Engine {
+    lines: Lines,
+    dispatcher: Serial,
+    dispatch_time: Time,
+    ftl: Pool,
+    ftl_time: Time,
+    dram: Dram,
+    /// The read buffer.
+    reads: Tags<Copied>,
+    /// The write buffer.
+    writes: Tags<Written>,
+    read_ways: u32,
+    write_ways: u32,
+    write_sets: u64,
+    tracker: Option<Tracker>,
+    /// The device's pages; superpages end there.
+    device_pages: u64,
+    requests: Slab<MemCommand>,
+    /// Requests that wait for pages.
+    waiting: Lists<u32>,
+    /// Pages with something under way, by name and by page.
+    pages: Slab<Busy>,
+    at: FxHashMap<u64, u32>,
+    /// By set of the write buffer: busy pages for which no place can be had yet.
+    without_place: Vec<VecDeque<u32>>,
+    /// Leaving pages that wait until fewer are on their way to flash.
+    held: VecDeque<u32>,
+    outbound: u32,
+    outbound_limit: u32,
+    ledger: stats::Ledger,
+    /// What happened since the window began.
+    pub stats: EngineStats,
+    /// What requests have waited for.
+    pub tally: Tally,
+    #[cfg(test)]
+    trail: Vec<trail::Moved>,
+}
+
+impl Engine {
+    /// An idle engine with empty buffers, whose requests are for lines of `line` bytes.
+    ///
+    /// # Errors
+    /// The first value that cannot be built, with its key; a line of another size than 64, 128, 256 or 512 B (key `line`).
+    pub fn new(spec: &EngineSpec, line: u64) -> Result<Engine, SpecError> {
+        spec.check()?;
+        let lines = mem::lines_of(line)?;
+        let shape = |buffer: &PageBufferSpec| Shape {
+            sets: (buffer.pages() / u64::from(buffer.ways)) as u32,
+            ways: buffer.ways,
+        };
+        let write_shape = shape(&spec.write_buffer);
+        Ok(Engine {
+            lines,
+            dispatcher: Serial::default(),
+            dispatch_time: spec.dispatch_time.time(),
+            ftl: Pool::new(spec.ftl_in_service as usize),
+            ftl_time: spec.ftl_time.time(),
+            dram: Dram::new(&spec.dram),
+            reads: Tags::new(shape(&spec.read_buffer), &ReplacementPolicy::lru),
+            writes: Tags::new(write_shape, &ReplacementPolicy::lru),
+            read_ways: spec.read_buffer.ways,
+            write_ways: write_shape.ways,
+            write_sets: write_shape.sets.into(),
+            tracker: spec.prefetch.as_ref().map(Tracker::new),
+            device_pages: u64::MAX,
+            requests: Slab::default(),
+            waiting: Lists::default(),
+            pages: Slab::default(),
+            at: FxHashMap::default(),
+            without_place: vec![VecDeque::new(); write_shape.sets as usize],
+            held: VecDeque::new(),
+            outbound: 0,
+            outbound_limit: spec.evictions,
+            ledger: stats::Ledger::default(),
+            stats: EngineStats::default(),
+            tally: Tally::default(),
+            #[cfg(test)]
+            trail: Vec::new(),
+        })
+    }
+
+    /// Bytes that the device behind it holds: superpages end there. Without, they are taken to be whole.
+    pub fn set_capacity(&mut self, bytes: u64) {
+        self.device_pages = bytes / PAGE;
+    }
+
+    /// A request arrives from the shared cache.
+    pub fn command(&mut self, command: MemCommand, cx: &mut impl Cx<Event, Out>) {
+        debug_assert!(
+            command.page.is_multiple_of(PAGE) && command.lines != 0 && command.lines & !self.lines.all() == 0,
+            "lines of a page: {command:?}"
+        );
+        let id = self.requests.insert(command);
+        self.ledger.entered += 1;
+        let end = self.dispatcher.grant(cx.now(), self.dispatch_time);
+        cx.after(end - cx.now(), Event::Dispatched(id));
+    }
+
+    /// The device has done a command.
+    pub fn completed(&mut self, completion: Completion, cx: &mut impl Cx<Event, Out>) {
+        self.ledger.completed += 1;
+        self.stats.failed += u64::from(completion.status != Status::Success);
+        let name = completion.tag;
+        if self.pages[name].fetch == busy::Fetch::Reading {
+            self.fetched(name, cx);
+        } else {
+            self.programmed(name, cx);
+        }
+    }
+
+    /// Runs one of the engine's own events.
+    pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out>) {
+        match event {
+            Event::Dispatched(id) => self.dispatched(id, cx),
+            Event::Translated(name) => self.translated(name, cx),
+            Event::Placed(name) => self.placed(name, cx),
+            Event::ReadOut(name) => self.read_out_done(name, cx),
+            Event::Answered(id) => self.answered(id, cx),
+        }
+    }
+
+    /// Requests inside, and pages with something under way.
+    pub fn outstanding(&self) -> usize {
+        self.requests.len() + self.pages.len()
+    }
+
+    fn answered(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
+        let mut command = self.requests[id];
+        self.requests.remove(id);
+        self.ledger.answered += 1;
+        self.tally.command(Stage::Buffer, &mut command, cx.now());
+        cx.emit(Out::Done(command));
+    }
+
+    fn submit(&mut self, name: u32, op: IoOp, cx: &mut impl Cx<Event, Out>) {
+        self.ledger.submitted += 1;
+        cx.emit(Out::Submit(Command::new(name, op, self.pages[name].page * PAGE, PAGE)));
+    }
+
+    /// The row of a place of the read buffer.
+    fn read_row(&self, place: u32) -> u32 {
+        row(place, self.read_ways, self.reads.places())
+    }
+
+    /// The row of a place of the write buffer: behind those of the read buffer.
+    fn write_row(&self, place: u32) -> u32 {
+        self.reads.places() + row(place, self.write_ways, self.writes.places())
+    }
+
+    /// The busy record of a page, made if there is none.
+    fn busy_at(&mut self, page: u64) -> u32 {
+        if let Some(name) = self.at.get(&page) {
+            return *name;
+        }
+        let name = self.pages.insert(Busy::new(page));
+        self.at.insert(page, name);
+        name
+    }
+
+    /// Forgets a page with nothing under way any more.
+    fn retire(&mut self, name: u32) {
+        if self.pages[name].is_idle() {
+            self.at.remove(&self.pages[name].page);
+            self.pages.remove(name);
+        }
+    }
+
+    /// Looks all up again that wait for a page; they have stopped waiting for `stage`.
+    fn wake(&mut self, name: u32, stage: Stage, cx: &mut impl Cx<Event, Out>) {
+        let mut waiting = self.pages[name].take_waiting();
+        while let Some(id) = self.waiting.pop(&mut waiting) {
+            self.tally.command(stage, &mut self.requests[id], cx.now());
+            self.look_up(id, false, cx);
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! Storage that a GPU reaches by itself: what stands between its shared cache and a flash device, with no host in between.
+//!
+//! A read of lines becomes one block command over the sectors that hold them. Written lines are gathered by page until
+//! another page needs the place (`gather.rs`). Commands go to submission queues over the device's inner entrance, or over the
+//! host's. Nothing is cached here, and reads are not joined: the shared cache does that for the lines that it fetches as one,
+//! and the device's buffer for what it holds.
+//!
+//! Sources: section 1 of Gundawar et al., "Towards Performance-Aware Allocation for Accelerated Machine Learning on GPU-SSD
+//! Systems" (MQMS, 2024), says that such a GPU bypasses the host; the paper has no word on how. Submission queues that a
+//! GPU's threads fill: Qureshi et al., "GPU-Initiated On-Demand High-Throughput Storage Access in the BaM System
+//! Architecture", ASPLOS 2023.
+//!
+//! Bounds: the sources are closed, so that requests are bounded by theirs; commands by requests, and by the sectors of the
+//! places in which lines are gathered.
+
+mod gather;
+mod spec;
+mod stats;
+#[cfg(test)]
+mod tests;
+
+pub use spec::{EntranceChoice, GatherSpec, InitiatorSpec};
+pub use stats::{InitiatedFlow, InitiatorStats};
+
+use ::stats::Series;
+use config::SpecError;
+use engine::resource::Serial;
+use engine::{Cx, Lists, Slab, Time};
+use gather::{Gather, Put, Run, Sectors};
+use proto::memory::{Lines, MemCommand, PAGE, Stage, Tally};
+use proto::{Command, Completion, INNER, IoOp, Status};
+use std::collections::VecDeque;
+
+engine::events! {
+    /// The initiator's own events.
+    pub enum Event {
+        /// The dispatcher has taken a request.
+        Dispatched(u32),
+        /// Gathered lines have been accessed for a request.
+        Gathered(u32),
+    }
+}
+
+/// Messages that the initiator sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Out {
+    /// A request of the shared cache is done.
+    Done(MemCommand),
+    /// A command to the flash device.
+    Submit(Command),
+}
+
+/// What a command is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Purpose {
+    /// A request reads.
+    Fetch(u32),
+    /// The page in a place leaves: sectors of this run were written in part, and are read.
+    Fill { place: u32, run: Run },
+    /// The page in a place leaves: the run is written.
+    Write { place: u32 },
+}
+
+/// A block command, from when it is wanted.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    purpose: Purpose,
+    op: IoOp,
+    offset: u64,
+    bytes: u64,
+    app: u8,
+    queue: u16,
+    wanted: Time,
+    submitted: Time,
+}
+
+/// Storage that a GPU reaches by itself.
+pub struct Initiator {
+    lines: Lines,
+    sectors: Sectors,
+    dispatcher: Serial,
+    dispatch_time: Time,
+    requests: Slab<MemCommand>,
+    commands: Slab<Wanted>,
+    /// Free entries of each submission queue.
+    room: Vec<u32>,
+    /// The queue that is asked first.
+    turn: usize,
+    /// What is added to a queue's number.
+    first_queue: u16,
+    /// Commands that wait for an entry.
+    held: VecDeque<u32>,
+    gather: Gather,
+    gather_latency: Time,
+    /// Requests that wait for room among the gathered pages.
+    waiting: Lists<u32>,
+    /// What was measured, by application.
+    pub flows: Vec<InitiatedFlow>,
+    /// Completions of all applications' commands over time.
+    pub series: Series,
+    /// When the last command of the window completed.
+    pub last_completion: Time,
+    ledger: stats::Ledger,
+    /// What happened since the window began.
+    pub stats: InitiatorStats,
+    /// What requests have waited for.
+    pub tally: Tally,
+}
+
+impl Initiator {
+    /// An idle initiator for so many applications, whose requests are for lines of `line` bytes.
+    ///
+    /// # Errors
+    /// The first value that cannot be built, with its key; a line of another size than 64, 128, 256 or 512 B (key `line`).
+    pub fn new(spec: &InitiatorSpec, apps: u8, line: u64) -> Result<Initiator, SpecError> {
+        spec.check()?;
+        let lines = mem::lines_of(line)?;
+        Ok(Initiator {
+            lines,
+            sectors: Sectors::new(lines),
+            dispatcher: Serial::default(),
+            dispatch_time: spec.dispatch_time.time(),
+            requests: Slab::default(),
+            commands: Slab::default(),
+            room: vec![spec.depth; spec.queues.into()],
+            turn: 0,
+            first_queue: if spec.entrance == EntranceChoice::inner { INNER } else { 0 },
+            held: VecDeque::new(),
+            gather: Gather::new(&spec.gather),
+            gather_latency: spec.gather.latency.time(),
+            waiting: Lists::default(),
+            flows: vec![InitiatedFlow::default(); apps.into()],
+            series: Series::of_run(),
+            last_completion: Time::ZERO,
+            ledger: stats::Ledger::default(),
+            stats: InitiatorStats::default(),
+            tally: Tally::default(),
+        })
+    }
+
+    /// A request arrives from the shared cache.
+    pub fn command(&mut self, command: MemCommand, cx: &mut impl Cx<Event, Out>) {
+        debug_assert!(
+            command.page.is_multiple_of(PAGE) && command.lines != 0 && command.lines & !self.lines.all() == 0,
+            "lines of a page: {command:?}"
+        );
+        self.ledger.entered += 1;
+        let id = self.requests.insert(command);
+        let end = self.dispatcher.grant(cx.now(), self.dispatch_time);
+        cx.after(end - cx.now(), Event::Dispatched(id));
+    }
+
+    /// Runs one of the initiator's own events.
+    pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out>) {
+        match event {
+            Event::Dispatched(id) => {
+                self.tally.command(Stage::Controller, &mut self.requests[id], cx.now());
+                if self.requests[id].write {
+                    self.stats.writes += 1;
+                    let taken = self.write(id, cx);
+                    self.stats.waits_for_room += u64::from(!taken);
+                } else {
+                    self.stats.reads += 1;
+                    self.read(id, cx);
+                }
+            }
+            Event::Gathered(id) => self.answer(id, Stage::Buffer, cx),
+        }
+    }
+
+    /// The device has done a command.
+    pub fn completed(&mut self, completion: Completion, cx: &mut impl Cx<Event, Out>) {
+        self.ledger.completed += 1;
+        self.stats.failed += u64::from(completion.status != Status::Success);
+        let now = cx.now();
+        let done = self.commands[completion.tag];
+        self.commands.remove(completion.tag);
+        self.room[usize::from(done.queue)] += 1;
+        let flow = &mut self.flows[usize::from(done.app)];
+        flow.span.record(done.wanted, now);
+        let of = if done.op == IoOp::Read { &mut flow.read } else { &mut flow.write };
+        of.record(done.bytes, done.submitted - done.wanted, now - done.submitted, now - done.wanted);
+        self.series.record(now, done.bytes, now - done.wanted);
+        self.last_completion = now;
+        if let Some(next) = self.held.pop_front() {
+            self.submit(next, cx);
+        }
+        match done.purpose {
+            Purpose::Fetch(id) => self.answer(id, Stage::Array, cx),
+            Purpose::Fill { place, run } => self.write_run(place, run, cx),
+            Purpose::Write { place } => {
+                let set = self.gather.set_of(self.gather.page(place).page);
+                if self.gather.left(place) {
+                    self.unblock(set, cx);
+                }
+            }
+        }
+    }
+
+    /// Requests inside, and commands wanted or at the device.
+    pub fn outstanding(&self) -> usize {
+        self.requests.len() + self.commands.len()
+    }
+
+    fn answer(&mut self, id: u32, stage: Stage, cx: &mut impl Cx<Event, Out>) {
+        let mut command = self.requests[id];
+        self.requests.remove(id);
+        self.ledger.answered += 1;
+        self.tally.command(stage, &mut command, cx.now());
+        cx.emit(Out::Done(command));
+    }
+
+    fn read(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
+        let command = self.requests[id];
+        let page = command.page / PAGE;
+        let missing = command.lines & !self.gather.lines(page);
+        if missing == 0 {
+            self.stats.gathered_reads += 1;
+            cx.after(self.gather_latency, Event::Gathered(id));
+            return;
+        }
+        self.want(Purpose::Fetch(id), IoOp::Read, page, self.sectors.of_lines(missing), command.app, cx);
+    }
+
+    /// Whether the lines of a write have been taken; if not, it waits for room.
+    fn write(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) -> bool {
+        let command = self.requests[id];
+        let page = command.page / PAGE;
+        let put = self.gather.put(page, command.app, command.lines);
+        if put == Put::Taken {
+            cx.after(self.gather_latency, Event::Gathered(id));
+        } else {
+            let set = self.gather.set_of(page);
+            self.waiting.push(&mut self.gather.blocked[set], id);
+        }
+        if let Some(place) = self.gather.victim(page) {
+            self.evict(place, cx);
+        }
+        put == Put::Taken
+    }
+
+    /// The page in a place leaves.
+    fn evict(&mut self, place: u32, cx: &mut impl Cx<Event, Out>) {
+        self.stats.evictions += 1;
+        let gathered = *self.gather.page(place);
+        let sectors = self.sectors;
+        self.gather.leave(place, sectors.runs(gathered.lines).count() as u32);
+        for run in sectors.runs(gathered.lines) {
+            match sectors.partial(run, gathered.lines) {
+                Some(partial) => {
+                    self.stats.fills += 1;
+                    let purpose = Purpose::Fill { place, run };
+                    self.want(purpose, IoOp::Read, gathered.page, partial, gathered.app, cx);
+                }
+                None => self.write_run(place, run, cx),
+            }
+        }
+    }
+
+    fn write_run(&mut self, place: u32, run: Run, cx: &mut impl Cx<Event, Out>) {
+        let gathered = *self.gather.page(place);
+        self.want(Purpose::Write { place }, IoOp::Write, gathered.page, run, gathered.app, cx);
+    }
+
+    /// A page of a set has left: those who have waited try again.
+    fn unblock(&mut self, set: usize, cx: &mut impl Cx<Event, Out>) {
+        let mut blocked = self.gather.blocked[set].take();
+        while let Some(id) = self.waiting.pop(&mut blocked) {
+            self.write(id, cx);
+        }
+    }
+
+    fn want(
+        &mut self,
+        purpose: Purpose,
+        op: IoOp,
+        page: u64,
+        run: Run,
+        app: u8,
+        cx: &mut impl Cx<Event, Out>,
+    ) {
+        let (offset, bytes) = (run.offset(page), run.bytes());
+        let (wanted, submitted) = (cx.now(), cx.now());
+        let name =
+            self.commands.insert(Wanted { purpose, op, offset, bytes, app, queue: 0, wanted, submitted });
+        if self.held.is_empty() && self.room.iter().any(|room| *room > 0) {
+            self.submit(name, cx);
+        } else {
+            self.stats.waits_for_entry += 1;
+            self.held.push_back(name);
+        }
+    }
+
+    /// Gives a command to the next queue in turn that has an entry; one has.
+    fn submit(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
+        while self.room[self.turn] == 0 {
+            self.turn = (self.turn + 1) % self.room.len();
+        }
+        let queue = self.turn;
+        self.turn = (self.turn + 1) % self.room.len();
+        self.room[queue] -= 1;
+        self.ledger.submitted += 1;
+        let wanted = &mut self.commands[name];
+        (wanted.queue, wanted.submitted) = (queue as u16, cx.now());
+        if let Purpose::Fetch(id) = wanted.purpose {
+            self.tally.command(Stage::Controller, &mut self.requests[id], cx.now());
+        }
+        cx.emit(Out::Submit(Command {
+            queue: self.first_queue + queue as u16,
+            flow: wanted.app.into(),
+            placement: wanted.app,
+            ..Command::new(name, wanted.op, wanted.offset, wanted.bytes)
+        }));
+    }
+}

@@ -1,0 +1,146 @@
+//! Requests that are given out in batches (block/blk-core.c, until Linux 4.20).
+
+use engine::Time;
+use std::collections::{BTreeMap, VecDeque};
+
+/// `BLK_BATCH_REQ` and `BLK_BATCH_TIME`: what a task that had to wait may take at once, and for how long.
+const BATCH: u32 = 32;
+const BATCH_TIME: Time = Time::from_ms(20);
+
+/// The requests of a queue of one direction of haste: those that a task waits for, or the others (`struct request_list`).
+#[derive(Debug, Default)]
+struct Half {
+    count: u32,
+    /// Whether only a task with a batch gets one.
+    full: bool,
+    who: VecDeque<u32>,
+}
+
+/// What a task may still take (`nr_batch_requests` and `last_waited` of its `struct io_context`).
+#[derive(Clone, Copy, Debug)]
+struct Batch {
+    left: u32,
+    since: Time,
+}
+
+/// Who gets a request. Up to a limit everybody does; the task that reaches it, and each that slept for one, gets a batch, up to half the limit beyond it.
+#[derive(Debug)]
+pub(super) struct Batches {
+    limit: u32,
+    halves: [Half; 2],
+    tasks: BTreeMap<u32, Batch>,
+}
+
+impl Batches {
+    /// As many as `limit` of each half (`nr_requests`).
+    pub(super) fn new(limit: u32) -> Batches {
+        Batches { limit, halves: Default::default(), tasks: BTreeMap::new() }
+    }
+
+    /// The most that are given out, of both halves.
+    pub(super) fn most(&self) -> u32 {
+        2 * (self.limit + self.limit / 2)
+    }
+
+    /// `ioc_batching`: a whole batch stays until its first request is taken.
+    fn has_batch(&self, task: u32, now: Time) -> bool {
+        let running = |batch: &Batch| batch.left > 0 && now < batch.since + BATCH_TIME;
+        self.tasks.get(&task).is_some_and(|batch| batch.left == BATCH || running(batch))
+    }
+
+    /// A task has slept for a request, or is the first to find none behind its own (`ioc_set_batching`).
+    pub(super) fn begin(&mut self, task: u32, now: Time) {
+        if !self.has_batch(task, now) {
+            self.tasks.insert(task, Batch { left: BATCH, since: now });
+        }
+    }
+
+    /// Takes a request for a task, if it may have one (`__get_request`).
+    pub(super) fn get(&mut self, is_sync: bool, task: u32, now: Time) -> bool {
+        let half = &mut self.halves[usize::from(is_sync)];
+        if half.count + 1 >= self.limit {
+            if !std::mem::replace(&mut half.full, true) {
+                self.begin(task, now);
+            } else if !self.has_batch(task, now) {
+                return false;
+            }
+        }
+        let half = &mut self.halves[usize::from(is_sync)];
+        if half.count >= self.limit + self.limit / 2 {
+            return false;
+        }
+        half.count += 1;
+        if self.has_batch(task, now)
+            && let Some(batch) = self.tasks.get_mut(&task)
+        {
+            batch.left -= 1;
+        }
+        true
+    }
+
+    /// A request comes back; the task that is woken for it, if one is (`__freed_request`).
+    pub(super) fn put(&mut self, is_sync: bool) -> Option<u32> {
+        let half = &mut self.halves[usize::from(is_sync)];
+        half.count -= 1;
+        if half.count + 1 > self.limit {
+            return None;
+        }
+        half.full = false;
+        half.who.pop_front()
+    }
+
+    /// The next task that waits, in place of one that was woken and does not want its request.
+    pub(super) fn next(&mut self, is_sync: bool) -> Option<u32> {
+        self.halves[usize::from(is_sync)].who.pop_front()
+    }
+
+    /// A task waits, behind the others.
+    pub(super) fn wait(&mut self, is_sync: bool, who: u32) {
+        self.halves[usize::from(is_sync)].who.push_back(who);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Time {
+        Time::from_ms(ms)
+    }
+
+    /// Task 1 takes 7 of 8, and the eighth, which fills the queue, with a batch of 32: it goes on to 12. Task 2 gets none before it has slept.
+    #[test]
+    fn the_task_that_fills_the_queue_goes_on_for_half_of_it() {
+        let mut all = Batches::new(8);
+        let taken = (0..100).take_while(|_| all.get(true, 1, ms(0))).count();
+        assert_eq!(taken, 12);
+        assert!(!all.get(true, 2, ms(0)));
+        assert!(all.get(false, 2, ms(0)), "requests that nobody waits for are counted apart");
+    }
+
+    /// The others are woken one by one in the order in which they came, from the eighth on; each takes what is there, and no other does meanwhile.
+    #[test]
+    fn tasks_are_woken_in_turn_and_get_a_batch() {
+        let mut all = Batches::new(8);
+        while all.get(true, 1, ms(0)) {}
+        (2..5).for_each(|who| all.wait(true, who));
+        let woken: Vec<_> = (0..6).map(|_| all.put(true)).collect();
+        assert_eq!(woken, [None, None, None, None, Some(2), Some(3)]);
+        all.begin(2, ms(1));
+        let taken = (0..100).take_while(|_| all.get(true, 2, ms(1))).count();
+        assert_eq!(taken, 6);
+        assert!(!all.get(true, 9, ms(1)));
+    }
+
+    /// A batch ends after 20 ms, but its first request can always be taken: who was woken is not lost.
+    #[test]
+    fn a_batch_ends_but_not_before_its_first_request() {
+        let mut all = Batches::new(8);
+        while all.get(true, 1, ms(0)) {}
+        all.begin(2, ms(0));
+        all.put(true);
+        all.put(true);
+        assert!(all.get(true, 2, ms(100)));
+        assert!(!all.get(true, 2, ms(100)));
+    }
+}

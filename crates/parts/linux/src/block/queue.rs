@@ -1,0 +1,302 @@
+//! The queue of a drive: its parts, and what is asked of it as a whole.
+
+use super::batches::Batches;
+use super::bio::{Bio, Waiting, Wholes};
+use super::device::{Device, Limits};
+use super::effects::{Effects, Run, Woken};
+use super::flush::FlushQueue;
+use super::list::RequestList;
+use super::map::Map;
+use super::request::{NONE, Request, Requests};
+use super::sched::{Context, Scheduler};
+use super::spec::BlockSpec;
+use super::stats::BlockStats;
+use super::tags::Tags;
+use super::wbt::Wbt;
+use config::SpecError;
+use engine::{Slab, Time};
+use proto::IoOp;
+
+/// `BLKDEV_DEFAULT_RQ`.
+const DEFAULT_REQUESTS: u32 = 128;
+/// `BLK_MQ_BUDGET_DELAY`: until all hardware queues are run again, if a scheduler had work and gave none.
+pub(super) const RERUN: Time = Time::from_ms(3);
+
+/// A bio whose task sleeps: what is given to [`Queue::resume`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stalled(pub(super) u32);
+
+/// What became of a bio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Submitted {
+    /// The queue has all of it.
+    Queued,
+    /// The task must sleep until it is [woken](super::Woken), then [resume](Queue::resume).
+    MustWait(Stalled),
+}
+
+/// One hardware queue (`struct blk_mq_hw_ctx`).
+pub(super) struct Hctx {
+    /// The driver's.
+    pub(super) tags: Tags,
+    /// The scheduler's; as many as the driver's, and unused, without an elevator.
+    pub(super) sched_tags: Tags,
+    /// Who gets one of them, if they are given out in batches.
+    pub(super) batches: Option<Batches>,
+    /// The request of each of the driver's tags.
+    pub(super) holders: Vec<u32>,
+    /// Requests past the scheduler that wait for the driver.
+    pub(super) dispatch: RequestList,
+    /// Whether it is run again when one of its requests is no more (`BLK_MQ_S_SCHED_RESTART`).
+    pub(super) restart: bool,
+    /// Whether a worker has been told to run it.
+    pub(super) told: bool,
+    pub(super) flush: FlushQueue,
+}
+
+impl Hctx {
+    /// The tags that a bio needs to become a request.
+    pub(super) fn bio_tags(&mut self, elevator: bool) -> &mut Tags {
+        if elevator { &mut self.sched_tags } else { &mut self.tags }
+    }
+}
+
+/// The queue of one drive (`struct request_queue`). How it is driven is in the [module](super)'s text.
+pub struct Queue {
+    pub(super) device: Device,
+    pub(super) merges: bool,
+    pub(super) map: Map,
+    /// The hardware queues that do not interrupt, which come after the others.
+    polled: Option<Map>,
+    pub(super) requests: Requests,
+    pub(super) wholes: Wholes,
+    pub(super) stalled: Slab<Waiting>,
+    pub(super) hctxs: Vec<Hctx>,
+    pub(super) scheduler: Box<dyn Scheduler>,
+    pub(super) elevator: bool,
+    pub(super) wbt: Option<Wbt>,
+    /// When all hardware queues are run again.
+    pub(super) rerun: Option<Time>,
+    pub(super) stats: BlockStats,
+    /// Requests that others have taken up; hardware queues to be run; both empty between calls.
+    pub(super) freed: Vec<u32>,
+    pub(super) to_run: Vec<u16>,
+    /// Requests chosen and not yet issued, with their hardware queues and places; empty between calls.
+    pub(super) chosen: Vec<(u16, u32, u32)>,
+}
+
+impl Queue {
+    /// A queue in front of a device, for a host of so many cores.
+    ///
+    /// # Errors
+    /// More requests than the device's queues hold, without an elevator.
+    ///
+    /// # Panics
+    /// If there is no core, or the device has no queue or one without room.
+    pub fn new(spec: &BlockSpec, device: Device, cores: u16) -> Result<Queue, SpecError> {
+        Queue::polled(spec, device, cores, 0)
+    }
+
+    /// The same with so many hardware queues besides that do not interrupt, as far as the device has queues and the host has cores for them; one
+    /// queue of the device is left for interrupts (`nvme_setup_irqs`).
+    ///
+    /// # Errors
+    /// As [`Queue::new`].
+    ///
+    /// # Panics
+    /// As [`Queue::new`].
+    pub fn polled(
+        spec: &BlockSpec,
+        device: Device,
+        cores: u16,
+        poll_queues: u16,
+    ) -> Result<Queue, SpecError> {
+        assert!(device.queue_depth > 0, "a queue without room");
+        let queues = device.queues.min(cores.saturating_add(poll_queues));
+        let poll_queues = poll_queues.min(cores).min(queues.saturating_sub(1));
+        let hctxs = cores.min(queues - poll_queues).min(spec.hardware_queues.unwrap_or(u16::MAX));
+        let map = Map::new(cores, hctxs);
+        let polled = (poll_queues > 0).then(|| Map::new(cores, poll_queues));
+        let depth = device.queue_depth;
+        // `blk_mq_init_sched`.
+        let requests = spec.nr_requests.unwrap_or(2 * depth.min(DEFAULT_REQUESTS));
+        let word = Tags::new(requests).word();
+        let scheduler = spec.scheduler.build(&Context { map, requests, word });
+        let elevator = scheduler.is_elevator();
+        let requests = if elevator { requests } else { spec.nr_requests.unwrap_or(depth) };
+        if !elevator && requests > depth {
+            let what = format!(
+                "{requests} requests (`nr_requests`) are more than the {depth} of a queue of the drive"
+            );
+            return Err(SpecError::new("nr_requests", what).help("leave it out, or choose another scheduler"));
+        }
+        let mut store = Requests::new(Limits::new(spec, &device));
+        let hctxs = (0..hctxs + poll_queues).map(|hctx| {
+            let driver_tags = if elevator { depth } else { requests };
+            let batches = scheduler.gives_batches().then(|| Batches::new(requests));
+            let mut sched_tags = Tags::new(batches.as_ref().map_or(requests, Batches::most));
+            sched_tags.set_shallow(scheduler.least_shallow());
+            let core = if hctx < map.hctxs() { map.cores_of(hctx).start } else { 0 };
+            let flush = store.insert(Request::empty(IoOp::Flush, core, hctx, Time::ZERO));
+            Hctx {
+                tags: Tags::new(driver_tags),
+                sched_tags,
+                batches,
+                holders: vec![NONE; driver_tags as usize],
+                dispatch: RequestList::default(),
+                restart: false,
+                told: false,
+                flush: FlushQueue::new(flush),
+            }
+        });
+        let hctxs = hctxs.collect();
+        let target = spec.wbt_lat.time();
+        // It goes by the requests of the scheduler that the queue begins with: nobody tells it of another one, or of `nr_requests`
+        // (`elevator_get_default`, `wbt_init`).
+        let begins_with = if map.hctxs() == 1 { 2 * depth.min(DEFAULT_REQUESTS) } else { depth };
+        let wbt = (target > Time::ZERO).then(|| Wbt::new(target, begins_with, device.write_cache));
+        Ok(Queue {
+            device,
+            merges: spec.merges,
+            map,
+            polled,
+            requests: store,
+            wholes: Wholes::default(),
+            stalled: Slab::default(),
+            hctxs,
+            scheduler,
+            elevator,
+            wbt,
+            rerun: None,
+            stats: BlockStats::default(),
+            freed: Vec::new(),
+            to_run: Vec::new(),
+            chosen: Vec::new(),
+        })
+    }
+
+    /// Which hardware queue serves which core, of those that interrupt.
+    pub fn map(&self) -> Map {
+        self.map
+    }
+
+    /// Hardware queues: those that interrupt, then those that do not.
+    pub fn hctxs(&self) -> u16 {
+        self.hctxs.len() as u16
+    }
+
+    /// Whether requests go through a scheduler.
+    pub fn has_elevator(&self) -> bool {
+        self.elevator
+    }
+
+    /// The hardware queue of polled bios of a core, if there are any.
+    pub fn polled_hctx(&self, core: u16) -> Option<u16> {
+        self.polled.map(|polled| self.map.hctxs() + polled.hctx(core))
+    }
+
+    /// Whether a hardware queue does not interrupt.
+    pub fn is_polled(&self, hctx: u16) -> bool {
+        hctx >= self.map.hctxs()
+    }
+
+    /// Whether a polled bio of a core would find a tag: its task must not sleep for one, since nobody else looks for what would free it
+    /// (`REQ_NOWAIT` of `bio_set_polled`).
+    pub fn polled_has_room(&self, core: u16) -> bool {
+        self.polled_hctx(core).is_none_or(|hctx| self.hctxs[usize::from(hctx)].tags.has_room())
+    }
+
+    /// The hardware queue that a bio of a core goes to (`blk_mq_map_queue`).
+    pub(super) fn hctx_of(&self, bio: &Bio, core: u16) -> u16 {
+        let polled = if bio.flags.polled && !bio.is_flush() { self.polled_hctx(core) } else { None };
+        polled.unwrap_or_else(|| self.map.hctx(core))
+    }
+
+    /// The limits of its requests.
+    pub fn limits(&self) -> Limits {
+        self.requests.limits
+    }
+
+    /// Whether nothing is under way: no bio, no request, no task that sleeps.
+    pub fn is_idle(&self) -> bool {
+        self.requests.len() == self.hctxs.len() && self.wholes.is_empty() && self.stalled.is_empty()
+    }
+
+    /// Whether a hardware queue will be run although no request ends: a worker has been told to, or will be after a while.
+    pub(crate) fn will_run(&self) -> bool {
+        self.rerun.is_some() || self.hctxs.iter().any(|hctx| hctx.told)
+    }
+
+    /// A writer of dirty pages is paused (`balance_dirty_pages`): until a second later, writes are throttled less.
+    pub fn writer_paused(&mut self, now: Time) {
+        if let Some(wbt) = &mut self.wbt {
+            wbt.paused(now);
+        }
+    }
+
+    /// When [`Queue::timer`] wants to be called. It may become earlier or later with every call.
+    pub fn next_timer(&self) -> Option<Time> {
+        let wbt = self.wbt.as_ref().and_then(Wbt::next_timer);
+        [self.scheduler.next_timer(), wbt, self.rerun].into_iter().flatten().min()
+    }
+
+    /// Time has come; nothing happens if it has not.
+    pub fn timer(&mut self, now: Time, effects: &mut Effects) {
+        if self.scheduler.next_timer().is_some_and(|at| at <= now) {
+            self.scheduler.timer(now);
+        }
+        if let Some(wbt) = &mut self.wbt {
+            let stalled = &self.stalled;
+            wbt.timer(now, &mut |who| wake(stalled, who, effects));
+        }
+        if self.rerun.is_some_and(|at| at <= now) {
+            self.rerun = None;
+            for hctx in 0..self.map.hctxs() {
+                self.run_later(hctx, effects);
+            }
+        }
+    }
+
+    /// What was counted up to now.
+    pub fn stats(&self) -> BlockStats {
+        let mut stats = self.stats.clone();
+        stats.scheduler = self.scheduler.stats();
+        stats.wbt = self.wbt.as_ref().map(Wbt::stats).unwrap_or_default();
+        stats
+    }
+
+    /// Counts from here on: the end of a warm-up.
+    pub fn reset_stats(&mut self, now: Time) {
+        self.stats.reset(now);
+        self.scheduler.reset_stats(now);
+        if let Some(wbt) = &mut self.wbt {
+            wbt.reset_stats();
+        }
+    }
+
+    /// `blk_mq_hctx_has_pending`.
+    pub(super) fn has_work(&self, hctx: u16) -> bool {
+        !self.hctxs[usize::from(hctx)].dispatch.is_empty() || self.scheduler.has_work(hctx)
+    }
+
+    /// A worker runs a hardware queue if it has work (`blk_mq_run_hw_queue(hctx, true)`), once however often it is told.
+    pub(super) fn run_later(&mut self, hctx: u16, effects: &mut Effects) {
+        if self.has_work(hctx) && !std::mem::replace(&mut self.hctxs[usize::from(hctx)].told, true) {
+            effects.runs.push(Run { hctx, later: true });
+        }
+    }
+
+    /// The caller runs a hardware queue if it has work (`blk_mq_run_hw_queue(hctx, false)`).
+    pub(super) fn run_now(&self, hctx: u16, effects: &mut Effects) {
+        let run = Run { hctx, later: false };
+        if self.has_work(hctx) && effects.runs.last() != Some(&run) {
+            effects.runs.push(run);
+        }
+    }
+}
+
+/// A bio's task is woken.
+pub(super) fn wake(stalled: &Slab<Waiting>, who: u32, effects: &mut Effects) {
+    effects.woken.push(Woken { task: stalled[who].task, stalled: Stalled(who) });
+}

@@ -1,0 +1,266 @@
+//! The way of a bio into the queue (`blk_mq_submit_bio`).
+
+use super::bio::{Bio, Piece, Stage, Waiting};
+use super::effects::Effects;
+use super::merge::{Attempt, Side};
+use super::plug::Plug;
+use super::queue::{Queue, Stalled, Submitted, wake};
+use super::request::NONE;
+use super::stats::kind;
+use super::wbt::{Account, Wbt};
+use engine::Time;
+use proto::{IoOp, Status};
+
+/// Who submits, and where.
+#[derive(Clone, Copy, Debug)]
+struct Submitter {
+    core: u16,
+    task: u32,
+}
+
+/// What is left of a bio.
+#[derive(Clone, Copy, Debug)]
+struct Rest {
+    bio: Bio,
+    whole: u32,
+    /// Whether its first part has leave to write, after the attempts to merge.
+    leave: bool,
+}
+
+impl Queue {
+    /// A task on a core asks for a bio. It becomes one or more requests, or part of others; in `plug`, if the task has one.
+    ///
+    /// # Panics
+    /// If the core is none of the host's.
+    pub fn submit(
+        &mut self,
+        mut bio: Bio,
+        core: u16,
+        task: u32,
+        plug: Option<&mut Plug>,
+        now: Time,
+        effects: &mut Effects,
+    ) -> Submitted {
+        assert!(core < self.map.cores(), "core {core} of {}", self.map.cores());
+        self.stats.bios[kind(bio.op)] += 1;
+        if bio.op == IoOp::Flush {
+            (bio.op, bio.flags.preflush) = (IoOp::Write, true);
+        }
+        debug_assert!(bio.bytes > 0 || bio.flags.preflush, "a bio of nothing: {bio:?}");
+        let whole = self.wholes.begin(bio.owner);
+        if bio.is_flush() && !self.device.write_cache {
+            // `submit_bio_noacct`.
+            self.stats.flushes_void += u64::from(bio.flags.preflush);
+            (bio.flags.preflush, bio.flags.fua) = (false, false);
+            if bio.bytes == 0 {
+                self.end_part(whole, Status::Success, effects);
+                return Submitted::Queued;
+            }
+        }
+        self.submit_rest(Rest { bio, whole, leave: false }, Submitter { core, task }, plug, now, effects)
+    }
+
+    /// A task that was [woken](super::Woken) goes on with its bio, on the core that it is on now.
+    ///
+    /// # Panics
+    /// If it was not woken for this bio.
+    pub fn resume(
+        &mut self,
+        stalled: Stalled,
+        core: u16,
+        plug: Option<&mut Plug>,
+        now: Time,
+        effects: &mut Effects,
+    ) -> Submitted {
+        let waiting = self.stalled[stalled.0];
+        self.stalled.remove(stalled.0);
+        let waits = match waiting.stage {
+            Stage::Throttled => &mut self.stats.throttle_waits,
+            Stage::Tag(_) => &mut self.stats.tag_waits,
+        };
+        waits.time += now.since(waiting.since);
+        match waiting.stage {
+            Stage::Throttled => self.wbt.iter_mut().for_each(|wbt| wbt.arm_if_idle(now)),
+            // The wake-up goes to somebody else, if the task has moved (`blk_mq_get_tag`).
+            Stage::Tag(hctx) if self.hctx_of(&waiting.rest, core) != hctx => {
+                self.pass_on(hctx, waiting.rest.is_sync(), effects)
+            }
+            Stage::Tag(hctx) => {
+                if let Some(batches) = &mut self.hctxs[usize::from(hctx)].batches {
+                    batches.begin(waiting.task, now);
+                }
+            }
+        }
+        let at = Submitter { core, task: waiting.task };
+        let rest = Rest { bio: waiting.rest, whole: waiting.whole, leave: true };
+        self.submit_rest(rest, at, plug, now, effects)
+    }
+
+    /// All parts of a bio, one after another (`__bio_split_to_limits`).
+    fn submit_rest(
+        &mut self,
+        mut rest: Rest,
+        at: Submitter,
+        mut plug: Option<&mut Plug>,
+        now: Time,
+        effects: &mut Effects,
+    ) -> Submitted {
+        loop {
+            let most = self.requests.limits.unsplit(rest.bio.op);
+            let split = rest.bio.bytes > most;
+            rest.bio.flags.polled &= !split;
+            let bio = if split { Bio { bytes: most, ..rest.bio } } else { rest.bio };
+            let nomerge = split || bio.flags.polled;
+            let piece = Piece { bio, whole: rest.whole, nomerge };
+            if let Err(stage) = self.submit_piece(&piece, at, rest.leave, plug.as_deref_mut(), now, effects) {
+                return Submitted::MustWait(self.stall(&rest, at.task, stage, now));
+            }
+            if !split {
+                self.end_part(rest.whole, Status::Success, effects);
+                return Submitted::Queued;
+            }
+            self.stats.splits += 1;
+            rest.leave = false;
+            rest.bio.offset += u64::from(most);
+            rest.bio.bytes -= most;
+            rest.bio.announced = 0;
+        }
+    }
+
+    /// One part of a bio: merged, or a request of its own; or what its task has to wait for.
+    fn submit_piece(
+        &mut self,
+        piece: &Piece,
+        at: Submitter,
+        leave: bool,
+        mut plug: Option<&mut Plug>,
+        now: Time,
+        effects: &mut Effects,
+    ) -> Result<(), Stage> {
+        if !leave {
+            if self.merge(piece, at.core, plug.as_deref_mut(), now, effects) {
+                self.wholes.add(piece.whole);
+                return Ok(());
+            }
+            if self.wbt.as_mut().is_some_and(|wbt| !wbt.ask(&piece.bio, now)) {
+                return Err(Stage::Throttled);
+            }
+        }
+        let hctx = self.hctx_of(&piece.bio, at.core);
+        let Some(tag) = self.tag(hctx, &piece.bio, at.task, now) else {
+            // What is there is shown to the driver before the task sleeps (`blk_mq_get_tag`).
+            self.run_now(hctx, effects);
+            return Err(Stage::Tag(hctx));
+        };
+        self.wholes.add(piece.whole);
+        let name = self.requests.of_bio(piece, at.core, hctx, now);
+        self.stats.queued.add(now, 1);
+        let request = &mut self.requests[name];
+        (request.task, request.in_batch_of_sync) = (at.task, piece.bio.is_sync());
+        *(if self.elevator { &mut request.sched_tag } else { &mut request.tag }) = tag;
+        request.account = if self.wbt.is_some() { Wbt::account(&piece.bio) } else { Account::None };
+        if piece.bio.is_flush() {
+            self.insert_flush(name, now, effects);
+        } else if let Some(plug) = plug {
+            self.add_to_plug(plug, name, now, effects);
+        } else if self.elevator {
+            self.insert(name, now, effects);
+            self.run_later(hctx, effects);
+        } else {
+            self.issue(name, now, effects);
+        }
+        Ok(())
+    }
+
+    /// A request or a part of a plug takes up a bio (`blk_mq_attempt_bio_merge`).
+    fn merge(
+        &mut self,
+        piece: &Piece,
+        core: u16,
+        plug: Option<&mut Plug>,
+        now: Time,
+        effects: &mut Effects,
+    ) -> bool {
+        if !self.merges || !piece.is_mergeable() {
+            return false;
+        }
+        // `blk_attempt_plug_merge` asks the latest request alone.
+        let latest = plug.map_or(NONE, |plug| plug.first);
+        let mut side = None;
+        if latest != NONE
+            && let Attempt::Merged(found) = self.requests.attempt_bio_merge(latest, piece)
+        {
+            self.stats.plug_merges += 1;
+            side = Some(found);
+        }
+        if side.is_none() {
+            side = self.scheduler.bio_merge(&mut self.requests, piece, core, &mut self.freed);
+            self.free_merged(now, effects);
+        }
+        match side {
+            Some(Side::Back) => self.stats.back_merges += 1,
+            Some(Side::Front) => self.stats.front_merges += 1,
+            None => {}
+        }
+        side.is_some()
+    }
+
+    /// A tag for a bio; a limit of the scheduler leaves alone what is a flush (`__blk_mq_alloc_requests`).
+    fn tag(&mut self, hctx: u16, bio: &Bio, task: u32, now: Time) -> Option<u32> {
+        let hctx = &mut self.hctxs[usize::from(hctx)];
+        if !self.elevator {
+            return hctx.tags.get(u32::MAX);
+        }
+        if let Some(batches) = &mut hctx.batches
+            && !batches.get(bio.is_sync(), task, now)
+        {
+            return None;
+        }
+        let write = bio.op != IoOp::Read;
+        let shallow = if bio.is_flush() { u32::MAX } else { self.scheduler.shallow(bio.is_sync(), write) };
+        hctx.sched_tags.get(shallow)
+    }
+
+    fn stall(&mut self, rest: &Rest, task: u32, stage: Stage, since: Time) -> Stalled {
+        let (rest, whole) = (rest.bio, rest.whole);
+        let name = self.stalled.insert(Waiting { rest, whole, task, since, stage });
+        match stage {
+            Stage::Throttled => {
+                self.stats.throttle_waits.count += 1;
+                self.wbt.iter_mut().for_each(|wbt| wbt.wait(&rest, name));
+            }
+            Stage::Tag(hctx) => {
+                self.stats.tag_waits.count += 1;
+                let (elevator, hctx) = (self.elevator, &mut self.hctxs[usize::from(hctx)]);
+                match &mut hctx.batches {
+                    Some(batches) => batches.wait(rest.is_sync(), name),
+                    None => hctx.bio_tags(elevator).wait(name),
+                }
+            }
+        }
+        Stalled(name)
+    }
+
+    fn pass_on(&mut self, hctx: u16, is_sync: bool, effects: &mut Effects) {
+        let (elevator, stalled) = (self.elevator, &self.stalled);
+        let state = &mut self.hctxs[usize::from(hctx)];
+        match &mut state.batches {
+            Some(batches) => batches.next(is_sync).into_iter().for_each(|who| wake(stalled, who, effects)),
+            None => state.bio_tags(elevator).came_back(|who| wake(stalled, who, effects)),
+        }
+    }
+
+    /// A request comes to the scheduler.
+    pub(super) fn insert(&mut self, name: u32, now: Time, effects: &mut Effects) {
+        self.scheduler.insert(&mut self.requests, name, self.merges, now, &mut self.freed);
+        self.free_merged(now, effects);
+    }
+
+    /// Requests that others have taken up are no more.
+    fn free_merged(&mut self, now: Time, effects: &mut Effects) {
+        while let Some(name) = self.freed.pop() {
+            self.stats.request_merges += 1;
+            self.free(name, now, effects);
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Cuts of power: random work on a file system, with a drive whose cache forgets, until the power goes; then what recovery finds is held
+//! against a naive account of what was promised.
+//!
+//! * What `fsync` has acknowledged is there, unless it was overwritten, cut off or removed since.
+//! * The journal's log can be replayed, no block has been lost from it, and none has reached its place before its transaction was committed.
+//! * With ordered or journaled data no file shows what was in its blocks before.
+
+mod act;
+mod check;
+mod drive;
+pub(crate) mod media;
+
+use super::{CommitCause, Ext4, FsSpec, Handle, JournalMode, Tid};
+use crate::Inode;
+use config::SpecError;
+use drive::Drive;
+use engine::{Rng, Time};
+use media::Cell;
+use std::collections::BTreeMap;
+
+/// Files of the work.
+const FILES: u32 = 6;
+/// Pages of the file that is there from the beginning.
+const OLD_PAGES: u64 = 60;
+
+/// Work that a cut of power ends.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The file system.
+    pub spec: FsSpec,
+    /// Bytes of its drive.
+    pub bytes: u64,
+    /// Stream of random numbers.
+    pub seed: u64,
+    /// After so many actions the power goes.
+    pub actions: u32,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// What should not be, in words.
+    pub faults: Vec<String>,
+    /// Pages that show what was in their blocks before.
+    pub stale: u64,
+    /// Calls of `fsync` that were acknowledged.
+    pub acknowledged: u64,
+    /// Pages that were promised when the power went.
+    pub promised: u64,
+    /// Transactions replayed.
+    pub replayed: u32,
+    /// Commits, and batches of checkpoints.
+    pub commits: u64,
+    /// Batches of blocks written home to make room in the log.
+    pub checkpoints: u64,
+}
+
+/// A page in memory.
+#[derive(Clone, Copy, Default, Debug)]
+struct Page {
+    version: u32,
+    dirty: bool,
+    writing: bool,
+}
+
+/// A file, as its programs know it.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    there: bool,
+    size: u64,
+    pages: BTreeMap<u64, Page>,
+    /// What `fsync` has acknowledged.
+    promise: Option<Promise>,
+}
+
+/// What an `fsync` makes durable.
+#[derive(Clone, Debug, Default)]
+struct Promise {
+    size: u64,
+    /// Pages with their versions.
+    pages: BTreeMap<u64, u32>,
+}
+
+/// A write that is on its way to the drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Then {
+    /// A page; whether its data did not count before.
+    Page { file: usize, page: u64, unwritten: bool },
+    /// A block goes home.
+    Home,
+    /// A part of the log.
+    Log,
+    /// The commit block.
+    Commit,
+    /// A page of a direct write.
+    Direct { page: u64 },
+}
+
+/// A direct write that is under way.
+#[derive(Clone, Copy, Debug)]
+struct Direct {
+    file: usize,
+    offset: u64,
+    bytes: u64,
+    /// Whether the file system has to be told of its end.
+    has_end: bool,
+}
+
+/// How far an `fsync` is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// Pages are being written.
+    Data,
+    /// A transaction is waited for, and then the drive perhaps flushed.
+    Commit { tid: Tid, flush: bool },
+    /// Blocks of metadata are being written.
+    Metadata { flush: bool },
+}
+
+#[derive(Clone, Debug)]
+struct Sync {
+    file: usize,
+    data_only: bool,
+    promise: Promise,
+    phase: Phase,
+}
+
+/// What the journal's thread waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Thread {
+    Idle,
+    Steps,
+    Pages { inode: Inode, page: u64, pages: u64 },
+    Log,
+}
+
+struct World {
+    spec: FsSpec,
+    fs: Ext4,
+    drive: Drive,
+    rng: Rng,
+    now: Time,
+    files: Vec<Known>,
+    versions: u32,
+    sync: Option<Sync>,
+    direct: Option<Direct>,
+    thread: Thread,
+    /// A handle that stays open for a while.
+    held: Option<Handle>,
+    /// There is no room in the log.
+    full: bool,
+    /// With data in the journal: pages of the running transaction, and versions of those of closed ones.
+    joined: Vec<(usize, u64)>,
+    copies: BTreeMap<(Tid, usize, u64), u32>,
+    acknowledged: u64,
+}
+
+/// Works until the power goes, and looks at what is left.
+///
+/// # Errors
+/// A file system that cannot be built.
+pub fn run(plan: &Plan) -> Result<Outcome, SpecError> {
+    let mut world = World::new(plan)?;
+    for _ in 0..plan.actions {
+        world.act();
+    }
+    Ok(world.cut())
+}
+
+impl World {
+    fn new(plan: &Plan) -> Result<World, SpecError> {
+        let mut fs = Ext4::new(&plan.spec, plan.bytes)?;
+        fs.remember();
+        let mut drive = Drive::default();
+        let mut files = vec![Known::default(); FILES as usize];
+        fs.exists(Inode(0), OLD_PAGES * crate::PAGE)
+            .map_err(|_| SpecError::new("bytes", "no room for a file"))?;
+        (files[0].there, files[0].size) = (true, OLD_PAGES * crate::PAGE);
+        for extent in fs.extents(Inode(0)) {
+            for page in extent.page..extent.page + extent.pages {
+                let cell = Cell::Page { file: 0, page, version: 0 };
+                drive.put(extent.block + (page - extent.page), cell);
+            }
+        }
+        Ok(World {
+            spec: plan.spec.clone(),
+            fs,
+            drive,
+            rng: Rng::stream(plan.seed, "host/fs/soak"),
+            now: Time::ZERO,
+            files,
+            versions: 0,
+            sync: None,
+            direct: None,
+            thread: Thread::Idle,
+            held: None,
+            full: false,
+            joined: Vec::new(),
+            copies: BTreeMap::new(),
+            acknowledged: 0,
+        })
+    }
+
+    fn journals_data(&self) -> bool {
+        self.spec.data == JournalMode::journal
+    }
+
+    /// One in so many.
+    fn chance(&mut self, of: u64) -> bool {
+        self.rng.below(of) == 0
+    }
+
+    fn any_file(&mut self) -> usize {
+        self.rng.below(u64::from(FILES)) as usize
+    }
+
+    /// One thing that happens: of a program, of the drive, of the kernel's threads.
+    fn act(&mut self) {
+        self.now += Time::from_us(self.rng.below(500));
+        match self.rng.below(32) {
+            0..5 => self.write(),
+            5 => self.create(),
+            6 => self.shorten(),
+            7..9 => self.write_back_some(),
+            9..12 => self.begin_sync(),
+            12..22 => self.step_thread(),
+            22 => self.request(),
+            23 => self.write_direct(),
+            _ => self.complete_one(),
+        }
+        if self.chance(100) {
+            self.write_home_some();
+        }
+        self.step_sync();
+        self.end_direct();
+        self.complete_one();
+        if self.full {
+            self.make_room();
+        }
+        if self.held.is_some() && self.chance(4) {
+            let handle = self.held.take().expect("it is there");
+            self.fs.stop(handle);
+        }
+    }
+
+    /// Starts a handle, if that is possible now.
+    fn start(&mut self, credits: u32) -> Option<Handle> {
+        match self.fs.start(credits, self.now) {
+            Ok(handle) => Some(handle),
+            Err(super::Wait::Locked) => None,
+            Err(super::Wait::Space) => {
+                self.full = true;
+                None
+            }
+        }
+    }
+
+    /// Ends a handle, now or later.
+    fn stop(&mut self, handle: Handle) {
+        if self.held.is_none() && self.chance(8) {
+            self.held = Some(handle);
+        } else {
+            self.fs.stop(handle);
+        }
+    }
+
+    /// Time runs out for the running transaction.
+    fn request(&mut self) {
+        if let Some(due) = self.fs.commit_due() {
+            self.now = self.now.max(due);
+        }
+        if let super::Need::Commit { tid, .. } = self.fs.sync_all() {
+            self.fs.request_commit(tid, CommitCause::Interval);
+        }
+    }
+}

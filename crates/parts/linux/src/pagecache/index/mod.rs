@@ -1,0 +1,347 @@
+//! Which page of which file is in which folio: a tree of nodes for each file, as the kernel's xarray.
+//!
+//! A node has 64 slots. A leaf covers 64 pages, a node above it 64 nodes; a tree is as high as its highest page asks for, and has the nodes that
+//! lead to pages and no others, so that memory goes with pages cached. Words of bits in each node say which slots are in use, hold a folio, or are
+//! marked (`PAGECACHE_TAG_DIRTY` and so on) anywhere below.
+//!
+//! Where a folio was reclaimed, a slot keeps a **shadow entry** (`mm/workingset.c`). Leaves of shadow entries alone are bounded as
+//! `count_shadow_nodes` bounds them, one for eight pages of memory; the oldest goes when there is one more, where the kernel waits for its shrinker.
+
+mod check;
+mod node;
+mod search;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+pub use search::Run;
+
+use super::list::{LruList, NONE};
+use crate::Inode;
+use node::{EMPTY, Node, Nodes, SHADOW, word};
+use rustc_hash::FxHashMap;
+use walk::WalkCache;
+
+/// A mark of pages by which they are looked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tag {
+    /// `PAGECACHE_TAG_DIRTY`.
+    Dirty,
+    /// `PAGECACHE_TAG_WRITEBACK`.
+    Writeback,
+    /// `PAGECACHE_TAG_TOWRITE`: dirty when a write-back began, which writes these and no others.
+    ToWrite,
+}
+
+impl Tag {
+    fn word(self) -> usize {
+        match self {
+            Tag::Dirty => word::DIRTY,
+            Tag::Writeback => word::WRITEBACK,
+            Tag::ToWrite => word::TOWRITE,
+        }
+    }
+}
+
+/// What stays of a folio that was reclaimed: 31 bits that the policy of reclaim gives and reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shadow(pub(super) u32);
+
+/// A file of which something is cached.
+#[derive(Debug)]
+struct Tree {
+    inode: Inode,
+    root: u32,
+    /// Folios.
+    pages: u64,
+    /// Of them, dirty.
+    dirty: u64,
+    /// Of them, under write-back.
+    writeback: u64,
+}
+
+/// All trees.
+#[derive(Debug)]
+pub struct Index {
+    nodes: Nodes,
+    trees: Vec<Tree>,
+    free_trees: Vec<u32>,
+    files: FxHashMap<Inode, u32>,
+    walks: WalkCache,
+    /// Leaves that hold shadow entries alone.
+    shadows: LruList,
+    shadows_most: u64,
+}
+
+/// The page as it is kept: files have at most 2^32 pages, as ext4's.
+#[inline]
+fn narrow(page: u64) -> u32 {
+    debug_assert!(page <= u64::from(u32::MAX), "page {page} of a file of at most 2^32");
+    page as u32
+}
+
+#[inline]
+fn offset_of(page: u32) -> u32 {
+    page & 63
+}
+
+impl Index {
+    /// No file has a page in memory; the memory has so many.
+    pub(super) fn new(pages: u64) -> Index {
+        Index {
+            nodes: Nodes::default(),
+            trees: Vec::new(),
+            free_trees: Vec::new(),
+            files: FxHashMap::default(),
+            walks: WalkCache::new(pages),
+            shadows: LruList::EMPTY,
+            shadows_most: pages >> 3,
+        }
+    }
+
+    /// The leaf that covers a page.
+    #[inline]
+    fn leaf(&self, inode: Inode, page: u32) -> Option<u32> {
+        if let Some(leaf) = self.walks.get(inode, page) {
+            return Some(leaf);
+        }
+        let leaf = self.descend(inode, page)?;
+        self.walks.put(inode, page, leaf);
+        Some(leaf)
+    }
+
+    fn descend(&self, inode: Inode, page: u32) -> Option<u32> {
+        let mut at = self.tree(inode)?.root;
+        let mut shift = self.nodes[at].shift;
+        if u64::from(page) >> shift >= 64 {
+            return None;
+        }
+        // The leaf is far away, and not touched.
+        while shift > 0 {
+            at = self.nodes[at].slots[(page >> shift & 63) as usize];
+            if at == EMPTY {
+                return None;
+            }
+            shift -= 6;
+        }
+        Some(at)
+    }
+
+    /// The leaf that covers a page, which comes to be if it is not there.
+    fn leaf_for(&mut self, inode: Inode, page: u32) -> u32 {
+        if let Some(leaf) = self.leaf(inode, page) {
+            return leaf;
+        }
+        let tree = self.tree_for(inode, page);
+        let mut at = self.trees[tree as usize].root;
+        while self.nodes[at].shift > 0 {
+            let shift = self.nodes[at].shift;
+            let offset = page >> shift & 63;
+            let below = self.nodes[at].slots[offset as usize];
+            at = if below == EMPTY { self.add_below(at, offset) } else { below };
+        }
+        self.walks.put(inode, page, at);
+        at
+    }
+
+    /// The tree of a file, high enough for a page.
+    fn tree_for(&mut self, inode: Inode, page: u32) -> u32 {
+        let Some(&tree) = self.files.get(&inode) else {
+            let mut shift = 0;
+            while u64::from(page) >> shift >= 64 {
+                shift += 6;
+            }
+            let tree = self.free_trees.pop().unwrap_or(self.trees.len() as u32);
+            let root = self.nodes.insert(tree, 0, shift);
+            let new = Tree { inode, root, pages: 0, dirty: 0, writeback: 0 };
+            match self.trees.get_mut(tree as usize) {
+                Some(free) => *free = new,
+                None => self.trees.push(new),
+            }
+            self.files.insert(inode, tree);
+            return tree;
+        };
+        let mut root = self.trees[tree as usize].root;
+        while u64::from(page) >> self.nodes[root].shift >= 64 {
+            let words = self.nodes[root].words.map(|word| u64::from(word != 0));
+            let above = self.nodes.insert(tree, 0, self.nodes[root].shift + 6);
+            (self.nodes[above].slots[0], self.nodes[above].words) = (root, words);
+            (self.nodes[root].parent, self.nodes[root].offset) = (above, 0);
+            root = above;
+        }
+        self.trees[tree as usize].root = root;
+        tree
+    }
+
+    fn add_below(&mut self, at: u32, offset: u32) -> u32 {
+        let Node { tree, first, shift, .. } = self.nodes[at];
+        let below = self.nodes.insert(tree, first + (offset << shift), shift - 6);
+        (self.nodes[below].parent, self.nodes[below].offset) = (at, offset as u8);
+        self.nodes[at].slots[offset as usize] = below;
+        self.nodes.set(at, offset, word::USED);
+        below
+    }
+
+    /// The folio of a page.
+    #[inline]
+    pub(super) fn find(&self, inode: Inode, page: u64) -> Option<u32> {
+        let page = u32::try_from(page).ok()?;
+        let slot = self.nodes[self.leaf(inode, page)?].slots[offset_of(page) as usize];
+        (slot < EMPTY).then_some(slot)
+    }
+
+    /// The same; if the page is missing it will be inserted.
+    #[inline]
+    pub(super) fn find_or_prefetch(&self, inode: Inode, page: u64) -> Option<u32> {
+        let page = u32::try_from(page).ok()?;
+        let leaf = self.leaf(inode, page)?;
+        let slot = self.nodes[leaf].slots[offset_of(page) as usize];
+        if slot >= EMPTY {
+            engine::prefetch(&self.nodes[leaf].words);
+            return None;
+        }
+        Some(slot)
+    }
+
+    /// The page of a folio, which is in this leaf, will be removed.
+    #[inline]
+    pub(super) fn prefetch(&self, leaf: u32, page: u64) {
+        let node = &self.nodes[leaf];
+        engine::prefetch(&node.slots[offset_of(page as u32) as usize]);
+        engine::prefetch(&node.words);
+    }
+
+    /// A page that is missing is in a folio from now on: the leaf that it is in, until it is removed, and the shadow entry that it left when it was
+    /// reclaimed.
+    ///
+    /// # Panics
+    /// If the page is beyond the 2^32 that a file can have.
+    #[inline]
+    pub(super) fn insert(&mut self, inode: Inode, page: u64, folio: u32) -> (u32, Option<Shadow>) {
+        let page = u32::try_from(page).expect("a file has at most 2^32 pages");
+        let (leaf, offset) = (self.leaf_for(inode, page), offset_of(page));
+        if self.nodes[leaf].is_shadows() {
+            self.shadows.remove(&mut self.nodes, leaf);
+        }
+        let node = &mut self.nodes[leaf];
+        let before = std::mem::replace(&mut node.slots[offset as usize], folio);
+        debug_assert!(before >= EMPTY, "page {page} of {inode:?} is in memory already");
+        self.trees[node.tree as usize].pages += 1;
+        self.nodes.set(leaf, offset, word::USED);
+        self.nodes.set(leaf, offset, word::PRESENT);
+        (leaf, (before & SHADOW != 0).then_some(Shadow(before & !SHADOW)))
+    }
+
+    /// The folio of a page in this leaf leaves, with all tags of it; a shadow entry may stay.
+    pub(super) fn remove(&mut self, leaf: u32, page: u64, shadow: Option<Shadow>) {
+        let (offset, node) = (offset_of(narrow(page)), &mut self.nodes[leaf]);
+        debug_assert!(node.slots[offset as usize] < EMPTY);
+        let (tree, words) = (node.tree, node.words);
+        node.slots[offset as usize] = shadow.map_or(EMPTY, |shadow| SHADOW | shadow.0);
+        self.trees[tree as usize].pages -= 1;
+        for tag in [word::DIRTY, word::WRITEBACK, word::TOWRITE] {
+            if words[tag] >> offset & 1 == 1 {
+                self.nodes.clear(leaf, offset, tag);
+            }
+        }
+        self.nodes.clear(leaf, offset, word::PRESENT);
+        if shadow.is_none() {
+            self.nodes.clear(leaf, offset, word::USED);
+        }
+        self.settle(leaf);
+    }
+
+    /// A leaf has lost something: it goes if it is empty, and joins the others if it holds shadow entries alone.
+    fn settle(&mut self, leaf: u32) {
+        if self.nodes[leaf].words[word::USED] == 0 {
+            self.free(leaf);
+        } else if self.nodes[leaf].is_shadows() {
+            self.shadows.add(&mut self.nodes, leaf);
+            if self.shadows.len() > self.shadows_most {
+                let oldest = self.shadows.tail().expect("there is one");
+                self.forget(oldest, u64::MAX);
+            }
+        }
+    }
+
+    /// These shadow entries of a leaf, by bits, are gone.
+    fn forget(&mut self, leaf: u32, bits: u64) {
+        let node = &mut self.nodes[leaf];
+        let was_shadows = node.is_shadows();
+        let mut gone = node.words[word::USED] & !node.words[word::PRESENT] & bits;
+        while gone != 0 {
+            let offset = gone.trailing_zeros();
+            gone &= gone - 1;
+            self.nodes[leaf].slots[offset as usize] = EMPTY;
+            self.nodes.clear(leaf, offset, word::USED);
+        }
+        if self.nodes[leaf].words[word::USED] == 0 {
+            if was_shadows {
+                self.shadows.remove(&mut self.nodes, leaf);
+            }
+            self.free(leaf);
+        }
+    }
+
+    /// An empty leaf goes, and what is empty above it.
+    fn free(&mut self, leaf: u32) {
+        let Node { tree, first, .. } = self.nodes[leaf];
+        self.walks.remove(self.trees[tree as usize].inode, first);
+        let mut at = leaf;
+        loop {
+            let Node { parent, offset, .. } = self.nodes[at];
+            self.nodes.remove(at);
+            if parent == NONE {
+                self.files.remove(&self.trees[tree as usize].inode);
+                self.free_trees.push(tree);
+                return;
+            }
+            // Its bit above it went when its own word became zero.
+            self.nodes[parent].slots[usize::from(offset)] = EMPTY;
+            if self.nodes[parent].words[word::USED] != 0 {
+                return;
+            }
+            at = parent;
+        }
+    }
+
+    /// Shadow entries of pages from `from` on, to `to` inclusive, are gone.
+    pub(super) fn forget_range(&mut self, inode: Inode, from: u64, to: u64) {
+        let mut next = from;
+        while let Some(page) = self.next(inode, next, word::USED).filter(|page| *page <= to) {
+            let leaf = self.leaf(inode, narrow(page)).expect("it was found");
+            let first = u64::from(self.nodes[leaf].first);
+            let low = u64::MAX << from.saturating_sub(first).min(63);
+            let high = u64::MAX >> (63 - (to - first).min(63));
+            self.forget(leaf, low & high);
+            next = first + 64;
+        }
+    }
+
+    fn tree(&self, inode: Inode) -> Option<&Tree> {
+        Some(&self.trees[*self.files.get(&inode)? as usize])
+    }
+
+    /// Pages of a file in memory.
+    pub(super) fn pages(&self, inode: Inode) -> u64 {
+        self.tree(inode).map_or(0, |tree| tree.pages)
+    }
+
+    /// Of them, dirty.
+    pub(super) fn dirty(&self, inode: Inode) -> u64 {
+        self.tree(inode).map_or(0, |tree| tree.dirty)
+    }
+
+    /// Of them, under write-back.
+    pub(super) fn writeback(&self, inode: Inode) -> u64 {
+        self.tree(inode).map_or(0, |tree| tree.writeback)
+    }
+
+    /// So many pages of the file that a leaf belongs to are dirty, or under write-back, more than before.
+    #[inline]
+    pub(super) fn count(&mut self, leaf: u32, dirty: i64, writeback: i64) {
+        let tree = &mut self.trees[self.nodes[leaf].tree as usize];
+        tree.dirty = tree.dirty.wrapping_add_signed(dirty);
+        tree.writeback = tree.writeback.wrapping_add_signed(writeback);
+    }
+}

@@ -1,0 +1,304 @@
+//! Paging of a discrete GPU: data reside in an SSD, and the host brings what the GPU faults for (the platform "Hetero").
+//!
+//! A page fault of the GPU's memory management unit goes into a **fault buffer** and interrupts the host. A thread of the
+//! driver takes a **batch** of faults, and for each reads a **granule** from the SSD through the file system. When the
+//! data have come they are **copied** in host memory (page cache to user buffer to pinned buffer: the copies between
+//! user and privileged mode that NVMMU, PACT 2015, and ZnG, ISCA 2020, section II-C, blame), moved over **PCIe** into the
+//! GPU's memory, and mapped; then every translation that waits for the granule is answered.
+//!
+//! Decisions, where the papers leave it open:
+//!
+//! * Threads both handle faults and copy; what has come from the SSD goes first, since warps wait for it longest. A thread
+//!   does not wait for the SSD: it reads all of its batch, in the order of the faults, and goes on.
+//! * A granule's translations are answered when it is mapped, not at the end of the batch.
+//! * A thread that finds faults in the buffer takes them without an interrupt. One sleeping thread is called for each
+//!   batch that the buffer holds.
+//! * A fault for a granule under way joins it; for one that is in the GPU's memory it is answered at once, since the
+//!   driver has mapped all of it.
+//! * When the GPU's memory is full, what was mapped longest ago makes room, just before the data that need the room move:
+//!   host software does not see uses. With `write_back` it first goes to the SSD: over PCIe, the same copies, a write.
+//!   A fault for it in the meantime waits for that write.
+//! * Where data lie in the GPU's memory is decided elsewhere: the frame of a translation is answered as it came.
+//! * Virtual addresses of an application count from zero; applications follow each other on the SSD.
+//!
+//! Bounds: faults are bounded by the memory management unit, which sends one for each of its open walks; what leaves the
+//! GPU's memory by what enters it.
+
+mod driver;
+mod migrate;
+mod spec;
+mod stats;
+#[cfg(test)]
+mod tests;
+
+pub use spec::{DriverSpec, GpuLinkSpec, PagingSpec};
+pub use stats::{PagingBusy, PagingStats};
+
+use config::SpecError;
+use driver::{Thread, Work};
+use engine::{Cx, List, Lists, Mutant, Slab, Time, planted_nth};
+use net::pcie::Link;
+use proto::memory::{PAGE, Stage, Tally, Translation};
+use proto::{Completion, Status};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+engine::events! {
+    /// Paging's own events.
+    pub enum Event {
+        /// A thread of the driver that slept runs.
+        Woken(u32),
+        /// A thread of the driver has finished a piece of work.
+        Worked(u32),
+        /// A granule that makes room has come to the host.
+        Left(u32),
+        /// The place for a granule is free.
+        Room(u32),
+        /// A granule is in the GPU's memory and mapped.
+        Mapped(u32),
+    }
+}
+
+/// Messages that paging sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Out {
+    /// The page of a translation is in the GPU's memory.
+    Resolved(Translation),
+    /// A page is no longer in the GPU's memory.
+    Evict {
+        /// The application.
+        app: u8,
+        /// Virtual page, as translations count them.
+        page: u64,
+    },
+    /// A command to the SSD.
+    Submit(proto::Command),
+}
+
+/// What is being done with a granule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// It is to come, and has not been read from the SSD yet.
+    Coming,
+    /// It is being read from the SSD, or on its way from there.
+    Reading,
+    /// It leaves the GPU's memory for the SSD.
+    Leaving,
+}
+
+/// A granule with something under way.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    granule: Granule,
+    phase: Phase,
+    /// Translations that wait for it.
+    waiting: List,
+}
+
+/// A granule of an application, by its number from the beginning.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Granule {
+    app: u8,
+    number: u64,
+}
+
+/// Where a granule is, if not in the SSD alone.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// In the GPU's memory.
+    Gpu,
+    /// Something is under way.
+    Busy(u32),
+}
+
+/// An application's data on the SSD.
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    base: u64,
+    bytes: u64,
+}
+
+/// Paging of a discrete GPU by the host.
+pub struct Paging {
+    granule: u64,
+    /// Bytes of a translation's page.
+    reach: u64,
+    /// Granules that fit into the GPU's memory.
+    capacity: u64,
+    write_back: bool,
+    batch: usize,
+    interrupt: Time,
+    batch_time: Time,
+    /// Thread time of a fault, its command to the SSD included.
+    fault_time: Time,
+    resume: Time,
+    submit: Time,
+    complete: Time,
+    copies: u64,
+    copy_rate: u64,
+    link: Link,
+    threads: Vec<Thread>,
+    /// Threads that have been called and do not run yet.
+    called: usize,
+    /// Faults that no thread has taken.
+    buffer: VecDeque<u32>,
+    /// Data that wait to be copied.
+    copying: VecDeque<Work>,
+    /// Granules that wait until something in the GPU's memory may go.
+    without_room: VecDeque<u32>,
+    /// Granules in the GPU's memory, in the order they were mapped.
+    mapped: VecDeque<Granule>,
+    /// Places in the GPU's memory that are taken.
+    taken: u64,
+    at: FxHashMap<Granule, Place>,
+    jobs: Slab<Job>,
+    /// Translations that wait for the granules of jobs.
+    waiting: Lists<Translation>,
+    apps: Vec<Option<Extent>>,
+    end: u64,
+    ledger: stats::Ledger,
+    /// What happened since the window began.
+    pub stats: PagingStats,
+    /// What faults have waited for: all of it is [`Stage::Fault`].
+    pub tally: Tally,
+}
+
+impl Paging {
+    /// An idle host, with all data in the SSD.
+    ///
+    /// # Errors
+    /// The first value that cannot be built, with its key.
+    pub fn new(spec: &PagingSpec) -> Result<Paging, SpecError> {
+        spec.check()?;
+        let driver = &spec.driver;
+        Ok(Paging {
+            granule: spec.granule.get(),
+            reach: PAGE,
+            capacity: spec.memory.get() / spec.granule.get(),
+            write_back: spec.write_back,
+            batch: driver.batch as usize,
+            interrupt: driver.interrupt.time(),
+            batch_time: driver.batch_time.time(),
+            fault_time: driver.fault_time.time() + spec.submit.time(),
+            resume: driver.resume.time(),
+            submit: spec.submit.time(),
+            complete: spec.complete.time(),
+            copies: spec.copies.into(),
+            copy_rate: spec.copy_bandwidth.bytes_per_s(),
+            link: spec.link.build()?,
+            threads: vec![Thread::default(); driver.handlers as usize],
+            called: 0,
+            buffer: VecDeque::new(),
+            copying: VecDeque::new(),
+            without_room: VecDeque::new(),
+            mapped: VecDeque::new(),
+            taken: 0,
+            at: FxHashMap::default(),
+            jobs: Slab::default(),
+            waiting: Lists::default(),
+            apps: vec![None; usize::from(u8::MAX) + 1],
+            end: 0,
+            ledger: stats::Ledger::default(),
+            stats: PagingStats::default(),
+            tally: Tally::default(),
+        })
+    }
+
+    /// Bytes of a translation's page; 4 KiB unless set.
+    ///
+    /// # Panics
+    /// If a granule is no whole number of them: the machine checks its spec for that.
+    pub fn set_reach(&mut self, bytes: u64) {
+        assert!(self.granule.is_multiple_of(bytes), "granules of {} B, pages of {bytes} B", self.granule);
+        self.reach = bytes;
+    }
+
+    /// An application with `bytes` of data, behind those added before. Returns where they begin on the SSD.
+    pub fn add_app(&mut self, app: u8, bytes: u64) -> u64 {
+        let extent = Extent { base: self.end, bytes: bytes.next_multiple_of(PAGE) };
+        self.end += bytes.next_multiple_of(self.granule);
+        self.apps[usize::from(app)] = Some(extent);
+        extent.base
+    }
+
+    /// Bytes of the SSD that the applications added so far take.
+    pub fn ssd_bytes(&self) -> u64 {
+        self.end
+    }
+
+    /// A page fault.
+    ///
+    /// # Panics
+    /// If the page lies outside of its application's data.
+    pub fn fault(&mut self, translation: Translation, cx: &mut impl Cx<Event, Out>) {
+        let byte = translation.page * self.reach;
+        let granule = Granule { app: translation.app, number: byte / self.granule };
+        assert!(byte < self.extent(granule).bytes, "a fault outside of the data: {translation:?}");
+        self.ledger.entered += 1;
+        match self.at.get(&granule) {
+            Some(Place::Gpu) => {
+                self.stats.present += 1;
+                self.resolve(translation, cx);
+            }
+            Some(Place::Busy(job)) => {
+                self.stats.merged += 1;
+                self.waiting.push(&mut self.jobs[*job].waiting, translation);
+            }
+            None => {
+                self.stats.faults += 1;
+                let mut waiting = List::EMPTY;
+                self.waiting.push(&mut waiting, translation);
+                let job = self.jobs.insert(Job { granule, phase: Phase::Coming, waiting });
+                self.at.insert(granule, Place::Busy(job));
+                self.report(job, cx);
+            }
+        }
+    }
+
+    /// The SSD has done a command.
+    pub fn completed(&mut self, completion: Completion, cx: &mut impl Cx<Event, Out>) {
+        self.stats.failed += u64::from(completion.status != Status::Success);
+        let job = completion.tag;
+        if self.jobs[job].phase == Phase::Reading {
+            self.copy(Work::CopyIn(job), cx);
+        } else {
+            self.stored(job, cx);
+        }
+    }
+
+    /// Runs one of paging's own events.
+    pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out>) {
+        match event {
+            Event::Woken(thread) => self.woken(thread as usize, cx),
+            Event::Worked(thread) => self.worked(thread as usize, cx),
+            Event::Left(job) => self.copy(Work::CopyOut(job), cx),
+            Event::Room(job) => self.send(job, cx),
+            Event::Mapped(job) => self.mapped(job, cx),
+        }
+    }
+
+    /// Granules with something under way.
+    pub fn outstanding(&self) -> usize {
+        self.jobs.len()
+    }
+
+    fn extent(&self, granule: Granule) -> Extent {
+        self.apps[usize::from(granule.app)].expect("an application that has been added")
+    }
+
+    /// First byte of a granule on the SSD, and its bytes: the last one may be short.
+    fn bytes_of(&self, granule: Granule) -> (u64, u64) {
+        let extent = self.extent(granule);
+        let first = granule.number * self.granule;
+        (extent.base + first, self.granule.min(extent.bytes - first))
+    }
+
+    fn resolve(&mut self, mut translation: Translation, cx: &mut impl Cx<Event, Out>) {
+        if planted_nth(Mutant::LostFault, 16) {
+            return;
+        }
+        self.ledger.resolved += 1;
+        self.tally.reach(Stage::Fault, false, &mut translation.since, cx.now());
+        cx.emit(Out::Resolved(translation));
+    }
+}

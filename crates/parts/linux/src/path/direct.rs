@@ -1,0 +1,208 @@
+//! Reads and writes past the page cache.
+
+use super::frame::{Access, Frame};
+use super::io::{Counter, Io};
+use super::thread::Step;
+use super::wait::Wait;
+use super::{Event, Host, Out};
+use crate::PAGE;
+use crate::block::{Bio, BioFlags};
+use crate::fs::{Changes, Place};
+use crate::pagecache::Tag;
+use crate::tasks::Task;
+use engine::{Cx, Time};
+use proto::IoOp;
+use proto::file::{CallError, Program};
+
+/// Pages of a bio at most (`BIO_MAX_VECS`).
+const MOST: u64 = 256;
+
+impl<P: Program> Host<P> {
+    /// `O_DIRECT` (`iomap_dio_rw`): what the page cache has of it is written first, and a write makes it leave.
+    pub(super) fn direct(
+        &mut self,
+        task: Task,
+        access: Access,
+        write: bool,
+        dio: Option<u32>,
+        cx: &mut impl Cx<Event, Out>,
+    ) -> Step {
+        let again = Frame::Direct { access, write, dio };
+        let inode = access.inode;
+        let (page, end) = (access.page(), access.end_page());
+        let has = |tag| self.cache.next_tagged(inode, page, tag).is_some_and(|(at, _)| at < end);
+        if has(Tag::Dirty) || has(Tag::Writeback) {
+            self.push(task, again);
+            self.push_integrity(task, inode, page, end);
+            return Step::Again;
+        }
+        if write {
+            if let Some(folio) = self.cache.invalidate2(inode, page, end - 1) {
+                if self.owes(task) {
+                    return self.pay_then(task, again);
+                }
+                return self.wait_for(task, Wait::Folio(folio), again);
+            }
+            match self.allocate(task, again, &access, cx) {
+                Err(step) => return step,
+                Ok(Some(error)) => {
+                    debug_assert!(dio.is_none(), "what needs blocks is waited for");
+                    self.refuse(task, error);
+                    return Step::Pay;
+                }
+                Ok(None) => {}
+            }
+            let disk = self.nodes[inode.0 as usize].disk;
+            let fs = self.disks[usize::from(disk)].fs.as_ref();
+            if fs.is_some_and(|fs| fs.is_aliased(inode, page, end)) {
+                self.push(task, again);
+                self.push(task, Frame::WaitHome(disk));
+                return Step::Again;
+            }
+        }
+        self.direct_bios(task, access, write, dio)
+    }
+
+    /// The bios of a direct request, an extent after another (`iomap_dio_bio_iter`).
+    fn direct_bios(&mut self, task: Task, access: Access, write: bool, dio: Option<u32>) -> Step {
+        let inode = access.inode;
+        let disk = self.nodes[inode.0 as usize].disk;
+        let counter = if dio.is_none() { Some(self.waits.counters.insert(Counter::default())) } else { None };
+        let (fua, polled) = dio.map_or((false, false), |dio| (self.dios[dio].fua, self.dios[dio].polled));
+        let mut at = access.offset;
+        while at < access.end {
+            let pages = (access.end.div_ceil(PAGE) - at / PAGE).min(MOST);
+            let run = self.map(task, inode, at / PAGE, pages);
+            let to = ((at / PAGE + run.pages) * PAGE).min(access.end);
+            let block = match run.place {
+                Place::Mapped { block } => Some(block),
+                Place::Unwritten { block } if write => Some(block),
+                _ => None,
+            };
+            self.shadow_direct(inode, at / PAGE, to.div_ceil(PAGE) - at / PAGE, run.place, write);
+            if let Some(block) = block {
+                let io = match (counter, dio) {
+                    (Some(counter), _) => {
+                        self.waits.counters[counter].left += 1;
+                        Io::Counted(counter)
+                    }
+                    (None, dio) => {
+                        let dio = dio.expect("somebody waits, or it is a request of its own");
+                        self.dios[dio].count += 1;
+                        Io::Dio(dio)
+                    }
+                };
+                let owner = self.ios.insert(io);
+                // `dio_bio_write_op`; of several bios none is polled.
+                let polled = polled && (at, to) == (access.offset, access.end);
+                let flags = BioFlags { sync: true, idle: write, fua, polled, ..BioFlags::default() };
+                let op = if write { IoOp::Write } else { IoOp::Read };
+                let (offset, bytes) = (block * PAGE + at % PAGE, (to - at) as u32);
+                self.charge(task, self.costs.bio);
+                let bio = Bio { op, offset, bytes, flags, owner, announced: 0 };
+                self.thread(task).bios.push_back((disk, bio));
+            }
+            at = to;
+        }
+        if let Some(counter) = counter {
+            if write {
+                self.push(task, Frame::DirectWritten(access));
+            }
+            self.push(task, Frame::Count(counter));
+        }
+        self.thread(task).prepared = Time::ZERO;
+        self.push(task, Frame::Submitted(dio));
+        self.push(task, Frame::Submit);
+        Step::Pay
+    }
+
+    /// A thread has submitted the bios of a direct request: it has prepared their commands itself.
+    pub(super) fn submitted(&mut self, task: Task, dio: Option<u32>, cx: &mut impl Cx<Event, Out>) -> Step {
+        let prepared = std::mem::take(&mut self.thread(task).prepared);
+        self.charge(task, prepared);
+        if let Some(dio) = dio {
+            self.fail_dio(task, dio);
+            self.put_dio(dio, cx);
+        }
+        Step::Pay
+    }
+
+    /// A direct write gets its blocks; or why it does not.
+    fn allocate(
+        &mut self,
+        task: Task,
+        again: Frame,
+        access: &Access,
+        cx: &mut impl Cx<Event, Out>,
+    ) -> Result<Option<CallError>, Step> {
+        let Access { inode, offset, end, .. } = *access;
+        let (bytes, now) = (end - offset, cx.now());
+        let disk = self.nodes[inode.0 as usize].disk;
+        let at = &self.disks[usize::from(disk)];
+        let Some(fs) = &at.fs else {
+            return Ok((end > self.nodes[inode.0 as usize].bytes).then_some(CallError::NoSpace));
+        };
+        if fs.direct_is_bare(inode, offset, bytes, now) {
+            return Ok(None);
+        }
+        if at.aborted {
+            return Ok(Some(CallError::ReadOnly));
+        }
+        let credits = fs.direct_credits(inode);
+        let handle = self.start_handle(task, disk, credits, Changes::Blocks(inode), again, cx)?;
+        let (Some(fs), Some(handle)) = (&mut self.disks[usize::from(disk)].fs, handle) else {
+            return Ok(None);
+        };
+        let done = fs.direct_write(&handle, inode, offset, bytes, now);
+        fs.stop(handle);
+        self.arm_commit(disk, cx);
+        Ok(done.is_err().then_some(CallError::NoSpace))
+    }
+
+    /// The data of a direct write are on the drive: the file has them now.
+    pub(super) fn direct_written(
+        &mut self,
+        task: Task,
+        access: Access,
+        cx: &mut impl Cx<Event, Out>,
+    ) -> Step {
+        let inode = access.inode;
+        if self.has_failed(task) {
+            // What could not be written does not count (`iomap_dio_complete`).
+            return Step::Again;
+        }
+        if let Err(step) = self.direct_end(task, access, cx) {
+            return step;
+        }
+        // What was read meanwhile may be old, or zeroes of blocks that had no data until now: it leaves after that (`iomap_dio_complete`).
+        if let Some(folio) = self.cache.invalidate2(inode, access.page(), access.end_page() - 1) {
+            if self.owes(task) {
+                return self.pay_then(task, Frame::DirectWritten(access));
+            }
+            return self.wait_for(task, Wait::Folio(folio), Frame::DirectWritten(access));
+        }
+        self.shadow_directed(inode, access.page(), access.end_page());
+        Step::Pay
+    }
+
+    /// Blocks that a direct write has filled have data, and the file has its length (`ext4_dio_write_end_io`); otherwise what the thread does
+    /// until it tries again.
+    fn direct_end(&mut self, task: Task, access: Access, cx: &mut impl Cx<Event, Out>) -> Result<(), Step> {
+        let Access { inode, offset, end, .. } = access;
+        let disk = self.nodes[inode.0 as usize].disk;
+        let Some(fs) = &self.disks[usize::from(disk)].fs else { return Ok(()) };
+        if !fs.direct_has_end(inode, offset, end - offset) {
+            return Ok(());
+        }
+        let (credits, again) = (fs.direct_credits(inode), Frame::DirectWritten(access));
+        let handle = self.start_handle(task, disk, credits, Changes::Inode(inode), again, cx)?;
+        let (Some(fs), Some(handle)) = (&mut self.disks[usize::from(disk)].fs, handle) else { return Ok(()) };
+        let done = fs.direct_end(&handle, inode, offset, end - offset);
+        fs.stop(handle);
+        debug_assert!(done.is_ok(), "an open file stays");
+        let node = &mut self.nodes[inode.0 as usize];
+        node.bytes = node.bytes.max(end);
+        self.arm_commit(disk, cx);
+        Ok(())
+    }
+}

@@ -1,0 +1,231 @@
+//! Flows of requests: each is a thread that reads and writes a file, one request after another, or several at once.
+
+use super::frame::Frame;
+use super::thread::Step;
+use super::{Event, Host, Out};
+use crate::Inode;
+use crate::pagecache::readahead::Mapping;
+use crate::tasks::Task;
+use engine::{Cx, Time};
+use proto::file::{Advice, OpenFlags, Way};
+use proto::{Batches, BufferState, Command, Completion, IoOp, Status};
+use std::collections::{BTreeMap, VecDeque};
+
+/// A flow of requests.
+pub(super) struct Flow {
+    /// The drive, how its requests get there, and the number of the flow among those of its sender that go this way.
+    key: (u16, Way, u16),
+    pub(super) task: Task,
+    /// The file as it has opened it; of several, the one that was served last.
+    pub(super) file: u32,
+    /// Others that it has open.
+    pub(super) others: BTreeMap<Inode, u32>,
+    /// What it says of its reads to come.
+    pub(super) advice: Advice,
+    pub(super) waiting: VecDeque<Command>,
+    /// Whether a request has just been answered.
+    pub(super) answered: bool,
+    /// Requests that it has submitted and that are not answered, if it does not wait for each.
+    pub(super) under_way: u32,
+    /// Of them, those that have ended and that it has not taken.
+    pub(super) done: VecDeque<Completion>,
+    /// The batches in which it submits and takes; how many more it submits in the call that it is in, and whether it waits in order to fill its
+    /// queue again.
+    pub(super) batches: Batches,
+    pub(super) in_call: u32,
+    full: bool,
+    /// Whether it is in the call that waits for the end of one.
+    pub(super) reaping: bool,
+    /// Whether it looks for the end of one on its core.
+    pub(super) spins: bool,
+    /// Flushes of a ring, and the thread that waits for them.
+    pub(super) syncs: VecDeque<Command>,
+    pub(super) worker: Option<Task>,
+}
+
+impl Flow {
+    /// Its drive.
+    pub(super) fn disk(&self) -> u16 {
+        self.key.0
+    }
+
+    pub(super) fn way(&self) -> Way {
+        self.key.1
+    }
+
+    /// Requests that are not answered.
+    fn outstanding(&self) -> u32 {
+        self.waiting.len() as u32 + self.under_way
+    }
+
+    /// How many ends of requests it takes now, if it looks.
+    pub(super) fn takes(&self) -> u32 {
+        self.batches.takes(self.done.len() as u32, self.outstanding(), self.full)
+    }
+
+    /// A request has been answered: its queue is filled again once few enough are left.
+    pub(super) fn drained(&mut self) {
+        self.full &= self.outstanding() > self.batches.low.min(self.batches.depth - 1);
+    }
+}
+
+/// The answer to a request.
+pub(super) fn answer_to(command: &Command) -> Completion {
+    Completion {
+        tag: command.tag,
+        to: command.from,
+        status: Status::Success,
+        errors: 0,
+        buffer: BufferState::Unknown,
+    }
+}
+
+use proto::file::Program;
+
+impl<P: Program> Host<P> {
+    /// A request of a flow: a system call on the file that fills a drive, or on one that is laid out there. Requests of a flow are served one after another, or side by side if
+    /// their way is for several ([`Way::is_queued`]); a flush is `fsync`, force unit access `O_DSYNC`. A request that is served is told
+    /// ([`Out::Complete`]).
+    pub fn submit_request(&mut self, disk: u16, way: Way, command: Command, cx: &mut impl Cx<Event, Out>) {
+        let key = (disk, way, command.flow);
+        let at = match self.flows.iter().position(|flow| flow.key == key) {
+            Some(at) => at,
+            None => self.begin_flow(key, Advice::Normal),
+        };
+        let flow = &mut self.flows[at];
+        flow.waiting.push_back(command);
+        flow.full |= flow.outstanding() >= flow.batches.depth;
+        self.tell_flow(at as u16, cx);
+    }
+
+    /// How a flow goes about its file, said before its first request: the batches in which it submits and takes, one by one if there are none, and
+    /// its advice, of which `madvise` is told of a mapping as well.
+    pub fn open_flow(&mut self, disk: u16, way: Way, flow: u16, batches: Option<Batches>, advice: Advice) {
+        let at = self.begin_flow((disk, way, flow), advice);
+        self.flows[at].batches = batches.unwrap_or(Batches::ONE);
+    }
+
+    /// Opens a file as a flow that goes this way does, with its advice.
+    pub(super) fn open_for(&mut self, inode: Inode, way: Way, advice: Advice) -> u32 {
+        let name = self.open(inode, OpenFlags { direct: !way.is_cached(), ..OpenFlags::default() });
+        let file = &mut self.open[name];
+        file.ra.advise(advice, self.ra_pages);
+        file.mapping = match advice {
+            Advice::Random => Mapping::Random,
+            Advice::Sequential => Mapping::Sequential,
+            _ => Mapping::Normal,
+        };
+        name
+    }
+
+    fn begin_flow(&mut self, key: (u16, Way, u16), advice: Advice) -> usize {
+        let inode = self.first_file(key.0);
+        let file = self.open_for(inode, key.1, advice);
+        let at = self.flows.len();
+        let task = self.spawn(Frame::Flow(at as u16));
+        self.flows.push(Flow {
+            key,
+            task,
+            file,
+            others: BTreeMap::new(),
+            advice,
+            waiting: VecDeque::new(),
+            answered: false,
+            under_way: 0,
+            done: VecDeque::new(),
+            batches: Batches::ONE,
+            in_call: 0,
+            full: false,
+            reaping: false,
+            spins: false,
+            syncs: VecDeque::new(),
+            worker: None,
+        });
+        at
+    }
+
+    /// Something has come for a flow: its thread goes on if it waits for that.
+    pub(super) fn tell_flow(&mut self, at: u16, cx: &mut impl Cx<Event, Out>) {
+        let flow = &mut self.flows[usize::from(at)];
+        let task = flow.task;
+        if std::mem::take(&mut flow.spins) {
+            self.unspin(task, cx);
+        } else if matches!(self.thread(task).frames.last(), Some(Frame::Flow(_))) {
+            self.wake(task, cx);
+        }
+    }
+
+    /// Requests of flows that have not been served.
+    pub fn requests(&self) -> usize {
+        self.flows.iter().map(|flow| flow.waiting.len() + flow.under_way as usize).sum()
+    }
+
+    /// The next request of a flow.
+    pub(super) fn flow(&mut self, task: Task, at: u16) -> Step {
+        if self.owes(task) {
+            return self.pay_then(task, Frame::Flow(at));
+        }
+        self.push(task, Frame::Flow(at));
+        if self.flows[usize::from(at)].way().is_queued() {
+            return self.queued(task, at);
+        }
+        let flow = &mut self.flows[usize::from(at)];
+        let Some(command) = flow.waiting.front().copied() else {
+            // Whoever was answered asks for the next in the same instant: the thread of a program that calls again does not sleep in between.
+            let looks_again = std::mem::take(&mut flow.answered);
+            return if looks_again { Step::Compute(Time::ZERO) } else { Step::Sleep };
+        };
+        flow.answered = false;
+        let is_mapped = flow.way() == Way::Mapped;
+        self.push(task, Frame::Answer(at));
+        if is_mapped && command.op != IoOp::Flush {
+            return self.serve_mapped(task, at, &command);
+        }
+        self.charge(task, self.costs.call);
+        self.serve(task, at, &command)
+    }
+
+    /// A request as a system call that the thread waits for.
+    pub(super) fn serve(&mut self, task: Task, at: u16, command: &Command) -> Step {
+        let (file, offset) = self.addressed(at, command);
+        match command.op {
+            IoOp::Read => self.call_read(task, file, offset, command.bytes),
+            IoOp::Write => {
+                self.open[file].flags.data_sync = command.fua;
+                self.call_write(task, file, offset, command.bytes)
+            }
+            IoOp::Flush => {
+                // `msync` leaves alone what is not needed to read the data back (`vfs_fsync_range`).
+                let data_only = self.flows[usize::from(at)].way() == Way::Mapped;
+                self.call_sync(task, file, data_only)
+            }
+            IoOp::Trim | IoOp::WriteZeroes => unreachable!("files are not punched: the machine refuses it"),
+        }
+    }
+
+    /// A request as loads or stores of the file's mapping: no call of the kernel. Force unit access is an `msync` behind it.
+    fn serve_mapped(&mut self, task: Task, at: u16, command: &Command) -> Step {
+        let (file, offset) = self.addressed(at, command);
+        let access = self.access(file, offset, command.bytes);
+        let write = command.op == IoOp::Write;
+        if command.fua {
+            self.push(task, Frame::Sync { file, data_only: true });
+            self.push_integrity(task, access.inode, access.page(), access.end_page());
+        }
+        self.push(task, Frame::Mapped { access, write });
+        Step::Again
+    }
+
+    /// A request has been served, and the flow's thread is back from the kernel.
+    pub(super) fn answer(&mut self, task: Task, at: u16, cx: &mut impl Cx<Event, Out>) -> Step {
+        if self.owes(task) {
+            return self.pay_then(task, Frame::Answer(at));
+        }
+        let flow = &mut self.flows[usize::from(at)];
+        flow.answered = true;
+        let Some(command) = flow.waiting.pop_front() else { return Step::Again };
+        let status = self.status(task, command.op);
+        cx.emit(Out::Complete(Completion { status, ..answer_to(&command) }));
+        Step::Again
+    }
+}

@@ -1,0 +1,243 @@
+//! Cuts of power: random programs on a whole host with a drive whose cache forgets, until the power goes; then what recovery finds is
+//! held against a naive account of what system calls have promised.
+//!
+//! Every store into a page gives it a new version. Checked is:
+//!
+//! * Whatever a program reads is the newest version, whether the page has stayed in memory or was reclaimed and read again.
+//! * What `fsync`, `fdatasync`, `sync`, `O_SYNC` and `O_DSYNC` have acknowledged is there after the cut, or what was written later;
+//!   unless it was cut off or removed since. So is the file's length.
+//! * The journal's log can be replayed, and with ordered or journaled data no file shows what was in its blocks before.
+//! * What the drive says of its buffer in completions is what the host follows.
+//! * Programs that are let run to their end do, and nothing is left under way.
+//!
+//! # What was not acknowledged
+//!
+//! It may be lost. Which part of it may be there depends on the journal (`Documentation/filesystems/ext4`, `fs/jbd2/commit.c`):
+//!
+//! * `ordered`: each page of 4 KiB is old or new for itself, where it had a block before. A page that gets its block shows its
+//!   data or is not part of the file: a transaction does not commit before the data that it makes visible.
+//! * `writeback`: as `ordered`, but a page that gets its block may show what was in the block before.
+//! * `journal`: a page is as one transaction has it, and pages of one handle come together.
+//! * `none`: as `writeback`, and metadata themselves may be torn. Only a file that has not been changed since it was synced is sure.
+//!
+//! The drive keeps any subset of what is in its cache, block by block; it honours flush and force unit access.
+
+mod check;
+mod promises;
+mod specs;
+#[cfg(test)]
+mod tests;
+mod work;
+
+use super::shadow::Shadow;
+use super::{DiskSpec, Event, Host, OnDrives, Out, PathSpec};
+use crate::block::Device;
+use crate::fs::JournalMode;
+use crate::fs::soak::media::Cell;
+use config::SpecError;
+use engine::{EventQueue, Rng, Time};
+use promises::Promises;
+use proto::{BufferState, Command, Completion, Port, Status};
+use work::Work;
+
+/// Files of the work.
+const FILES: u32 = 4;
+/// Blocks in the drive's cache from which on it says that it is full.
+const FULL: usize = 96;
+
+/// Events after which all work of a plan of this length is over, a drive that is slow under throttled write-back included.
+const TO_THE_END: u64 = 400_000;
+
+/// Work that a cut of power ends.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The host.
+    pub spec: PathSpec,
+    /// What its drive tells the driver.
+    pub device: Device,
+    /// Bytes of the drive.
+    pub bytes: u64,
+    /// Stream of random numbers.
+    pub seed: u64,
+    /// Threads that make system calls.
+    pub threads: u32,
+    /// How many calls each makes.
+    pub calls: u32,
+    /// After so many events the power goes, if the work is not over.
+    pub events: u64,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// What should not be, in words; the first few.
+    pub faults: Vec<String>,
+    /// Pages that show what was in their blocks before.
+    pub stale: u64,
+    /// Files that a system call has made durable.
+    pub acknowledged: u64,
+    /// Pages that were promised when the power went.
+    pub promised: u64,
+    /// Pages that were compared when they were read.
+    pub compared: u64,
+    /// Transactions replayed.
+    pub replayed: u32,
+    /// Whether the power went before the work was over.
+    pub was_cut: bool,
+    /// Events.
+    pub events: u64,
+    /// Pages that reclaim has freed.
+    pub reclaimed: u64,
+}
+
+engine::events! {
+    enum Happens {
+        /// Something on the host.
+        Host(Event),
+        /// The drive has done a command.
+        Done(u32),
+    }
+}
+
+/// Time, and what the host says.
+#[derive(Default)]
+struct Outside {
+    queue: EventQueue<Happens>,
+    said: Vec<Command>,
+}
+
+engine::context! {
+    Outside: Cx<Event, Out>,
+    queue: |at| at.queue,
+    event: |_at, event| Happens::Host(event),
+    out: |at, out| if let Out::Submit { command, .. } = out { at.said.push(command) },
+}
+
+struct World {
+    spec: PathSpec,
+    host: Host<Work>,
+    outside: Outside,
+    rng: Rng,
+    promises: Promises,
+    /// Whether the drive tells of its buffer, and how often it has told of room and of none.
+    tells: bool,
+    said: [u64; 2],
+    faults: Vec<String>,
+    outcome: Outcome,
+}
+
+/// Works until the power goes, and looks at what is left.
+///
+/// # Errors
+/// A host that cannot be built.
+pub fn run(plan: &Plan) -> Result<Outcome, SpecError> {
+    let mut world = World::new(plan)?;
+    world.work(plan.events);
+    Ok(world.end())
+}
+
+impl World {
+    fn new(plan: &Plan) -> Result<World, SpecError> {
+        let disk = DiskSpec { bytes: plan.bytes, device: plan.device, scheduler: None };
+        let mut host = Host::new(&plan.spec, &[disk])?;
+        let mut shadow =
+            Shadow::new(matches!(&plan.spec.fs, OnDrives::Ext4(fs) if fs.data == JournalMode::journal));
+        if let Some(fs) = &mut host.disks[0].fs {
+            fs.remember();
+        }
+        let work = Work::new(Rng::stream(plan.seed, "host/path/soak/work"), plan.threads, plan.calls);
+        host.add_program(work).map_err(|unfit| SpecError::new("bytes", unfit.to_string()))?;
+        for inode in host.programs[0].inodes.clone() {
+            let Some(fs) = &host.disks[0].fs else { break };
+            for extent in fs.extents(inode) {
+                for page in extent.page..extent.page + extent.pages {
+                    shadow.versions += 1;
+                    let version = shadow.versions;
+                    shadow.newest.insert((inode, page), version);
+                    let cell = Cell::Page { file: inode.0 as usize, page, version };
+                    shadow.media.put(extent.block + (page - extent.page), cell);
+                }
+            }
+        }
+        host.shadow = Some(Box::new(shadow));
+        Ok(World {
+            spec: plan.spec.clone(),
+            host,
+            outside: Outside::default(),
+            rng: Rng::stream(plan.seed, "host/path/soak/drive"),
+            promises: Promises::default(),
+            tells: plan.spec.victimization.is_some(),
+            said: [0; 2],
+            faults: Vec::new(),
+            outcome: Outcome::default(),
+        })
+    }
+
+    /// Runs until so many events have happened, the work is over, or something is wrong.
+    fn work(&mut self, events: u64) {
+        self.host.begin(&mut self.outside);
+        self.after(0);
+        while self.outcome.events < events {
+            let Some(event) = self.outside.queue.pop() else {
+                self.check_idle();
+                return;
+            };
+            self.outcome.events += 1;
+            let versions = self.host.shadow.as_ref().expect("it has one").versions;
+            match event {
+                Happens::Host(event) => self.host.handle(event, &mut self.outside),
+                Happens::Done(tag) => self.complete(tag),
+            }
+            self.after(versions);
+            if !self.host.shadow.as_ref().expect("it has one").faults.is_empty() {
+                return;
+            }
+        }
+        if events == TO_THE_END {
+            // A timer of the block layer may go on for ever.
+            self.check_idle();
+        }
+        self.outcome.was_cut = true;
+    }
+
+    /// What an event has brought about.
+    fn after(&mut self, versions: u32) {
+        let marks = std::mem::take(&mut self.host.programs[0].program.marks);
+        marks.into_iter().for_each(|mark| self.note(mark, versions));
+        for command in std::mem::take(&mut self.outside.said) {
+            self.host.shadow.as_mut().expect("it has one").arrives(&command);
+            let latency = match self.rng.below(8) {
+                0 => Time::from_us(self.rng.below(3_000)),
+                _ => Time::from_us(20 + self.rng.below(120)),
+            };
+            self.outside.queue.after(latency, Happens::Done(command.tag));
+        }
+    }
+
+    fn complete(&mut self, tag: u32) {
+        let shadow = self.host.shadow.as_mut().expect("it has one");
+        shadow.done(tag);
+        let is_full = shadow.media.cached() > FULL;
+        self.said[usize::from(is_full)] += u64::from(self.tells);
+        let buffer = match (self.tells, is_full) {
+            (false, _) => BufferState::Unknown,
+            (true, false) => BufferState::Room,
+            (true, true) => BufferState::Full,
+        };
+        let completion = Completion { tag, to: Port::default(), status: Status::Success, errors: 0, buffer };
+        self.host.completed(completion, &mut self.outside);
+    }
+
+    fn end(mut self) -> Outcome {
+        self.check_running();
+        self.cut_power();
+        let shadow = self.host.shadow.as_mut().expect("it has one");
+        self.outcome.faults = std::mem::take(&mut shadow.faults);
+        self.outcome.faults.append(&mut self.faults);
+        self.outcome.faults.truncate(8);
+        self.outcome.compared = shadow.compared;
+        self.outcome.acknowledged = self.promises.acknowledged;
+        self.outcome.reclaimed = self.host.cache.stats().evicted;
+        self.outcome
+    }
+}

@@ -1,0 +1,182 @@
+//! One core: what runs, what waits, and until when.
+
+use super::{Cores, Event, Mode, State, Task};
+use engine::{Cx, Ticket, Time};
+use std::convert::Infallible;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Core {
+    /// Who is on it.
+    pub(super) current: Option<Task>,
+    /// The end of the burst, or of the slice; none between two bursts.
+    pub(super) armed: Option<Ticket>,
+    /// Since when the thread's time has not been counted.
+    pub(super) counted: Time,
+    /// When the thread came onto the core.
+    picked: Time,
+    /// Who waits for it, in the order of arrival.
+    queue: Vec<Task>,
+    /// Below the time of all who run or wait (`cfs_rq->min_vruntime`), picoseconds.
+    pub(super) min_vruntime: u64,
+    /// When the last interrupt's handler is done.
+    pub(super) interrupted_until: Time,
+    /// The thread shall leave as soon as it can.
+    pub(super) resched: bool,
+    /// Who was on it last.
+    last: Option<Task>,
+}
+
+impl Core {
+    pub(super) fn is_idle(&self) -> bool {
+        self.current.is_none() && self.queue.is_empty()
+    }
+}
+
+impl Cores {
+    pub(super) fn enqueue(&mut self, task: Task, now: Time) {
+        self.since[task.0 as usize] = now;
+        let thread = self.thread_mut(task);
+        thread.state = State::Queued;
+        let at = thread.core;
+        self.cores[usize::from(at)].queue.push(task);
+    }
+
+    /// Who has run least goes next on a core that has nobody; without anybody it takes one from the longest queue.
+    pub(super) fn pick(&mut self, at: u16, cx: &mut impl Cx<Event, Infallible>) {
+        let Some(task) = self.take(at).or_else(|| self.pull(at)) else { return };
+        let now = cx.now();
+        let waited = now.since(self.since[task.0 as usize]);
+        self.stats.waited_max = self.stats.waited_max.max(waited);
+        let (switch, wake) = (self.switch, self.wake);
+        let core = &mut self.cores[usize::from(at)];
+        let mut cost = Time::ZERO;
+        if core.last != Some(task) {
+            cost += switch;
+            self.stats.switches += 1;
+        }
+        if core.last.is_none() {
+            cost += wake;
+        }
+        core.last = Some(task);
+        core.current = Some(task);
+        core.picked = now;
+        core.resched = false;
+        let vruntime = self.threads[task.0 as usize].vruntime;
+        core.min_vruntime = core.min_vruntime.max(vruntime);
+        let thread = self.thread_mut(task);
+        thread.state = State::Running;
+        thread.need += cost;
+        self.arm(at, cx);
+    }
+
+    /// The thread of a core's queue that has run least, the one that came first of several.
+    fn take(&mut self, at: u16) -> Option<Task> {
+        let queue = &self.cores[usize::from(at)].queue;
+        let least = (0..queue.len()).min_by_key(|index| (self.thread(queue[*index]).vruntime, *index))?;
+        Some(self.cores[usize::from(at)].queue.remove(least))
+    }
+
+    /// An idle core takes a thread of the longest queue (`newidle_balance`).
+    fn pull(&mut self, at: u16) -> Option<Task> {
+        // The idle time begins here, whether or not somebody comes.
+        let longest = (0..self.count())
+            .max_by_key(|core| (self.cores[usize::from(*core)].queue.len(), std::cmp::Reverse(*core)))?;
+        let Some(task) = self.take(longest) else {
+            self.cores[usize::from(at)].last = None;
+            return None;
+        };
+        let (old, new) =
+            (self.cores[usize::from(longest)].min_vruntime, self.cores[usize::from(at)].min_vruntime);
+        let thread = self.thread_mut(task);
+        thread.vruntime = (thread.vruntime + new).saturating_sub(old);
+        thread.core = at;
+        self.stats.migrations += 1;
+        Some(task)
+    }
+
+    /// Counts the time that the thread of a core has run since it was last counted.
+    pub(super) fn account(&mut self, at: u16, now: Time) {
+        let core = &mut self.cores[usize::from(at)];
+        let Some(task) = core.current else { return };
+        let (from, ran) = (core.counted, now.since(core.counted));
+        core.counted = core.counted.max(now);
+        let thread = &mut self.threads[task.0 as usize];
+        if let Some(meter) = &mut self.meter {
+            meter.ran(thread.mode, from, now);
+        }
+        debug_assert!(ran <= thread.need);
+        thread.need = thread.need.since(ran);
+        thread.vruntime += ran.ps();
+        thread.ran += ran;
+        let time = &mut self.stats.time[usize::from(at)];
+        *match thread.mode {
+            Mode::User => &mut time.user,
+            Mode::System => &mut time.system,
+        } += ran;
+        let waiting = core.queue.iter().map(|task| self.threads[task.0 as usize].vruntime);
+        let least = waiting.fold(self.threads[task.0 as usize].vruntime, u64::min);
+        core.min_vruntime = core.min_vruntime.max(least);
+    }
+
+    /// Whether nobody waits for a core.
+    pub(super) fn is_alone(&self, at: u16) -> bool {
+        self.cores[usize::from(at)].queue.is_empty()
+    }
+
+    /// Whether the thread of a core, which wants to go on, must leave it first.
+    pub(super) fn must_yield(&self, at: u16) -> bool {
+        self.cores[usize::from(at)].resched && !self.is_alone(at)
+    }
+
+    /// The thread of a core, which wants to go on, waits until it is its turn again.
+    pub(super) fn yield_core(&mut self, at: u16, cx: &mut impl Cx<Event, Infallible>) {
+        let core = &mut self.cores[usize::from(at)];
+        core.armed = None;
+        if let Some(task) = core.current.take() {
+            self.stats.preemptions += 1;
+            self.enqueue(task, cx.now());
+        }
+        self.pick(at, cx);
+    }
+
+    /// The thread of a core runs, to the end of its burst or of its slice.
+    pub(super) fn arm(&mut self, at: u16, cx: &mut impl Cx<Event, Infallible>) {
+        let now = cx.now();
+        let core = &self.cores[usize::from(at)];
+        let Some(task) = core.current else { return };
+        let begin = now.max(core.interrupted_until);
+        let mut end = begin + self.thread(task).need;
+        if !core.queue.is_empty() {
+            end = end.min(self.slice_end(at, task).max(begin));
+        }
+        let core = &mut self.cores[usize::from(at)];
+        core.counted = begin;
+        core.armed = Some(cx.after(end - now, Event::Due(at)));
+    }
+
+    /// The same for one that runs already.
+    pub(super) fn rearm(&mut self, at: u16, cx: &mut impl Cx<Event, Infallible>) {
+        if let Some(ticket) = self.cores[usize::from(at)].armed.take() {
+            cx.cancel(ticket);
+        }
+        if self.must_yield(at) {
+            self.yield_core(at, cx);
+        } else {
+            self.arm(at, cx);
+        }
+    }
+
+    /// The tick at which a thread's slice is over (`check_preempt_tick`): its share of the latency, or of as many least slices as there are threads.
+    fn slice_end(&self, at: u16, task: Task) -> Time {
+        let core = &self.cores[usize::from(at)];
+        let running = core.queue.len() as u64 + 1;
+        // `sched_nr_latency`: eight threads of a least slice each are the latency.
+        let period = if running > 8 { running * self.min_granularity } else { self.latency };
+        let slice = (period / running).max(self.min_granularity);
+        let least = core.queue.iter().map(|other| self.thread(*other).vruntime).min().unwrap_or(0);
+        let ahead = self.thread(task).vruntime.saturating_sub(least);
+        // One that is a whole slice ahead leaves as soon as it has had the least slice.
+        let has = if ahead > slice { self.min_granularity } else { slice };
+        Time::from_ps((core.picked.ps() + has).div_ceil(self.tick) * self.tick)
+    }
+}

@@ -1,0 +1,321 @@
+//! DRAM, and other memories of rows and banks, behind controllers.
+//!
+//! Each controller has a channel: a data bus and banks with one open row each. A row stays open until another one of its
+//! bank is wanted, or until a refresh. The times between commands are those of data sheets, without rounding to clock
+//! edges. Left out are bank groups (the accesses in flight are taken to spread over them, so that `ccd` is the shorter
+//! tCCD), ranks, power-down, and the command bus.
+
+mod bank;
+mod controller;
+pub mod energy;
+mod map;
+pub mod sched;
+pub mod spec;
+#[cfg(test)]
+mod tests;
+mod timing;
+
+pub use energy::DramEnergySpec;
+pub use spec::{DramBanksSpec, DramBusSpec, DramRefreshSpec, DramSpec, DramTimingSpec};
+
+use bank::Piece;
+use config::SpecError;
+use controller::{Around, Controller};
+use energy::DramMeter;
+use engine::{Cx, Slab, Time};
+use map::{Map, Place};
+use proto::memory::{MemCommand, PAGE, Stage, Tally};
+use sched::Scheduler;
+use stats::EnergyReport;
+use timing::Timing;
+
+/// What leaves a memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Out {
+    /// The lines of a command have been read or written.
+    Done(MemCommand),
+}
+
+engine::events! {
+    /// What happens inside a memory.
+    pub enum Event {
+        /// A controller can go on.
+        Wake(u16),
+        /// The data of a part of a command have passed the bus.
+        Moved(u32),
+    }
+}
+
+/// Counters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DramStats {
+    /// Commands that read.
+    pub reads: u64,
+    /// Commands that write.
+    pub writes: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Accesses (the lines of a command in one row) that found their row open.
+    pub row_hits: u64,
+    /// Accesses that found their bank closed.
+    pub row_closed: u64,
+    /// Accesses that found another row open.
+    pub row_conflicts: u64,
+    /// Activations.
+    pub activations: u64,
+    /// Changes of direction on a bus.
+    pub turnarounds: u64,
+    /// Time that data buses have carried data, summed over controllers.
+    pub bus_busy: Time,
+    /// Lines that have passed the buses: read, written.
+    pub lines: [u64; 2],
+}
+
+/// Two counts of the same, each of another place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DramAccount {
+    /// What is counted.
+    pub name: &'static str,
+    /// As it was done or spent.
+    pub found: u128,
+    /// As it must be.
+    pub due: u128,
+}
+
+/// Memory behind controllers.
+pub struct Dram {
+    /// Bytes of a line.
+    line: u64,
+    map: Map,
+    timing: Timing,
+    latency: Time,
+    peak_bandwidth: u64,
+    scheduler: Box<dyn Scheduler>,
+    controllers: Vec<Controller>,
+    commands: Slab<Inside>,
+    meter: Option<Box<DramMeter>>,
+    /// The pieces of the command that is just arriving.
+    pieces: Vec<(Place, u8)>,
+    bound: usize,
+    /// When counters began.
+    window: Time,
+    /// What has gone over each data bus.
+    #[cfg(test)]
+    transfers: Vec<(u16, controller::Transfer)>,
+    /// Counters.
+    pub stats: DramStats,
+    /// Time waited, by stage.
+    pub tally: Tally,
+}
+
+/// A command inside.
+struct Inside {
+    command: MemCommand,
+    /// Pieces whose data have not passed yet.
+    pieces: u8,
+}
+
+impl Dram {
+    /// An idle memory, every bank closed. The lines of commands have `line` bytes.
+    ///
+    /// # Errors
+    /// A value that cannot be built.
+    pub fn new(spec: &DramSpec, line: u64) -> Result<Dram, SpecError> {
+        spec.check(line)?;
+        let timing = Timing::new(spec, line);
+        // Refreshes of the controllers are spread over the interval.
+        let interval = timing.refresh.map_or(0, |refresh| refresh.interval.ps());
+        let shift = |n: u16| Time::from_ps(interval / u64::from(spec.controllers) * u64::from(n));
+        Ok(Dram {
+            line,
+            map: Map::new(spec),
+            timing,
+            latency: spec.latency.time(),
+            peak_bandwidth: spec.bus.bandwidth().saturating_mul(spec.controllers.into()),
+            scheduler: spec.scheduler.build(&()),
+            controllers: (0..spec.controllers).map(|n| Controller::new(spec.banks.count, shift(n))).collect(),
+            commands: Slab::default(),
+            meter: spec.energy.map(|costs| {
+                let bursts = line / spec.bus.burst_bytes();
+                Box::new(DramMeter::new(costs, bursts, (0..spec.controllers).map(shift)))
+            }),
+            pieces: Vec::with_capacity((PAGE / line) as usize),
+            bound: usize::MAX,
+            window: Time::ZERO,
+            #[cfg(test)]
+            transfers: Vec::new(),
+            stats: DramStats::default(),
+            tally: Tally::default(),
+        })
+    }
+
+    /// Controllers.
+    pub fn controllers(&self) -> u16 {
+        self.controllers.len() as u16
+    }
+
+    /// The controller in front of an address.
+    pub fn controller_of(&self, address: u64) -> u16 {
+        self.map.controller_of(address)
+    }
+
+    /// Bytes a second over all data buses.
+    pub fn peak_bandwidth(&self) -> u64 {
+        self.peak_bandwidth
+    }
+
+    /// Commands inside.
+    pub fn outstanding(&self) -> usize {
+        self.commands.len()
+    }
+
+    /// At most so many commands will be inside: what all sources together can have outstanding. More are a panic.
+    pub fn bound(&mut self, commands: usize) {
+        self.bound = commands;
+    }
+
+    /// Energy since counters began; `None` if the spec does not say what things cost.
+    pub fn energy(&self, now: Time) -> Option<EnergyReport> {
+        self.meter.as_ref().map(|meter| meter.report(now, &self.timing))
+    }
+
+    /// Refreshes against their interval, and energy in attojoules against what was counted in the measured window.
+    pub fn accounts(&self, now: Time) -> Vec<DramAccount> {
+        let mut accounts = Vec::new();
+        let mut paid = 0;
+        if let Some(refresh) = &self.timing.refresh {
+            let due = |at: &Controller, until| at.due(until, refresh.interval);
+            let controllers = self.controllers.iter();
+            let found = controllers.clone().map(|at| u128::from(at.refreshes())).sum();
+            let all = controllers.clone().map(|at| u128::from(due(at, at.looked))).sum();
+            accounts.push(DramAccount { name: "refreshes", found, due: all });
+            paid = controllers.map(|at| due(at, now) - due(at, self.window)).sum();
+        }
+        if let (Some(energy), Some(meter)) = (self.energy(now), &self.meter) {
+            let DramStats { activations, lines: [read, written], .. } = self.stats;
+            let counts = [("activate", activations), ("read", read), ("write", written), ("refresh", paid)];
+            let account =
+                |(name, count)| DramAccount { name, found: energy.of(name), due: meter.of(name, count) };
+            accounts.extend(counts.map(account));
+        }
+        accounts
+    }
+
+    /// Counters begin anew.
+    pub fn reset_stats(&mut self, now: Time) {
+        self.window = now;
+        if let Some(meter) = &mut self.meter {
+            meter.reset(now, &self.timing);
+        }
+        self.stats = DramStats::default();
+        self.tally = Tally::default();
+    }
+
+    /// A command arrives. Its lines that lie in one row are one access; it is done when all of them have passed.
+    ///
+    /// # Panics
+    /// If it has no lines, or if there are more commands than the bound.
+    pub fn command(&mut self, command: MemCommand, cx: &mut impl Cx<Event, Out>) {
+        assert!(command.lines != 0, "a command without lines");
+        if command.write {
+            self.stats.writes += 1;
+            self.stats.written_bytes += command.bytes(self.line);
+        } else {
+            self.stats.reads += 1;
+            self.stats.read_bytes += command.bytes(self.line);
+        }
+        self.split(&command);
+        let name = self.commands.insert(Inside { command, pieces: self.pieces.len() as u8 });
+        assert!(self.commands.len() <= self.bound, "more than {} commands at the same time", self.bound);
+        let now = cx.now();
+        for n in 0..self.pieces.len() {
+            let (place, lines) = self.pieces[n];
+            let piece =
+                Piece { command: name, number: 0, arrived: now, row: place.row, lines, write: command.write };
+            let number = usize::from(place.controller);
+            let metered = self.meter.as_deref_mut().map(|meter| (meter, number));
+            let mut around =
+                Around { timing: &self.timing, policy: &*self.scheduler, stats: &mut self.stats, metered };
+            let controller = &mut self.controllers[number];
+            if controller.arrive(place.bank, piece, &mut around) {
+                self.decide(place.controller, cx);
+            }
+        }
+    }
+
+    /// Finds the places of a command's lines.
+    fn split(&mut self, command: &MemCommand) {
+        self.pieces.clear();
+        let (mut lines, mut latest) = (command.lines, None);
+        while lines != 0 {
+            let address = command.page + u64::from(lines.trailing_zeros()) * self.line;
+            lines &= lines - 1;
+            let grain = self.map.grain_of(address);
+            let at = match latest {
+                Some((same, at)) if same == grain => at,
+                _ => {
+                    let place = self.map.place(address);
+                    let found = self.pieces.iter().position(|(other, _)| *other == place);
+                    found.unwrap_or_else(|| {
+                        self.pieces.push((place, 0));
+                        self.pieces.len() - 1
+                    })
+                }
+            };
+            self.pieces[at].1 += 1;
+            latest = Some((grain, at));
+        }
+    }
+
+    /// Something happens.
+    pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out>) {
+        match event {
+            Event::Wake(controller) => {
+                self.controllers[usize::from(controller)].wake = None;
+                self.decide(controller, cx);
+            }
+            Event::Moved(name) => self.moved(name, cx),
+        }
+    }
+
+    /// A controller does what it can, and is woken when it can do more.
+    fn decide(&mut self, number: u16, cx: &mut impl Cx<Event, Out>) {
+        let (now, latency) = (cx.now(), self.latency);
+        let metered = self.meter.as_deref_mut().map(|meter| (meter, usize::from(number)));
+        let mut around =
+            Around { timing: &self.timing, policy: &*self.scheduler, stats: &mut self.stats, metered };
+        let controller = &mut self.controllers[usize::from(number)];
+        #[cfg(test)]
+        let log = &mut self.transfers;
+        let again = controller.decide(now, &mut around, |transfer| {
+            #[cfg(test)]
+            log.push((number, transfer));
+            cx.after((transfer.end + latency).since(now), Event::Moved(transfer.command));
+        });
+        match (controller.wake, again) {
+            // An earlier wake asks again.
+            (Some((at, _)), Some(again)) if at <= again => {}
+            (wake, Some(again)) => {
+                if let Some((_, ticket)) = wake {
+                    cx.cancel(ticket);
+                }
+                controller.wake = Some((again, cx.after(again.since(now), Event::Wake(number))));
+            }
+            (_, None) => {}
+        }
+    }
+
+    /// Data of a command have passed.
+    fn moved(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
+        let inside = &mut self.commands[name];
+        inside.pieces -= 1;
+        if inside.pieces == 0 {
+            let mut command = inside.command;
+            self.commands.remove(name);
+            self.tally.command(Stage::Memory, &mut command, cx.now());
+            cx.emit(Out::Done(command));
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The DRAM inside: names of commands, and how its events and answers come through.
+
+use super::{Event, Out};
+use crate::dram;
+use engine::{Cx, Ticket, Time};
+use proto::memory::{Absent, MemCommand};
+
+/// Who waits for a command to the DRAM.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Waiter {
+    /// Nobody.
+    Nobody,
+    /// A request.
+    Request(u32),
+    /// A fetch.
+    Fetch(u32),
+    /// The look-up of a controller in its miss status row.
+    Search(u16),
+}
+
+const KINDS: u32 = 4;
+
+impl Waiter {
+    /// As the tag of a command.
+    pub(super) fn tag(self) -> u32 {
+        match self {
+            Waiter::Nobody => 0,
+            Waiter::Request(name) => name * KINDS + 1,
+            Waiter::Fetch(name) => name * KINDS + 2,
+            Waiter::Search(controller) => u32::from(controller) * KINDS + 3,
+        }
+    }
+
+    /// The waiter of a tag.
+    pub(super) fn of(tag: u32) -> Waiter {
+        let name = tag / KINDS;
+        match tag % KINDS {
+            0 => Waiter::Nobody,
+            1 => Waiter::Request(name),
+            2 => Waiter::Fetch(name),
+            _ => Waiter::Search(name as u16),
+        }
+    }
+}
+
+/// A command to the DRAM, whose lines are columns. Milestones of the requests behind it are counted outside.
+pub(super) fn command(waiter: Waiter, page: u64, columns: u64, write: bool, now: Time) -> MemCommand {
+    MemCommand {
+        from: proto::Port::default(),
+        tag: waiter.tag(),
+        page,
+        lines: columns,
+        write,
+        demand: false,
+        app: 0,
+        port: 0,
+        pc: 0,
+        absent: Absent::Wait,
+        since: now,
+    }
+}
+
+/// The context of the DRAM inside that of the cache.
+pub(super) struct Inside<'a, C> {
+    pub(super) cx: &'a mut C,
+    /// The command that is done.
+    pub(super) done: Option<MemCommand>,
+}
+
+impl<C: Cx<Event, Out>> Cx<dram::Event, dram::Out> for Inside<'_, C> {
+    fn now(&self) -> Time {
+        self.cx.now()
+    }
+    fn after(&mut self, delay: Time, event: dram::Event) -> Ticket {
+        self.cx.after(delay, Event::Dram(event))
+    }
+    fn late(&mut self, delay: Time, event: dram::Event) -> Ticket {
+        self.cx.late(delay, Event::Dram(event))
+    }
+    fn reserve(&mut self) -> Ticket {
+        self.cx.reserve()
+    }
+    fn reserve_late(&mut self) -> Ticket {
+        self.cx.reserve_late()
+    }
+    fn at_place(&mut self, place: Ticket, delay: Time, event: dram::Event) {
+        self.cx.at_place(place, delay, Event::Dram(event));
+    }
+    fn cancel(&mut self, ticket: Ticket) {
+        self.cx.cancel(ticket);
+    }
+    fn emit(&mut self, out: dram::Out) {
+        let dram::Out::Done(command) = out;
+        assert!(self.done.is_none(), "an event of the DRAM ends one command at most");
+        self.done = Some(command);
+    }
+}

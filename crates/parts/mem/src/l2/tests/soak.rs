@@ -1,0 +1,162 @@
+//! The whole cache against the promise of a memory: a read returns the last write of its line, or one that was under way
+//! with it. The cache itself has no data; its moves are replayed with versions of the data. Memory takes random times,
+//! and keeps the order of one bank's commands to one page only.
+
+mod case;
+mod data;
+
+use super::*;
+use case::{Action, Case, cases};
+use data::Data;
+use engine::Rng;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// A case on its way.
+struct Soak {
+    rig: Rig,
+    data: Data,
+    rng: Rng,
+    slowest: u64,
+    actions: Vec<Action>,
+    /// When memory gets to the last command of a bank to a page.
+    order: BTreeMap<(u16, u64), Time>,
+    /// Commands and answers looked at.
+    seen: (usize, usize),
+    under_way: BTreeMap<(u16, bool), u32>,
+    limits: (u32, u32),
+}
+
+/// Names of the soak's events: actions come first, memory's commands from here on.
+const APPLY: u32 = 1 << 16;
+
+impl Soak {
+    fn new(case: &Case) -> Soak {
+        let mut cache = L2::new(&case.spec, 7).expect("a spec that fits");
+        cache.attach_shadow();
+        let mut world = World::default();
+        let mut at = Time::ZERO;
+        for (n, (delay, _)) in case.actions.iter().enumerate() {
+            at += ns(*delay);
+            world.queue.after(at, Happening::Soak(n as u32));
+        }
+        Soak {
+            rig: Rig { cache, world },
+            data: Data::default(),
+            rng: Rng::stream(case.seed, "soak"),
+            slowest: case.slowest,
+            actions: case.actions.iter().map(|(_, action)| *action).collect(),
+            order: BTreeMap::new(),
+            seen: (0, 0),
+            under_way: BTreeMap::new(),
+            limits: (case.spec.registers, case.spec.write_slots),
+        }
+    }
+
+    fn run(&mut self) -> Result<(), TestCaseError> {
+        while let Some(happening) = self.rig.world.queue.pop() {
+            match happening {
+                Happening::Cache(event) => self.rig.cache.handle(event, &mut self.rig.world),
+                Happening::Soak(n) if n < APPLY => self.act(self.actions[n as usize]),
+                Happening::Soak(n) => self.apply((n - APPLY) as usize),
+                Happening::Done(n) => {
+                    let command = &mut self.rig.world.commands[n as usize].1;
+                    if command.absent == Absent::Signal && self.rng.below(2) == 0 {
+                        command.absent = Absent::Signalled;
+                    }
+                    let command = *command;
+                    *self.under_way.get_mut(&(command.port, command.write)).expect("it was sent") -= 1;
+                    self.data.arrive(&command, n as usize);
+                    self.rig.done(n as usize);
+                }
+                Happening::Access(_) => unreachable!("actions send accesses"),
+            }
+            for step in self.rig.cache.moves.split_off(0) {
+                self.data.replay(step)?;
+            }
+            self.look()?;
+        }
+        prop_assert_eq!(self.rig.cache.outstanding(), 0);
+        Ok(())
+    }
+
+    fn act(&mut self, action: Action) {
+        let (cache, world) = (&mut self.rig.cache, &mut self.rig.world);
+        match action {
+            Action::Access(mut access) => {
+                access.tag = self.data.issue(&access);
+                access.since = world.now();
+                cache.access(cache.bank_of(access.address), access, world);
+            }
+            Action::Park(page, lines) => {
+                cache.park(page * PAGE, lines, case::app_of(page * PAGE), world);
+            }
+            Action::Purge(app) => cache.purge(app, world),
+        }
+    }
+
+    /// Memory gets to a command.
+    fn apply(&mut self, n: usize) {
+        let command = self.rig.world.commands[n].1;
+        self.data.apply(&command, n);
+        let delay = ns(self.rng.below(self.slowest));
+        self.rig.world.queue.after(delay, Happening::Done(n as u32));
+    }
+
+    /// What the cache has sent.
+    fn look(&mut self) -> Result<(), TestCaseError> {
+        for n in self.seen.0..self.rig.world.commands.len() {
+            let command = self.rig.world.commands[n].1;
+            let count = self.under_way.entry((command.port, command.write)).or_default();
+            *count += 1;
+            let limit = if command.write { self.limits.1 } else { self.limits.0 };
+            prop_assert!(*count <= limit, "more under way than there is room for");
+            let walk = command.pc == 0;
+            prop_assert!(command.lines != 0 && (command.demand | command.write | walk));
+            let alone = !command.write && command.lines.count_ones() == 1;
+            prop_assert!(command.absent == Absent::Wait || alone, "more than a line may be absent");
+            self.data.send(&command, n);
+            let now = self.rig.world.now();
+            let soonest = self.order.entry((command.port, command.page)).or_default();
+            let at = (now + ns(self.rng.below(self.slowest))).max(*soonest);
+            *soonest = at;
+            self.rig.world.queue.after(at - now, Happening::Soak(APPLY + n as u32));
+        }
+        for n in self.seen.1..self.rig.world.answers.len() {
+            self.data.answer(&self.rig.world.answers[n].1)?;
+        }
+        self.seen = (self.rig.world.commands.len(), self.rig.world.answers.len());
+        Ok(())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn reads_return_what_was_written(case in cases()) {
+        let mut soak = Soak::new(&case);
+        soak.run()?;
+        let stats = soak.rig.cache.stats;
+        prop_assert_eq!(stats.reads + stats.atomics, stats.hits + stats.misses + stats.merges);
+        prop_assert_eq!(stats.reads + stats.writes + stats.atomics, soak.data.answered());
+        // Everything leaves; memory has it all.
+        for app in 0..case::APPS {
+            soak.rig.cache.purge(app, &mut soak.rig.world);
+        }
+        for step in soak.rig.cache.moves.split_off(0) {
+            soak.data.replay(step)?;
+        }
+        soak.look()?;
+        soak.run()?;
+        soak.data.finish()?;
+        // The cache's own shadow agrees, and has looked at every read.
+        let found = soak.rig.cache.shadowed().expect("it has one");
+        prop_assert_eq!((found.wrong, found.lost), (0, 0), "{:?}", found.first);
+        prop_assert_eq!(found.compared, stats.reads + stats.atomics - stats.signalled);
+        let ledger = soak.rig.cache.ledger();
+        let sent = soak.rig.world.commands.iter().filter(|(_, command)| command.write);
+        let sent: u32 = sent.map(|(_, command)| command.lines.count_ones()).sum();
+        prop_assert_eq!(ledger.dirtied + ledger.through, u64::from(sent) + soak.rig.cache.dirty());
+    }
+}

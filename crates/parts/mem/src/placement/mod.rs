@@ -1,0 +1,391 @@
+//! The physical addresses behind a shared cache, spread over several memories: each page lies in a frame of one of them.
+//!
+//! A placement speaks the memory protocol on both sides. A command is looked up in the table; then it goes, with the address of its
+//! page's frame, to the memory that has it, and the answer goes back with the address that it came with. Everything
+//! else in it is kept, so that the memory counts the milestones of whoever waits. The table lies below all caches: when a page
+//! moves, no translation changes, and no line has to be purged.
+//!
+//! Which page lies where is a [family of policies](policy). One that moves pages says which page is to rise; `exchange` moves
+//! it, by commands of the placement's own. A command for a page on the move waits, and its wait is [`Stage::Migration`]; the look-up
+//! is [`Stage::Controller`]. A placement adds no other time.
+//!
+//! Page tables are pages like others where a page's frame follows from its address. Where pages get frames as they are used, page tables
+//! have theirs before all data (chosen), from the first frame of the first memory on, and never move: a walk never waits for a move.
+
+mod exchange;
+pub mod policy;
+mod shadow;
+mod spec;
+mod stats;
+mod table;
+mod targets;
+#[cfg(test)]
+mod tests;
+
+pub use policy::PlacementPolicy;
+pub use shadow::Shadowed;
+pub use spec::PlacementSpec;
+pub use stats::{Account, PlacementStats, TargetStats};
+pub use targets::{Extent, Place, Targets};
+
+use config::SpecError;
+use config::units::Bytes;
+use engine::{Cx, Lists, Slab, Time};
+use exchange::{Exchange, Held};
+use policy::Placing;
+use proto::Port;
+use proto::memory::{Lines, MemCommand, PAGE, Stage, Tally};
+use shadow::Shadow;
+use stats::Ledger;
+use std::ops::Range;
+
+/// What a placement sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Out {
+    /// A command comes back: it has been done.
+    Done(MemCommand),
+    /// A command for one of the memories, whose page is a frame there, counted from zero; the tag is the placement's own. The
+    /// answer comes to [`Placement::answered`].
+    Target {
+        /// The memory, by its number in the list.
+        target: u8,
+        /// What it is asked for.
+        command: MemCommand,
+    },
+}
+
+engine::events! {
+    /// What happens inside a placement.
+    pub enum Event {
+        /// The page of a command has been looked up.
+        Found(u32),
+    }
+}
+
+/// Whose command a memory answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Tag {
+    /// That of a request.
+    Request(u32),
+    /// The read of a page of an exchange.
+    Read(u32, usize),
+    /// The write of a page of an exchange.
+    Write(u32, usize),
+}
+
+impl Tag {
+    /// Bits that say which of them it is, and which page.
+    const KIND: u32 = 3;
+
+    #[inline]
+    fn word(self) -> u32 {
+        match self {
+            Tag::Request(name) => name << Tag::KIND,
+            Tag::Read(name, side) => name << Tag::KIND | 2 | side as u32,
+            Tag::Write(name, side) => name << Tag::KIND | 4 | side as u32,
+        }
+    }
+
+    #[inline]
+    fn of(word: u32) -> Tag {
+        let (name, side) = (word >> Tag::KIND, (word & 1) as usize);
+        match word & 6 {
+            0 => Tag::Request(name),
+            2 => Tag::Read(name, side),
+            _ => Tag::Write(name, side),
+        }
+    }
+}
+
+/// A command inside.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    command: MemCommand,
+    /// Whether its memory has been asked.
+    sent: bool,
+}
+
+/// Several memories behind one shared cache.
+pub struct Placement {
+    lines: Lines,
+    latency: Time,
+    targets: Targets,
+    policy: Box<dyn Placing>,
+    most_exchanges: usize,
+    /// Pages in front of it.
+    pages: u32,
+    requests: Slab<Request>,
+    exchanges: Slab<Exchange>,
+    /// Commands that wait for pages on the move.
+    waiters: Lists<u32>,
+    /// What keeps each page where it is; nothing if pages never move.
+    held: Vec<Held>,
+    bound: usize,
+    ledger: Ledger,
+    shadow: Option<Box<Shadow>>,
+    /// Counters.
+    pub stats: PlacementStats,
+    /// Time waited, by stage.
+    pub tally: Tally,
+}
+
+impl Placement {
+    /// A placement without pages, whose commands are for lines of `line` bytes.
+    ///
+    /// # Errors
+    /// The first value of the spec that does not fit; its key is relative to the spec's table. A line of another size than
+    /// 64, 128, 256 or 512 B (key `line`).
+    pub fn new(spec: &PlacementSpec, line: u64) -> Result<Placement, SpecError> {
+        spec.check()?;
+        let targets = spec.targets();
+        let policy = spec.policy.build(&targets);
+        let mut placement = Placement {
+            lines: crate::lines_of(line)?,
+            latency: spec.latency.time(),
+            targets,
+            most_exchanges: policy.exchanges() as usize,
+            policy,
+            pages: 0,
+            requests: Slab::default(),
+            exchanges: Slab::default(),
+            waiters: Lists::default(),
+            held: Vec::new(),
+            bound: usize::MAX,
+            ledger: Ledger::default(),
+            shadow: None,
+            stats: PlacementStats::default(),
+            tally: Tally::default(),
+        };
+        placement.reset_stats(Time::ZERO);
+        Ok(placement)
+    }
+
+    /// The physical addresses in front of it: data, and page tables from `data` up to `top`. Once, before the first command.
+    ///
+    /// # Errors
+    /// More than the memories hold.
+    pub fn set_extent(&mut self, data: u64, top: u64) -> Result<(), SpecError> {
+        let room = u64::from(self.targets.total()) * PAGE;
+        if top > room {
+            let what = format!(
+                "data and page tables of {} in memories of {} together: a placement with a hole",
+                Bytes::new(top),
+                Bytes::new(room)
+            );
+            return Err(SpecError::new("sizes", what).help("give larger sizes, or run less"));
+        }
+        let extent = Extent { tables: (data.min(top) / PAGE) as u32, end: top.div_ceil(PAGE) as u32 };
+        self.pages = extent.end;
+        self.policy.settle(&extent);
+        if self.most_exchanges > 0 {
+            self.held = vec![Held::default(); extent.end as usize];
+        }
+        Ok(())
+    }
+
+    /// Memories.
+    pub fn targets(&self) -> usize {
+        self.targets.count().into()
+    }
+
+    /// The addresses of a memory, from zero, that it may be asked for: what it must hold at the start. As many as the pages in
+    /// front of the placement need, after [`Placement::set_extent`].
+    pub fn frames(&self, target: u8) -> Range<u64> {
+        0..u64::from(self.policy.frames(target)) * PAGE
+    }
+
+    /// Where a physical address is, as a memory and an address there. Nothing if its page has no frame yet, or is none.
+    pub fn place_of(&self, address: u64) -> Option<(u8, u64)> {
+        let place = self.policy.find(u32::try_from(address / PAGE).ok()?)?;
+        Some((place.target, u64::from(place.frame) * PAGE + address % PAGE))
+    }
+
+    /// The physical address of an address of a memory: the inverse of [`Placement::place_of`]. For what a memory says of itself,
+    /// as a DRAM cache does of a page that has come.
+    pub fn address_of(&self, target: u8, address: u64) -> Option<u64> {
+        let frame =
+            u32::try_from(address / PAGE).ok().filter(|frame| *frame < self.targets.frames(target))?;
+        let page = self.policy.page_in(Place { target, frame })?;
+        Some(u64::from(page) * PAGE + address % PAGE)
+    }
+
+    /// A page is used, without time: before a run.
+    pub fn warm(&mut self, address: u64) {
+        let page = self.page(address);
+        self.policy.place(page, Time::ZERO);
+    }
+
+    /// Commands and exchanges inside.
+    pub fn outstanding(&self) -> usize {
+        self.requests.len() + self.exchanges.len()
+    }
+
+    /// At most so many commands will be inside: what all sources together can have outstanding. More are a panic.
+    pub fn bound(&mut self, commands: usize) {
+        self.bound = commands;
+    }
+
+    /// From now on, a shadow follows what each frame holds. Before the first command.
+    pub fn attach_shadow(&mut self) {
+        self.shadow = Some(Box::new(Shadow::new(&self.targets)));
+    }
+
+    /// What the shadow has found, if there is one.
+    pub fn shadowed(&self) -> Option<&Shadowed> {
+        self.shadow.as_deref().map(Shadow::found)
+    }
+
+    /// Counters begin anew.
+    pub fn reset_stats(&mut self, _now: Time) {
+        self.stats = PlacementStats {
+            targets: vec![TargetStats::default(); self.targets()],
+            ..PlacementStats::default()
+        };
+        self.tally = Tally::default();
+    }
+
+    /// Numbers since the beginning that must agree, at any time. O(pages).
+    pub fn accounts(&self) -> [Account; 4] {
+        let Ledger { came, done, lines_came, lines_sent, bytes_read, bytes_written } = self.ledger;
+        let (mut placed, mut found) = (0, 0);
+        for page in 0..self.pages {
+            if let Some(place) = self.policy.find(page) {
+                placed += 1;
+                found += u64::from(self.policy.page_in(place) == Some(page));
+            }
+        }
+        let waiting = self.requests.live().filter(|(_, request)| !request.sent);
+        let lines: u64 = waiting.map(|(_, request)| u64::from(request.command.lines.count_ones())).sum();
+        let moving: u64 = self.exchanges.live().map(|(_, exchange)| exchange.pages_inside()).sum();
+        let account = |name, one, other| Account { name, one, other };
+        [
+            account(
+                "commands to a placement come back or are there",
+                ("came", came),
+                ("came back or are there", done + self.requests.len() as u64),
+            ),
+            account(
+                "lines of commands to a placement go to its memories or wait",
+                ("came", lines_came),
+                ("were sent or wait", lines_sent + lines),
+            ),
+            account(
+                "each page of a placement has a frame of its own",
+                ("pages", placed),
+                ("pages that their frames hold", found),
+            ),
+            account(
+                "bytes that a placement reads to move pages are written or there",
+                ("read", bytes_read),
+                ("written or there", bytes_written + moving * PAGE),
+            ),
+        ]
+    }
+
+    /// Lines of a page are to be read or written.
+    ///
+    /// # Panics
+    /// If it has no lines, one beyond its page, or a page that is none, or if there are more commands than the bound.
+    pub fn command(&mut self, command: MemCommand, cx: &mut impl Cx<Event, Out>) {
+        assert!(command.lines != 0 && command.lines & !self.lines.all() == 0, "lines of a page: {command:?}");
+        self.ledger.came += 1;
+        self.ledger.lines_came += u64::from(command.lines.count_ones());
+        let name = self.requests.insert(Request { command, sent: false });
+        assert!(self.requests.len() <= self.bound, "more than {} commands at the same time", self.bound);
+        if self.latency == Time::ZERO {
+            self.found(name, cx);
+        } else {
+            cx.after(self.latency, Event::Found(name));
+        }
+    }
+
+    /// One of its events has come.
+    pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out>) {
+        let Event::Found(name) = event;
+        self.found(name, cx);
+    }
+
+    /// A memory has done a command.
+    pub fn answered(&mut self, target: u8, command: MemCommand, cx: &mut impl Cx<Event, Out>) {
+        debug_assert!(usize::from(target) < self.targets(), "an answer of memory {target}");
+        let place = || Place { target, frame: (command.page / PAGE) as u32 };
+        match Tag::of(command.tag) {
+            Tag::Request(name) => {
+                let original = self.requests[name].command;
+                if let Some(shadow) = &mut self.shadow {
+                    shadow.done((original.page / PAGE) as u32, place(), original.write);
+                }
+                self.requests.remove(name);
+                self.ledger.done += 1;
+                cx.emit(Out::Done(MemCommand { since: command.since, absent: command.absent, ..original }));
+                if self.most_exchanges > 0 {
+                    self.let_go((original.page / PAGE) as u32, cx);
+                }
+            }
+            Tag::Read(name, side) => {
+                if let Some(shadow) = &mut self.shadow {
+                    shadow.read(name, side, place());
+                }
+                self.ledger.bytes_read += self.lines.bytes_of(command.lines);
+                self.page_read(name, cx);
+            }
+            Tag::Write(name, side) => {
+                if let Some(shadow) = &mut self.shadow {
+                    shadow.written(name, side, place());
+                }
+                self.ledger.bytes_written += self.lines.bytes_of(command.lines);
+                self.page_written(name, side, cx);
+            }
+        }
+    }
+
+    /// The page of an address.
+    #[inline]
+    fn page(&self, address: u64) -> u32 {
+        let page = address / PAGE;
+        assert!(page < self.pages.into(), "there are {} pages, none of address {address}", self.pages);
+        page as u32
+    }
+
+    /// A command has been looked up.
+    fn found(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
+        let command = &mut self.requests[name].command;
+        self.tally.command(Stage::Controller, command, cx.now());
+        let address = command.page;
+        let page = self.page(address);
+        if self.most_exchanges > 0
+            && let Some(mover) = self.held[page as usize].mover()
+        {
+            self.stats.waits += 1;
+            self.wait(mover, name);
+            return;
+        }
+        self.send(name, page, cx);
+    }
+
+    /// Sends a command to where its page is.
+    fn send(&mut self, name: u32, page: u32, cx: &mut impl Cx<Event, Out>) {
+        let (place, is_new) = self.policy.place(page, cx.now());
+        let request = &mut self.requests[name];
+        request.sent = true;
+        let command = request.command;
+        let lines = u64::from(command.lines.count_ones());
+        self.ledger.lines_sent += lines;
+        self.stats.first_touches += u64::from(is_new);
+        let stats = &mut self.stats.targets[usize::from(place.target)];
+        if command.write {
+            stats.writes += 1;
+            stats.lines_written += lines;
+        } else {
+            stats.reads += 1;
+            stats.lines_read += lines;
+        }
+        let page_there = u64::from(place.frame) * PAGE;
+        let (tag, from) = (Tag::Request(name).word(), Port::default());
+        let asked = MemCommand { tag, from, page: page_there, ..command };
+        cx.emit(Out::Target { target: place.target, command: asked });
+        if self.most_exchanges > 0 {
+            self.hold(page, place, &command, cx);
+        }
+    }
+}

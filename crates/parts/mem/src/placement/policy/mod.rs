@@ -1,0 +1,84 @@
+//! Policies of placement: which page lies in which frame of which memory, and which pages change their places.
+
+pub mod first_touch;
+pub mod hot;
+pub mod interleave;
+pub mod ranges;
+
+use super::targets::{Extent, Place, Targets};
+use config::SpecError;
+use engine::Time;
+
+config::policies! {
+    /// Which page lies in which of several memories.
+    pub family PlacementPolicy: dyn Placing, context Targets {
+        /// Addresses fill the memories in order.
+        ///
+        /// The first bytes lie in the first memory, as many as it has, the next in the second, and so on.
+        default ranges => ranges::Ranges::new,
+        /// Granules of addresses go to the memories in turn, in the proportion of their sizes.
+        ///
+        /// Of `n` granules that did not go to an earlier memory, the next memory takes `ceil(n * size / (size + sizes of
+        /// those behind it))`, for each `n`: equal memories take one each in turn, and each byte of each size is used.
+        interleave(interleave::Params) => interleave::Interleave::new,
+        /// A page gets a frame in the first memory that has room, when it is used for the first time.
+        ///
+        /// Linux, `mempolicy` `local` with fallback in the order of nodes. Page tables have their frames before all data.
+        first_touch => first_touch::FirstTouch::new,
+        /// First touch; pages that are used soon after they were marked change places with pages of the first memory.
+        ///
+        /// Linux's memory tiering by NUMA balancing (`kernel/sched/fair.c`: `numa_hint_fault_latency`,
+        /// `numa_promotion_rate_limit`): hot page selection and rate limit. The page that makes room is found by a clock
+        /// with a second chance. Page tables stay where they are.
+        hot(hot::Params) => hot::Hot::new,
+    }
+}
+
+/// What becomes of a page that has been used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// It stays.
+    Stay,
+    /// It is to change places with another: see [`Placing::makes_room`].
+    Rise,
+    /// It would rise, if not too many had done so.
+    Limited,
+}
+
+/// Says where pages lie.
+///
+/// Contract: pages that have a place have a place each, and [`Placing::page_in`] is the inverse of [`Placing::find`] at all
+/// times; a place changes in [`Placing::exchanged`] only. Nothing is allocated after [`Placing::settle`].
+pub trait Placing {
+    /// Whether it can work with its memories.
+    ///
+    /// # Errors
+    /// A parameter that does not fit; its key is relative to the table of the placement.
+    fn check(&self) -> Result<(), SpecError> {
+        Ok(())
+    }
+    /// The pages that there are, not more than frames: before anything else is asked, and once.
+    fn settle(&mut self, extent: &Extent);
+    /// Where a page is; whether it has just been given its place.
+    fn place(&mut self, page: u32, now: Time) -> (Place, bool);
+    /// Where a page is, if it has a place.
+    fn find(&self, page: u32) -> Option<Place>;
+    /// The page in a place.
+    fn page_in(&self, place: Place) -> Option<u32>;
+    /// Frames of a memory, from its first, that may ever hold a page.
+    fn frames(&self, target: u8) -> u32;
+    /// Exchanges of pages that may be under way at once; zero if pages never change their places.
+    fn exchanges(&self) -> u32 {
+        0
+    }
+    /// A page is used, where it is.
+    fn used(&mut self, _page: u32, _place: Place, _now: Time) -> Verdict {
+        Verdict::Stay
+    }
+    /// The page that makes room for one that rises, among those for which `may` holds.
+    fn makes_room(&mut self, _may: &dyn Fn(u32) -> bool) -> Option<u32> {
+        None
+    }
+    /// Two pages have changed places.
+    fn exchanged(&mut self, _risen: u32, _sunk: u32, _now: Time) {}
+}

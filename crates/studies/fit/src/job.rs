@@ -1,0 +1,106 @@
+//! One job of fio's, as a measurement names it.
+
+use std::fmt;
+
+/// What a job does. Its thread keeps `depth` requests in flight; `jobs` threads do the same.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Job {
+    /// Whether it writes; else it reads.
+    pub write: bool,
+    /// Whether its blocks come at random; else they follow each other.
+    pub random: bool,
+    /// Bytes a request.
+    pub block: u64,
+    /// Requests in flight of each thread.
+    pub depth: u32,
+    /// Threads.
+    pub jobs: u32,
+    /// Bytes of the drive that it touches; all of it, if none are said.
+    pub span: Option<u64>,
+}
+
+/// The least requests that are measured, and the most; between them so many times those in flight.
+const REQUESTS: (u64, u64) = (12_000, 160_000);
+/// The least of writes: a drive works on them in batches, and stops are few.
+const WRITES: u64 = 96_000;
+/// The least and the most of a quick look.
+const QUICK: (u64, u64) = (1_500, 12_000);
+const TIMES_IN_FLIGHT: u64 = 40;
+/// Bytes written before writes are measured: a write buffer is full by then.
+const FILL: u64 = 192 << 20;
+/// Requests before and in the window of a drive that is worn.
+const WORN: (u64, u64) = (2_000_000, 4_000_000);
+
+impl Job {
+    /// Random reads of 4 KiB over the whole drive.
+    pub const fn random_reads(depth: u32) -> Job {
+        Job { write: false, random: true, block: 4096, depth, jobs: 1, span: None }
+    }
+
+    /// Requests in flight at once.
+    pub fn in_flight(&self) -> u64 {
+        u64::from(self.depth) * u64::from(self.jobs)
+    }
+
+    /// fio's name of the pattern.
+    fn pattern(&self) -> &'static str {
+        match (self.random, self.write) {
+            (false, false) => "read",
+            (false, true) => "write",
+            (true, false) => "randread",
+            (true, true) => "randwrite",
+        }
+    }
+
+    /// Requests before the measured window, and in it.
+    pub fn requests(&self, worn: bool, quick: bool) -> (u64, u64) {
+        if worn {
+            return WORN;
+        }
+        let (least, most) = match (quick, self.write) {
+            (true, _) => QUICK,
+            (false, true) => (WRITES, REQUESTS.1),
+            (false, false) => REQUESTS,
+        };
+        let before = if self.write { FILL / self.block } else { self.in_flight() };
+        (before, (TIMES_IN_FLIGHT * self.in_flight()).clamp(least, most))
+    }
+
+    /// The workload of so many requests, of all threads together.
+    pub fn workload(&self, requests: u64) -> String {
+        let Job { block, depth, jobs, .. } = self;
+        let each = requests.div_ceil(u64::from(*jobs));
+        // As long as it takes, whatever the span.
+        let size = self.span.map_or(String::new(), |span| {
+            let loops = (each * block).div_ceil(span);
+            format!(",size={span},loops={loops}")
+        });
+        let rw = self.pattern();
+        format!("fio:rw={rw},bs={block},iodepth={depth},numjobs={jobs},norandommap=1,number_ios={each}{size}")
+    }
+}
+
+/// As a part of a row's id.
+impl fmt::Display for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (rw, kib) = (self.pattern(), self.block / 1024);
+        write!(f, "{rw}.{kib}k.depth{}", self.depth)?;
+        if self.jobs > 1 { write!(f, ".jobs{}", self.jobs) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_is_what_fio_would_be_told() {
+        let job = Job { write: true, jobs: 4, span: Some(1 << 30), ..Job::random_reads(16) };
+        assert_eq!(
+            job.workload(1_001),
+            "fio:rw=randwrite,bs=4096,iodepth=16,numjobs=4,norandommap=1,number_ios=251,size=1073741824,loops=1"
+        );
+        assert_eq!((job.to_string(), job.in_flight()), ("randwrite.4k.depth16.jobs4".into(), 64));
+        assert_eq!(Job::random_reads(1).to_string(), "randread.4k.depth1");
+    }
+}

@@ -1,0 +1,148 @@
+//! The mean error of predictions along an axis.
+
+use super::super::row::{Evidence, Row, Rule};
+use super::super::study::{Entry, Found};
+use super::measured::State;
+use super::rows::{BOUNDS, Point};
+use super::stands::STANDS;
+use fit::{Measure, factor};
+use std::collections::BTreeMap;
+
+/// Predictions beyond this share need a cause.
+const LARGE: f64 = 0.5;
+/// Share of predictions that the range of a fit must hold, per cent.
+const INSIDE: f64 = 80.0;
+
+/// What a point must be.
+struct Axis {
+    name: &'static str,
+    /// Bound of the mean error.
+    bound: f64,
+    holds: fn(&Point) -> bool,
+    /// Whether it takes points with more in flight than the drive takes, else those without: which of the others waits then is the host's choice.
+    beyond: bool,
+}
+
+const fn axis(name: &'static str, bound: f64) -> Axis {
+    Axis { name, bound, holds: |_| true, beyond: false }
+}
+
+fn is_mean(point: &Point) -> bool {
+    point.measure == Measure::Mean
+}
+
+fn is_rate(point: &Point) -> bool {
+    point.measure == Measure::Iops
+}
+
+fn is_p99(point: &Point) -> bool {
+    point.measure == Measure::P99
+}
+
+fn writes(point: &Point) -> bool {
+    point.measured.job.write
+}
+
+fn is_worn(point: &Point) -> bool {
+    point.measured.state == State::Worn
+}
+
+const AXES: &[Axis] = &[
+    Axis { holds: |p| is_mean(p) && !writes(p), ..axis("read.latency", BOUNDS[0]) },
+    Axis { holds: |p| is_rate(p) && !writes(p), ..axis("read.throughput", BOUNDS[0]) },
+    Axis { holds: |p| is_mean(p) && writes(p), ..axis("write.latency", BOUNDS[1]) },
+    Axis { holds: |p| is_rate(p) && writes(p), ..axis("write.throughput", BOUNDS[1]) },
+    Axis { holds: |p| is_p99(p) && !writes(p), ..axis("read.p99", BOUNDS[2]) },
+    Axis { holds: |p| is_p99(p) && writes(p), ..axis("write.p99", BOUNDS[2]) },
+    Axis { holds: |p| p.measure.is_tail() && !is_p99(p), ..axis("beyond_p99", BOUNDS[2]) },
+    Axis { holds: |p| !p.measure.is_tail() && p.measured.job.random, ..axis("random", BOUNDS[1]) },
+    Axis { holds: |p| !p.measure.is_tail() && !p.measured.job.random, ..axis("sequential", BOUNDS[1]) },
+    Axis { holds: |p| !p.measure.is_tail() && !is_worn(p), ..axis("fresh", BOUNDS[1]) },
+    Axis { holds: |p| !p.measure.is_tail() && is_worn(p), ..axis("worn", BOUNDS[1]) },
+    Axis { holds: |p| !p.measure.is_tail(), beyond: true, ..axis("beyond_queue", BOUNDS[1]) },
+    Axis { holds: is_p99, beyond: true, ..axis("beyond_queue_p99", BOUNDS[2]) },
+];
+
+/// A row for each axis of all drives and of each, and one for how many predictions are far off.
+pub(super) fn entries(points: &[Point]) -> Vec<Entry> {
+    let predictions: Vec<&Point> = points.iter().filter(|point| !point.fitted).collect();
+    let of = |drive: Option<&'static str>, axis: &Axis| {
+        let chosen = predictions.iter().filter(|p| drive.is_none_or(|name| p.stand.name == name));
+        let is_of = |p: &&&Point| (axis.holds)(p) && p.beyond_queue() == axis.beyond;
+        let chosen: Vec<Point> = chosen.filter(is_of).map(|p| (*p).clone()).collect();
+        let id = match drive {
+            None => format!("drives.error.{}", axis.name),
+            Some(drive) => format!("drives.{drive}.error.{}", axis.name),
+        };
+        (!chosen.is_empty()).then(|| mean(id, axis.bound, chosen, drive.is_some()))
+    };
+    let drives = STANDS.iter().map(|stand| Some(stand.name));
+    let each = drives.flat_map(|drive| AXES.iter().filter_map(move |axis| of(drive, axis)));
+    let large =
+        (!predictions.is_empty()).then(|| large(predictions.iter().map(|point| (*point).clone()).collect()));
+    let within: Vec<Point> = predictions.iter().filter(|p| !p.beyond_queue()).map(|p| (*p).clone()).collect();
+    let inside = (!within.is_empty()).then(|| inside(within));
+    each.chain(AXES.iter().filter_map(|axis| of(None, axis))).chain(large).chain(inside).collect()
+}
+
+fn mean(id: String, bound: f64, points: Vec<Point>, part: bool) -> Entry {
+    let runs = points.iter().map(|point| point.run.clone()).collect();
+    let name = id.clone();
+    let compute = move |found: &Found| {
+        let errors: Vec<f64> = points.iter().map(|p| p.error(found)).collect::<Result<_, _>>()?;
+        let mean = 100.0 * errors.iter().sum::<f64>() / errors.len() as f64;
+        let worst = points.iter().zip(&errors).max_by(|a, b| a.1.total_cmp(b.1));
+        let worst =
+            worst.map_or(String::new(), |(p, e)| format!("; the worst {:.0} %: {}", 100.0 * e, p.id()));
+        let row = Row::new(&name, "%", 100.0 * bound, mean, Rule::AtMost)
+            .place("mean error of predictions, and its bound")
+            .note(format!("{} predictions{worst}", errors.len()));
+        let row = if part { row.swept() } else { row };
+        Ok(Row { evidence: Evidence::Seen, ..row })
+    };
+    Entry::new(id, runs, compute)
+}
+
+fn large(points: Vec<Point>) -> Entry {
+    const ID: &str = "drives.error.above_half";
+    let runs = points.iter().map(|point| point.run.clone()).collect();
+    let compute = move |found: &Found| {
+        let mut far = Vec::new();
+        for point in &points {
+            if point.error(found)? > LARGE {
+                far.push(point.id());
+            }
+        }
+        let row = Row::new(ID, "rows", 0.0, far.len() as f64, Rule::AtMost)
+            .place("predictions more than 50 % off: each needs a cause")
+            .note(format!("of {} predictions: {}", points.len(), far.join(", ")));
+        Ok(Row { evidence: Evidence::Seen, ..row })
+    };
+    Entry::new(ID, runs, compute)
+}
+
+/// How many predictions are within the factor that a fit states its ranges with, where its readings agree.
+fn inside(points: Vec<Point>) -> Entry {
+    const ID: &str = "drives.spread.inside";
+    let runs = points.iter().map(|point| point.run.clone()).collect();
+    let compute = move |found: &Found| {
+        let mut inside = 0;
+        let mut by_drive: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
+        for point in &points {
+            let ratio = point.simulated(found)? / point.figure;
+            let factor = factor(writes(point), point.measure, point.stand.saturates(writes(point)));
+            let is_inside = u32::from(ratio.max(1.0 / ratio) <= factor);
+            inside += is_inside;
+            let of = by_drive.entry(point.stand.name).or_default();
+            *of = (of.0 + is_inside, of.1 + 1);
+        }
+        let share = 100.0 * f64::from(inside) / points.len() as f64;
+        let each: Vec<String> =
+            by_drive.iter().map(|(drive, (inside, all))| format!("{drive} {inside} of {all}")).collect();
+        let row = Row::new(ID, "%", INSIDE, share, Rule::AtLeast)
+            .place("predictions within the factors of `fit`'s ranges, up to what a drive takes at once")
+            .note(format!("of {} predictions: {}", points.len(), each.join(", ")));
+        Ok(Row { evidence: Evidence::Seen, ..row })
+    };
+    Entry::new(ID, runs, compute)
+}

@@ -1,0 +1,106 @@
+//! What would give "four orders of magnitude": each assumption that could, tried by itself on block requests.
+
+use super::super::row::{Row, Rule};
+use super::super::study::{Entry, Point};
+use super::metrics::{iops, response};
+use super::suite::Suite;
+use config::Diagnostic;
+use machine::result::Document;
+
+/// The paper's claim, log10.
+const CLAIM: f64 = 4.0;
+
+/// An assumption: its workloads on the baseline and on MQMS, and what it says.
+struct Assumption {
+    id: &'static str,
+    under: &'static str,
+    over: &'static str,
+    metric: Compared,
+    what: &'static str,
+}
+
+#[derive(Clone, Copy)]
+enum Compared {
+    Iops,
+    Response,
+}
+
+/// Writes of a sector, at random.
+const RANDOM: &str = "fio:rw=randwrite,bs=512,iodepth=64,number_ios=50000";
+/// Writes of a sector that the baseline's map puts on one plane: a page in every 2 MiB, what 128 planes hold between them.
+const ONE_PLANE: &str = "fio:rw=write:2096640,bs=512,iodepth=64,number_ios=20000";
+/// The same, one at a time.
+const ONE_PLANE_ALONE: &str = "fio:rw=write:2096640,bs=512,iodepth=1,number_ios=20000";
+
+const ASSUMPTIONS: [Assumption; 6] = [
+    Assumption {
+        id: "random_writes",
+        under: RANDOM,
+        over: RANDOM,
+        metric: Compared::Iops,
+        what: "nothing but random writes of 512 B",
+    },
+    Assumption {
+        id: "one_plane",
+        under: ONE_PLANE,
+        over: ONE_PLANE,
+        metric: Compared::Iops,
+        what: "writes of 512 B that static allocation puts on one plane",
+    },
+    Assumption {
+        id: "lost_writes",
+        under: "fio:rw=randwrite,bs=512,iodepth=1,number_ios=20000",
+        over: RANDOM,
+        metric: Compared::Iops,
+        what: "the baseline has lost 63 of its 64 outstanding writes, as MQSim does in steady collection, and goes on with one",
+    },
+    Assumption {
+        id: "one_plane_lost_writes",
+        under: ONE_PLANE_ALONE,
+        over: ONE_PLANE,
+        metric: Compared::Iops,
+        what: "both of these",
+    },
+    Assumption {
+        id: "open_loop_50k",
+        under: "fio:rw=randwrite,bs=512,iodepth=65536,rate_iops=500000,number_ios=50000",
+        over: "fio:rw=randwrite,bs=512,iodepth=65536,rate_iops=500000,number_ios=50000",
+        metric: Compared::Response,
+        what: "500,000 writes a second whether or not they are done, 50,000 of them: the baseline's queue grows",
+    },
+    Assumption {
+        id: "open_loop_500k",
+        under: "fio:rw=randwrite,bs=512,iodepth=1048576,rate_iops=500000,number_ios=500000",
+        over: "fio:rw=randwrite,bs=512,iodepth=1048576,rate_iops=500000,number_ios=500000",
+        metric: Compared::Response,
+        what: "the same, 500,000 of them: the ratio is a matter of the run's length",
+    },
+];
+
+/// A row for each assumption.
+pub(super) fn entries(suite: &Suite) -> Vec<Entry> {
+    ASSUMPTIONS.iter().map(|assumption| entry(suite, assumption)).collect()
+}
+
+fn entry(suite: &Suite, assumption: &'static Assumption) -> Entry {
+    let id = format!("mqms.explain.{}", assumption.id);
+    let (under, over) = (suite.point("mqsim-macsim", assumption.under), suite.point("mqms", assumption.over));
+    let points: Vec<Point> = vec![under.clone(), over.clone()];
+    Entry::new(id, points, move |found| {
+        let (under, over) = (found.get(&under)?, found.get(&over)?);
+        let ratio = match assumption.metric {
+            Compared::Iops => iops(over)? / iops(under)?,
+            Compared::Response => response(under)? / response(over)?,
+        };
+        let row = Row::new("", "log10", CLAIM, libm::log10(ratio), Rule::Points(0.5));
+        let note = format!("{}: {ratio:.1} times; {}", assumption.what, both(under, over)?);
+        Ok(row.swept().place("what would give 10^4").note(note))
+    })
+}
+
+fn both(under: &Document, over: &Document) -> Result<String, Diagnostic> {
+    let of = |document: &Document| -> Result<String, Diagnostic> {
+        Ok(format!("{:.0} IOPS, {:.1} us", iops(document)?, response(document)? / 1e3))
+    };
+    Ok(format!("baseline {}, MQMS {}", of(under)?, of(over)?))
+}

@@ -1,0 +1,186 @@
+//! The test stand: D16 with overrides, one workload, and what a reference value is held against.
+
+use super::Context;
+use config::Diagnostic;
+use engine::Time;
+use flash::Device;
+use flash::media::dies::op::Class;
+use machine::End;
+use machine::Machine;
+use machine::source::FioSource;
+use machine::spec::{Drive, Loaded, queues};
+use proto::{IoOp, IoRequest};
+use stats::BatchMeans;
+use stats::OpStats;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use workload::fio;
+use workload::inject::{Injector, Next, Source};
+
+/// Queues of each run that Little's law is checked on.
+pub(super) const QUEUES: usize = 2;
+/// Seed of every run: results are the same on every machine.
+pub(super) const SEED: u64 = 1;
+
+/// D16 with overrides.
+///
+/// # Errors
+/// An override that the spec does not take.
+pub(super) fn d16<S: AsRef<str>>(overrides: &[S]) -> Result<Loaded, Diagnostic> {
+    let overrides: Vec<String> = overrides.iter().map(|o| o.as_ref().to_owned()).collect();
+    Loaded::load("d16", &overrides)
+}
+
+/// A device that is empty, or written once in order.
+///
+/// # Errors
+/// A device that cannot be built.
+pub(super) fn device(loaded: &Loaded, written: bool) -> Result<Device, Diagnostic> {
+    let mut device = loaded.device(SEED)?;
+    if written {
+        let logical = device.ftl.logical();
+        device.ftl.assume_sequential(logical);
+    }
+    Ok(device)
+}
+
+/// The source of an inline fio job.
+///
+/// # Errors
+/// A job that does not fit the device.
+pub(super) fn fio(job: &str, device: &Device) -> Result<Box<dyn Source>, Diagnostic> {
+    Ok(Box::new(FioSource::new(&fio::parse_inline(job)?, device.capacity(), SEED)?))
+}
+
+/// Runs a device under a source to its end.
+///
+/// # Errors
+/// A run that does not end well, or whose queues break Little's law.
+pub(super) fn drive(
+    loaded: &Loaded,
+    device: Device,
+    source: Box<dyn Source>,
+    context: &Context<'_>,
+) -> Result<Ran, Diagnostic> {
+    let Drive { flash, host, .. } = loaded.drive()?;
+    let cost = host.cost();
+    let injector = Injector::new(vec![source], queues(flash), cost);
+    let mut machine = Machine::new(device, injector, None);
+    let end = machine.run(context.stop, |_| ());
+    if let Some(failure) = machine.injector.failure.take() {
+        return Err(failure);
+    }
+    if end != End::Done || machine.injector.errors > 0 {
+        return Err(Diagnostic::new(format!("the run ended by {end:?}, {} errors", machine.injector.errors)));
+    }
+    check_little(&machine)?;
+    context.checks.fetch_add(QUEUES, Ordering::Relaxed);
+    Ok(Ran(machine))
+}
+
+/// Runs an inline fio job on D16 with overrides.
+///
+/// # Errors
+/// Overrides, a job or a run that fail.
+pub(super) fn run<S: AsRef<str>>(
+    overrides: &[S],
+    written: bool,
+    job: &str,
+    context: &Context<'_>,
+) -> Result<Ran, Diagnostic> {
+    let loaded = d16(overrides)?;
+    let device = device(&loaded, written)?;
+    let source = fio(job, &device)?;
+    drive(&loaded, device, source, context)
+}
+
+/// A machine that has run to its end.
+pub(super) struct Ran(pub(super) Machine);
+
+impl Ran {
+    /// What was measured of reads, or of writes, over all flows.
+    pub(super) fn of(&self, op: IoOp) -> OpStats {
+        let mut total = OpStats::default();
+        for flow in &self.0.injector.flows {
+            total.merge(if op == IoOp::Read { &flow.read } else { &flow.write });
+        }
+        total
+    }
+
+    /// Bytes a second up to the last completion.
+    pub(super) fn bytes_per_s(&self, op: IoOp) -> f64 {
+        self.of(op).bytes as f64 / self.0.injector.last_completion.as_s_f64()
+    }
+
+    /// Map units programmed for each that the host's writes asked for.
+    pub(super) fn amplification(&self) -> f64 {
+        let units = self.0.device().backend.counters.units;
+        let [host, gc] = [Class::HostProgram, Class::GcProgram].map(|class| units[class as usize] as f64);
+        (host + gc) / host
+    }
+}
+
+/// Little's law on the requests in flight at the host and on the operations that wait at dies: L = lambda W (J. D. C. Little,
+/// Operations Research 9(3), 1961) as an identity of two integer accounts, equal to the picosecond.
+///
+/// # Errors
+/// Which queue's accounts are not equal.
+fn check_little(machine: &Machine) -> Result<(), Diagnostic> {
+    let (injector, device, now) = (&machine.injector, machine.device(), machine.now());
+    let queues = [
+        ("host", injector.in_flight.check(now, Vec::new())),
+        ("dies", device.backend.queued.check(now, device.backend.waiting_since())),
+    ];
+    for (queue, accounts) in queues {
+        accounts.map_err(|fault| Diagnostic::new(format!("{queue}: {fault}")))?;
+    }
+    Ok(())
+}
+
+/// A source whose sojourns are recorded one by one.
+struct Observed {
+    inner: Box<dyn Source>,
+    sojourns: Rc<RefCell<BatchMeans>>,
+}
+
+/// Wraps a source; picoseconds from arrival to completion go to the batch means.
+pub(super) fn observe(inner: Box<dyn Source>) -> (Box<dyn Source>, Rc<RefCell<BatchMeans>>) {
+    let sojourns = Rc::new(RefCell::new(BatchMeans::new()));
+    (Box::new(Observed { inner, sojourns: Rc::clone(&sojourns) }), sojourns)
+}
+
+impl Source for Observed {
+    fn poll(&mut self, now: Time, outstanding: u32) -> Result<Next, Diagnostic> {
+        self.inner.poll(now, outstanding)
+    }
+    fn completed(&mut self, now: Time, request: &IoRequest) {
+        self.sojourns.borrow_mut().push((now - request.at).ps() as f64);
+        self.inner.completed(now, request);
+    }
+    fn flows(&self) -> Vec<String> {
+        self.inner.flows()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Effort;
+    use std::sync::atomic::{AtomicBool, AtomicUsize};
+
+    #[test]
+    fn every_run_is_checked_and_a_lost_customer_is_found() {
+        let (stop, checks) = (AtomicBool::new(false), AtomicUsize::new(0));
+        let context = Context { effort: Effort::Quick, stop: &stop, checks: &checks };
+        let mut ran = run::<&str>(&[], true, "fio:rw=randread,bs=4k,iodepth=8,number_ios=500", &context)
+            .unwrap_or_else(|fault| panic!("{fault}"));
+        assert_eq!(checks.into_inner(), QUEUES);
+        assert!(check_little(&ran.0).is_ok());
+        // One that came and never left, and that nobody finds inside.
+        let now = ran.0.now();
+        ran.0.injector.in_flight.arrive(now);
+        let fault = check_little(&ran.0).expect_err("a customer is missing");
+        assert!(fault.what.contains("host: Little's law: 1 customers counted inside and 0 found"), "{fault}");
+    }
+}

@@ -1,0 +1,302 @@
+//! A job as its text says it, before a device is known.
+
+use config::Place;
+use engine::Time;
+
+use super::files::FileSpec;
+use super::guard::Guards;
+use super::value::Quantity;
+use crate::synth::{Arrival, Each, Follow, Popularity, Share, Think};
+
+/// One job section with every honoured option, defaults filled in. [`resolve`](Self::resolve) settles it against a
+/// device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobSpec {
+    /// Name of the section.
+    pub name: String,
+    /// The options that shape the requests, in the order of the text; a later one of the same name wins.
+    pub given: Vec<Given>,
+    /// 1024 or 1000.
+    pub kb_base: u64,
+    /// `filename`, `nrfiles` and what belongs to them.
+    pub files: FileSpec,
+    /// `rw`.
+    pub rw: Rw,
+    /// `rw_sequencer`.
+    pub follow: Follow,
+    /// `bs`.
+    pub bs: Each<u64>,
+    /// `bsrange`.
+    pub bsrange: Each<Option<(u64, u64)>>,
+    /// `bssplit`.
+    pub bssplit: Each<Option<Vec<Share>>>,
+    /// `bs_is_seq_rand`.
+    pub bs_is_seq_rand: bool,
+    /// `blockalign`.
+    pub blockalign: Each<Option<u64>>,
+    /// `ioengine`, if given.
+    pub engine: Option<Engine>,
+    /// Whether requests pass through the page cache of a host (`direct`, `buffered`), if it is given.
+    pub buffered: Option<bool>,
+    /// `fadvise_hint`, if it is given.
+    pub advice: Option<Hint>,
+    /// `hipri`: completions are looked for, if the engine does so.
+    pub hipri: bool,
+    /// `iodepth`.
+    pub iodepth: u32,
+    /// `iodepth_batch_submit`; zero is `iodepth`.
+    pub batch_submit: u32,
+    /// `iodepth_batch_complete_min`.
+    pub batch_complete_min: u32,
+    /// `iodepth_batch_complete_max`; `batch_complete_min` if it is less.
+    pub batch_complete_max: u32,
+    /// `iodepth_low`; zero is `iodepth`.
+    pub iodepth_low: u32,
+    /// `ioscheduler`, if it is given.
+    pub scheduler: Option<Scheduler>,
+    /// `numjobs`.
+    pub numjobs: u16,
+    /// `size`.
+    pub size: Option<Quantity>,
+    /// `io_size`.
+    pub io_size: Option<Quantity>,
+    /// `offset`.
+    pub offset: Quantity,
+    /// `offset_increment`.
+    pub offset_increment: Quantity,
+    /// `offset_align`.
+    pub offset_align: Option<u64>,
+    /// `number_ios`.
+    pub number_ios: Option<u64>,
+    /// `loops`.
+    pub loops: u64,
+    /// `runtime`.
+    pub runtime: Option<Time>,
+    /// `time_based`.
+    pub time_based: bool,
+    /// `ramp_time`.
+    pub ramp_time: Time,
+    /// `startdelay`: shortest and longest.
+    pub start_delay: (Time, Time),
+    /// `stonewall`.
+    pub stonewall: bool,
+    /// `rwmixread`.
+    pub rwmixread: u8,
+    /// `percentage_random`.
+    pub percentage_random: Each<u8>,
+    /// `random_distribution`.
+    pub distribution: Distribution,
+    /// `norandommap`.
+    pub norandommap: bool,
+    /// `randseed`.
+    pub randseed: Option<u64>,
+    /// `randrepeat`.
+    pub randrepeat: bool,
+    /// `rate`, bytes per second; zero is none.
+    pub rate: Each<u64>,
+    /// `rate_iops`; zero is none.
+    pub rate_iops: Each<u64>,
+    /// `rate_process`.
+    pub arrival: Arrival,
+    /// `thinktime`.
+    pub thinktime: Time,
+    /// `thinktime_blocks`, if given.
+    pub thinktime_blocks: Option<u64>,
+    /// `thinktime_blocks_type`: completions, not issues.
+    pub thinktime_on_completion: bool,
+    /// `thinktime_iotime`.
+    pub thinktime_iotime: Time,
+    /// `fsync`.
+    pub fsync: u64,
+    /// `fdatasync`.
+    pub fdatasync: u64,
+    /// `end_fsync`.
+    pub end_fsync: bool,
+    /// `fsync_on_close`.
+    pub fsync_on_close: bool,
+    /// `sync`: writes carry force unit access.
+    pub sync: bool,
+    /// `max_latency`, `rate_min` and `rate_iops_min`.
+    pub guards: Guards,
+}
+
+/// An option as given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// Its name in the table.
+    pub option: &'static str,
+    /// Its value; empty for a bare flag.
+    pub value: String,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// `rw=`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rw {
+    /// The directions.
+    pub pattern: Pattern,
+    /// Whether blocks come at random.
+    pub random: bool,
+    /// The number after the colon: requests per random block, or bytes between sequential ones.
+    pub modifier: Option<i64>,
+}
+
+/// The directions of `rw=`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// `read`, `randread`.
+    Read,
+    /// `write`, `randwrite`.
+    Write,
+    /// `trim`, `randtrim`.
+    Trim,
+    /// `rw`, `randrw`.
+    Mixed,
+    /// `trimwrite`, `randtrimwrite`.
+    TrimWrite,
+}
+
+/// How an engine issues requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// One blocking call at a time: `iodepth` is 1 whatever it says.
+    Blocking,
+    /// mmap: loads and stores of a mapping, one request at a time.
+    Mapped,
+    /// libaio: `iodepth` requests in flight, but fsync is a blocking call.
+    Libaio,
+    /// io_uring: `iodepth` requests in flight, flushes among them.
+    IoUring,
+    /// As libaio, of other kernels or libraries (windowsaio, solarisaio).
+    OtherQueued,
+    /// As io_uring (posixaio).
+    OtherQueuedFlush,
+    /// As io_uring, to a drive past file systems and the page cache (io_uring_cmd, SPDK).
+    Passthrough,
+}
+
+/// `fadvise_hint=`: what the kernel is told of the reads to come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hint {
+    /// `0`: nothing.
+    Nothing,
+    /// `1`: what `rw` says.
+    ByPattern,
+    /// `sequential`.
+    Sequential,
+    /// `random`.
+    Random,
+}
+
+/// `ioscheduler=`: the schedulers of a host's block layer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scheduler {
+    /// `none`.
+    None,
+    /// `mq-deadline`.
+    MqDeadline,
+    /// `kyber`.
+    Kyber,
+}
+
+/// `random_distribution=`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Distribution {
+    /// Uniform.
+    Random,
+    /// By rank.
+    Popular {
+        /// Frequency by rank.
+        popularity: Popularity,
+        /// Place of the most popular block.
+        center: Option<f64>,
+    },
+    /// `zoned`: percent of the requests and percent of the region.
+    Zoned(Each<Vec<(u8, u8)>>),
+    /// `zoned_abs`: percent of the requests and bytes.
+    ZonedAbs(Each<Vec<(u8, u64)>>),
+}
+
+impl JobSpec {
+    /// A job with fio's defaults.
+    pub fn new(name: &str) -> JobSpec {
+        JobSpec {
+            name: name.to_owned(),
+            given: Vec::new(),
+            kb_base: 1024,
+            files: FileSpec::DEFAULT,
+            rw: Rw { pattern: Pattern::Read, random: false, modifier: None },
+            follow: Follow::Next,
+            bs: [4096; 3],
+            bsrange: [None; 3],
+            bssplit: [None, None, None],
+            bs_is_seq_rand: false,
+            blockalign: [None; 3],
+            engine: None,
+            buffered: None,
+            advice: None,
+            hipri: false,
+            iodepth: 1,
+            batch_submit: 1,
+            batch_complete_min: 1,
+            batch_complete_max: 0,
+            iodepth_low: 0,
+            scheduler: None,
+            numjobs: 1,
+            size: None,
+            io_size: None,
+            offset: Quantity::Bytes(0),
+            offset_increment: Quantity::Bytes(0),
+            offset_align: None,
+            number_ios: None,
+            loops: 1,
+            runtime: None,
+            time_based: false,
+            ramp_time: Time::ZERO,
+            start_delay: (Time::ZERO, Time::ZERO),
+            stonewall: false,
+            rwmixread: 50,
+            percentage_random: [100; 3],
+            distribution: Distribution::Random,
+            norandommap: false,
+            randseed: None,
+            randrepeat: true,
+            rate: [0; 3],
+            rate_iops: [0; 3],
+            arrival: Arrival::Linear,
+            thinktime: Time::ZERO,
+            thinktime_blocks: None,
+            thinktime_on_completion: true,
+            thinktime_iotime: Time::ZERO,
+            fsync: 0,
+            fdatasync: 0,
+            end_fsync: false,
+            fsync_on_close: false,
+            sync: false,
+            guards: Guards::NONE,
+        }
+    }
+
+    /// The place of the last setting of an option; the job's name if it was not given.
+    pub(crate) fn place_of(&self, option: &str) -> Place {
+        let found = self.given.iter().rev().find(|given| given.option == option);
+        found.map_or_else(
+            || Place { source: format!("job `{}`", self.name), key: option.to_owned(), ..Place::default() },
+            |given| given.place.clone(),
+        )
+    }
+
+    /// The pauses it asks for.
+    pub(crate) fn think(&self) -> Option<Think> {
+        let every = (self.thinktime_iotime > Time::ZERO).then_some(self.thinktime_iotime);
+        // As in fio, the default of one request between pauses does not count beside `thinktime_iotime`.
+        let default = if every.is_some() { None } else { Some(1) };
+        (self.thinktime > Time::ZERO).then(|| Think {
+            time: self.thinktime,
+            requests: self.thinktime_blocks.or(default),
+            on_completion: self.thinktime_on_completion,
+            every,
+        })
+    }
+}

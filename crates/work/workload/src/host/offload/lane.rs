@@ -1,0 +1,211 @@
+//! The threads of a program, which of them may go on, and what their time is counted for.
+
+use super::observe::Done;
+use super::{Executed, Offload, Phase};
+use engine::Time;
+use proto::file::Next;
+use proto::offload::Action;
+use std::collections::VecDeque;
+
+/// What a thread is at.
+#[derive(Clone, Copy)]
+pub(super) struct Doing {
+    pub(super) phase: Phase,
+    /// Since when.
+    pub(super) since: Time,
+    /// Time of a core for it, so far.
+    pub(super) core: Time,
+}
+
+/// A thread.
+#[derive(Default)]
+pub(super) struct Lane {
+    /// What it does before it looks for an action.
+    pub(super) moves: VecDeque<(Phase, Next)>,
+    /// What it is at; nothing before it has begun, and while it waits.
+    pub(super) phase: Option<Doing>,
+    /// The first of its actions that is not done, by its place in the plan; as many as there are if all are done.
+    pub(super) at: usize,
+    /// Whether it is at that one.
+    pub(super) acts: bool,
+    /// Since when it waits for the other thread.
+    pub(super) waits: Option<Time>,
+    /// Whether nobody has woken it since.
+    pub(super) sleeps: bool,
+}
+
+/// A thread: the slot that it works for, and which of its threads it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    pub(super) slot: usize,
+    pub(super) lane: usize,
+}
+
+/// An instance under way, and then another.
+pub(super) struct Slot {
+    /// The application and the instance.
+    pub(super) at: (usize, u32),
+    pub(super) stage: Stage,
+    /// Threads: one, or one that has steps executed and one that moves data.
+    pub(super) lanes: Vec<Lane>,
+    /// What is known of its instance, by its place among those of the window.
+    pub(super) executed: Option<usize>,
+    /// Whether no instance is left for it.
+    is_over: bool,
+}
+
+impl Slot {
+    pub(super) fn new(lanes: usize) -> Slot {
+        let lanes = (0..lanes).map(|_| Lane::default()).collect();
+        Slot { at: (0, 0), stage: Stage::New, lanes, executed: None, is_over: false }
+    }
+}
+
+/// How far an instance is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Its files are not open yet.
+    New,
+    /// They are being opened.
+    Begins,
+    /// Its actions are being done.
+    Acts,
+    /// What it leaves is made durable, and its files are closed.
+    Ends,
+}
+
+/// What a thread does next.
+pub(super) enum Step {
+    Do(Phase, Next),
+    /// It wakes another thread of its slot.
+    Wake(usize),
+    /// It waits until the other thread has done more.
+    Wait,
+    End,
+}
+
+impl Offload {
+    /// What a thread does next.
+    pub(super) fn step(&mut self, at: Place, now: Time) -> Step {
+        let Place { slot, lane } = at;
+        loop {
+            if self.slots[slot].stage == Stage::Acts && self.slots[slot].lanes[lane].moves.is_empty() {
+                self.acted(at);
+            }
+            if let Some(other) = self.sleeper(slot) {
+                self.slots[slot].lanes[other].sleeps = false;
+                return Step::Wake(other);
+            }
+            if let Some((phase, next)) = self.slots[slot].lanes[lane].moves.pop_front() {
+                return Step::Do(phase, next);
+            }
+            match self.slots[slot].stage {
+                Stage::Acts if self.may_act(at) => self.act(at),
+                _ if lane > 0 => return if self.slots[slot].is_over { Step::End } else { Step::Wait },
+                Stage::New if self.slots[slot].is_over => return Step::End,
+                Stage::New => {
+                    let left = |at: usize| self.applications.get(at).map(|next| next.instances);
+                    match left(self.next.0) {
+                        None => self.slots[slot].is_over = true,
+                        Some(instances) if instances == self.next.1 => self.next = (self.next.0 + 1, 0),
+                        Some(_) => self.begin(slot, now),
+                    }
+                }
+                Stage::Begins => {
+                    for lane in 0..self.lanes {
+                        self.slots[slot].lanes[lane].at = self.own(Place { slot, lane }, 0);
+                    }
+                    self.slots[slot].stage = Stage::Acts;
+                }
+                Stage::Acts if !self.is_through(slot) => return Step::Wait,
+                Stage::Acts => self.end(slot),
+                Stage::Ends => self.ended(slot, now),
+            }
+        }
+    }
+
+    /// The actions of a slot's instance.
+    fn actions(&self, slot: usize) -> &[Action] {
+        &self.applications[self.slots[slot].at.0].plan.actions
+    }
+
+    /// Whether all actions of the instance are done.
+    fn is_through(&self, slot: usize) -> bool {
+        let actions = self.actions(slot).len();
+        self.slots[slot].lanes.iter().all(|lane| lane.at == actions)
+    }
+
+    /// A thread that sleeps although it has something to do.
+    fn sleeper(&self, slot: usize) -> Option<usize> {
+        let sleeps = |lane: &usize| self.slots[slot].lanes[*lane].sleeps;
+        (0..self.lanes).filter(sleeps).find(|lane| self.is_due(Place { slot, lane: *lane }))
+    }
+
+    /// Whether a thread that waits has something to do.
+    fn is_due(&self, at: Place) -> bool {
+        match self.slots[at.slot].stage {
+            Stage::Acts => self.may_act(at) || (at.lane == 0 && self.is_through(at.slot)),
+            _ => at.lane > 0 && self.slots[at.slot].is_over,
+        }
+    }
+
+    /// The place of a thread's first action from one on. Of two threads, the first has steps executed and the second moves data.
+    fn own(&self, at: Place, from: usize) -> usize {
+        let actions = self.actions(at.slot);
+        let is_own = |action: &Action| self.lanes == 1 || matches!(action, Action::Work(_)) == (at.lane == 0);
+        actions[from..].iter().position(is_own).map_or(actions.len(), |behind| from + behind)
+    }
+
+    /// A thread has done the action that it was at, if it was at one.
+    fn acted(&mut self, at: Place) {
+        let lane = &mut self.slots[at.slot].lanes[at.lane];
+        if std::mem::take(&mut lane.acts) {
+            let behind = lane.at + 1;
+            self.slots[at.slot].lanes[at.lane].at = self.own(at, behind);
+        }
+    }
+
+    /// Whether a thread can begin its next action: a step has all that it needs, and what is moved is nothing that a step under way works on.
+    fn may_act(&self, Place { slot, lane }: Place) -> bool {
+        let lanes = &self.slots[slot].lanes;
+        let Lane { at, acts, .. } = lanes[lane];
+        let plan = &self.applications[self.slots[slot].at.0].plan;
+        let Some(action) = plan.actions.get(at).filter(|_| !acts) else { return false };
+        let (works, moves) = (lanes[0].at, lanes[lanes.len() - 1].at);
+        if let Action::Work(_) = action {
+            return moves >= at;
+        }
+        let is_work = |action: &&Action| matches!(action, Action::Work(_));
+        let before = plan.actions[works.min(at)..at].iter().filter(is_work).count();
+        // What follows the last step is what it leaves.
+        let is_ahead = plan.ahead && plan.actions[at..].iter().any(|action| is_work(&action));
+        before <= usize::from(is_ahead)
+    }
+
+    /// Counts what a thread was at, or waited for, until now.
+    pub(super) fn spent(&mut self, thread: u32, now: Time) {
+        let Place { slot, lane: number } = self.place(thread);
+        let lane = &mut self.slots[slot].lanes[number];
+        let (doing, waits) = (lane.phase.take(), lane.waits.take());
+        let Some(executed) = self.slots[slot].executed.map(|at| &mut self.executed[at]) else { return };
+        if let Some(since) = waits.filter(|_| number == 0) {
+            executed.waited += now - since;
+        }
+        let Some(Doing { phase, since, core }) = doing else { return };
+        executed.spend(number, phase, (now - since, Time::ZERO));
+        let Executed { application, instance, .. } = *executed;
+        if let Some(observer) = &mut self.observer {
+            let program = &self.applications[application as usize].plan.name;
+            observer.done(&Done {
+                phase,
+                program,
+                application,
+                instance,
+                thread,
+                from: since,
+                to: now,
+                core,
+            });
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! A program that has a coprocessor execute kernels on data that are in files.
+//!
+//! The coprocessor has no storage: the program reads a part of a file, brings it into order, copies it to the driver and sends it, has the kernel's next step
+//! executed, receives, copies back, brings into order and writes (FlashAbacus, section 3: the execution model of conventional acceleration). One thread does one
+//! thing after another; where a plan lets what is moved be moved beside the step before, a second one moves it. Several of them ([`OffloadCosts::threads`]) take one instance after another, and so move data beside each other's
+//! steps. What is read and sent when is a [`Plan`]'s business; what a call takes is the host's, what an order takes the coprocessor's.
+
+mod costs;
+mod files;
+mod lane;
+pub mod observe;
+mod spent;
+#[cfg(test)]
+mod tests;
+
+pub use costs::OffloadCosts;
+pub use spent::{Executed, Phase, Shares, Spent};
+
+use self::files::{Files, filed};
+use self::lane::{Doing, Place, Slot, Stage, Step};
+use self::observe::Observer;
+use super::HostProgram;
+use super::served::Served;
+use engine::Time;
+use proto::file::{Call, CallError, Fd, FileSpec, Next, OpenFlags, Program};
+use proto::offload::{Action, Order, Plan, Stretch};
+
+/// Bytes of a read or write at most (`MAX_RW_COUNT`).
+const MOST: u64 = 0x7fff_f000;
+
+/// Instances of a plan.
+struct Application {
+    plan: Plan,
+    /// How many.
+    instances: u32,
+    /// Arrays that are in files, by their places in the plan: those that are read or written.
+    arrays: Vec<u16>,
+    /// Bytes of what is in files before an instance starts.
+    input_bytes: u64,
+}
+
+impl Application {
+    /// The place of an array among those in files.
+    fn place(&self, array: u16) -> usize {
+        self.arrays.binary_search(&array).expect("arrays that a plan moves are in files")
+    }
+}
+
+/// The program.
+pub struct Offload {
+    name: String,
+    applications: Vec<Application>,
+    files: Files,
+    costs: OffloadCosts,
+    /// Which coprocessor of its host.
+    device: u16,
+    /// The application and the instance that is begun next.
+    next: (usize, u32),
+    /// Instances under way, a slot each.
+    slots: Vec<Slot>,
+    /// Threads of a slot.
+    lanes: usize,
+    /// Descriptors of a slot: files of an instance at most.
+    descriptors: usize,
+    /// Instances since the window began; some of them may be under way.
+    executed: Vec<Executed>,
+    /// When all were offered; none before.
+    offered: Option<Time>,
+    /// Actions that are done, and all there are.
+    done: u64,
+    all: u64,
+    served: Served,
+    /// Looks on at everything that is done.
+    pub observer: Option<Box<dyn Observer>>,
+}
+
+impl Offload {
+    /// A program that executes so many instances of each plan, in order, on a coprocessor of its host, with files on one of its drives. Of an array that instances may
+    /// share there is one file for all instances of a program, of others one for each.
+    pub fn new(
+        name: &str,
+        plans: Vec<(Plan, u32)>,
+        costs: OffloadCosts,
+        (device, drive): (u16, u16),
+    ) -> Offload {
+        let applications = plans.into_iter().map(|(plan, instances)| {
+            let given = plan.arrays.iter().filter(|array| array.is_given);
+            let input_bytes = given.map(|array| array.bytes).sum();
+            Application { arrays: filed(&plan), instances, input_bytes, plan }
+        });
+        let applications: Vec<Application> = applications.collect();
+        let mut files = Files::new(drive);
+        for application in &applications {
+            files.add(&application.plan, &application.arrays, application.instances);
+        }
+        let actions = applications.iter().map(|at| at.plan.actions.len() as u64 * u64::from(at.instances));
+        let lanes = 1 + usize::from(applications.iter().any(|at| at.plan.ahead));
+        let descriptors = applications.iter().map(|at| at.arrays.len()).max().unwrap_or(0);
+        Offload {
+            name: name.to_owned(),
+            all: actions.sum(),
+            applications,
+            files,
+            costs,
+            device,
+            next: (0, 0),
+            slots: (0..costs.threads.max(1)).map(|_| Slot::new(lanes)).collect(),
+            lanes,
+            descriptors,
+            executed: Vec::new(),
+            offered: None,
+            done: 0,
+            served: Served::new(&["kernel"]),
+            observer: None,
+        }
+    }
+
+    /// The slot of a thread, and which of its threads that is.
+    fn place(&self, thread: u32) -> Place {
+        let thread = thread as usize;
+        Place { slot: thread / self.lanes, lane: thread % self.lanes }
+    }
+
+    /// The descriptor of a file of a slot's instance.
+    fn fd(&self, slot: usize, place: usize) -> Fd {
+        Fd((slot * self.descriptors + place) as u16)
+    }
+
+    /// What is known of a slot's instance.
+    fn of(&mut self, slot: usize) -> Option<&mut Executed> {
+        self.slots[slot].executed.map(|at| &mut self.executed[at])
+    }
+
+    fn push(&mut self, at: Place, phase: Phase, next: Next) {
+        self.slots[at.slot].lanes[at.lane].moves.push_back((phase, next));
+    }
+
+    fn call(&mut self, at: Place, phase: Phase, call: Call) {
+        self.push(at, phase, Next::Call(call));
+    }
+
+    fn order(&mut self, at: Place, phase: Phase, order: Order) {
+        self.push(at, phase, Next::Order { device: self.device, order });
+    }
+
+    /// An instance begins: it opens its files.
+    fn begin(&mut self, slot: usize, now: Time) {
+        let at = (self.next.0 as u32, self.next.1);
+        (self.slots[slot].at, self.slots[slot].executed) = (self.next, Some(self.executed.len()));
+        self.next.1 += 1;
+        self.executed.push(Executed::new(at, now));
+        for place in 0..self.applications[at.0 as usize].arrays.len() {
+            let (fd, file) = (self.fd(slot, place), self.files.of(at, place));
+            let flags = OpenFlags::default();
+            self.call(Place { slot, lane: 0 }, Phase::Files, Call::Open { fd, file, flags });
+        }
+        self.slots[slot].stage = Stage::Begins;
+    }
+
+    /// A thread does its next action.
+    fn act(&mut self, at: Place) {
+        self.done += 1;
+        let slot = &mut self.slots[at.slot];
+        slot.lanes[at.lane].acts = true;
+        let application = &self.applications[slot.at.0];
+        let (program, action) = (application.plan.program, application.plan.actions[slot.lanes[at.lane].at]);
+        match action {
+            Action::Load(stretch) => {
+                let bytes = stretch.bytes;
+                let fd = self.fd(at.slot, application.place(stretch.array));
+                for (offset, bytes) in parts(stretch) {
+                    self.call(at, Phase::Read, Call::Read { fd, offset, bytes });
+                }
+                self.compute(at, Phase::Marshal, self.costs.marshalling(bytes));
+                self.compute(at, Phase::Copy, self.costs.copying(bytes));
+                self.order(at, Phase::Send, Order::Send { bytes });
+            }
+            Action::Work(step) => self.order(at, Phase::Work, Order::Work { program, step }),
+            Action::Store(stretch) => {
+                let bytes = stretch.bytes;
+                let fd = self.fd(at.slot, application.place(stretch.array));
+                self.order(at, Phase::Receive, Order::Receive { bytes });
+                self.compute(at, Phase::Copy, self.costs.copying(bytes));
+                self.compute(at, Phase::Marshal, self.costs.marshalling(bytes));
+                for (offset, bytes) in parts(stretch) {
+                    self.call(at, Phase::Write, Call::Write { fd, offset, bytes });
+                }
+            }
+        }
+    }
+
+    fn compute(&mut self, at: Place, phase: Phase, time: Time) {
+        if time > Time::ZERO {
+            self.push(at, phase, Next::Compute(time));
+        }
+    }
+
+    /// An instance makes durable what it leaves, closes its files, and removes those that nobody wants.
+    fn end(&mut self, slot: usize) {
+        let (first, instance) = (Place { slot, lane: 0 }, self.slots[slot].at);
+        let Application { plan, arrays, .. } = &self.applications[instance.0];
+        let about: Vec<(bool, bool)> = arrays
+            .iter()
+            .map(|array| &plan.arrays[usize::from(*array)])
+            .map(|array| (array.is_kept, array.is_kept || array.is_given))
+            .collect();
+        for (place, (is_kept, _)) in about.iter().enumerate() {
+            if *is_kept && self.costs.sync {
+                let fd = self.fd(slot, place);
+                self.call(first, Phase::Sync, Call::Sync { fd, data_only: false });
+            }
+        }
+        for place in 0..about.len() {
+            let fd = self.fd(slot, place);
+            self.call(first, Phase::Files, Call::Close { fd });
+        }
+        for (place, (_, stays)) in about.iter().enumerate() {
+            if !stays {
+                let file = self.files.of((instance.0 as u32, instance.1), place);
+                self.call(first, Phase::Files, Call::Unlink { file });
+            }
+        }
+        self.slots[slot].stage = Stage::Ends;
+    }
+
+    /// An instance is over.
+    fn ended(&mut self, slot: usize, now: Time) {
+        let Slot { at, executed, .. } = self.slots[slot];
+        let (offered, bytes) = (self.offered.unwrap_or(now), self.applications[at.0].input_bytes);
+        if let Some(at) = executed {
+            let executed = &mut self.executed[at];
+            executed.ended = Some(now);
+            self.served.answered(0, bytes, offered, executed.begun, now);
+        }
+        self.slots[slot].stage = Stage::New;
+    }
+}
+
+/// The calls that a stretch takes: the first byte and the length of each.
+fn parts(Stretch { first, bytes, .. }: Stretch) -> impl Iterator<Item = (u64, u64)> {
+    (0..bytes.div_ceil(MOST)).map(move |part| (first + part * MOST, (bytes - part * MOST).min(MOST)))
+}
+
+impl Program for Offload {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn files(&self) -> Vec<FileSpec> {
+        self.files.specs.clone()
+    }
+
+    fn threads(&self) -> u32 {
+        (self.slots.len() * self.lanes) as u32
+    }
+
+    fn used(&mut self, thread: u32, core: Time) {
+        let Place { slot, lane } = self.place(thread);
+        let Slot { lanes, executed, .. } = &mut self.slots[slot];
+        if let (Some(doing), Some(at)) = (&mut lanes[lane].phase, *executed) {
+            doing.core += core;
+            self.executed[at].spend(lane, doing.phase, (Time::ZERO, core));
+        }
+    }
+
+    fn next(&mut self, thread: u32, now: Time) -> Next {
+        self.offered.get_or_insert(now);
+        self.spent(thread, now);
+        let at = self.place(thread);
+        let step = self.step(at, now);
+        let lane = &mut self.slots[at.slot].lanes[at.lane];
+        let (phase, next) = match step {
+            Step::Do(phase, next) => (phase, next),
+            Step::Wake(other) => return Next::Wake((at.slot * self.lanes + other) as u32),
+            Step::Wait => {
+                (lane.waits, lane.sleeps) = (Some(now), true);
+                return Next::Wait;
+            }
+            Step::End => return Next::End,
+        };
+        lane.phase = Some(Doing { phase, since: now, core: Time::ZERO });
+        match &next {
+            Next::Call(call) => self.served.ask(call),
+            Next::Order { order, .. } => {
+                if let Some(executed) = self.of(at.slot) {
+                    executed.ordered(order);
+                }
+            }
+            _ => {}
+        }
+        next
+    }
+
+    fn failed(&mut self, _: u32, error: CallError) {
+        self.served.fail(error);
+    }
+}
+
+impl HostProgram for Offload {
+    fn reset_stats(&mut self, now: Time) {
+        let stays: Vec<bool> = self.executed.iter().map(|executed| executed.ended.is_none()).collect();
+        for slot in &mut self.slots {
+            let before = |at: &usize| stays[..*at].iter().filter(|stays| **stays).count();
+            slot.executed = slot.executed.filter(|at| stays[*at]).map(|at| before(&at));
+        }
+        self.executed.retain(|executed| executed.ended.is_none());
+        self.served.reset(now);
+    }
+
+    fn measured(&self) -> &Served {
+        &self.served
+    }
+
+    fn progress(&self) -> Option<f64> {
+        Some(if self.all == 0 { 1.0 } else { self.done as f64 / self.all as f64 })
+    }
+
+    fn executed(&self) -> &[Executed] {
+        &self.executed
+    }
+}

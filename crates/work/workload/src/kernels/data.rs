@@ -1,0 +1,279 @@
+//! Programs whose work depends on their data: what a text says of them, and where their data come from, a file or a seed.
+
+use super::OnData;
+use super::options::Options;
+use crate::graph::{Edges, Graph, Keep, ReadOptions, Values, read};
+use config::Diagnostic;
+use config::units::Bytes;
+use engine::{Known, Rng};
+use nest::executed::{Bfs, Nn, Wc};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A parameter of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is, in a few words.
+    pub what: &'static str,
+    /// What it is if it is left out; empty if nothing.
+    pub default: &'static str,
+}
+
+/// A program that depends on its data.
+pub(super) struct Named {
+    pub(super) name: &'static str,
+    pub(super) what: &'static str,
+    pub(super) keys: &'static [Key],
+    build: fn(&Options<'_>) -> Result<OnData, Diagnostic>,
+    /// Whether a piece of it is known to touch more than there is room for, before its data are made; the parameter that says so.
+    outgrows: fn(&Options<'_>, Room) -> Result<Option<&'static str>, Diagnostic>,
+}
+
+/// The room that a piece of a program has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Bytes.
+    pub bytes: u64,
+    /// Bytes of the groups of pages in which memory is given out.
+    pub group: u64,
+}
+
+impl Room {
+    fn groups(self) -> u64 {
+        self.bytes / self.group.max(1)
+    }
+}
+
+/// What is drawn, by its program and its parameters as they are written.
+type Drawn = Known<(&'static str, Vec<Option<String>>), Arc<OnData>>;
+
+impl Named {
+    /// Refuses a program of which a piece touches more bytes than a section has room for, before its data are made. A program that passes may still be
+    /// too large.
+    ///
+    /// # Errors
+    /// It is too large; a value that is none, or a file that cannot be read.
+    pub(super) fn fits(&self, options: &Options<'_>, room: Room) -> Result<(), Diagnostic> {
+        let Some(parameter) = (self.outgrows)(options, room)? else { return Ok(()) };
+        let room = Bytes::new(room.bytes);
+        let what =
+            format!("a piece of `{}` touches more than {room}, and a section has room for {room}", self.name);
+        Err(Diagnostic::new(what)
+            .at(options.place(parameter))
+            .help("less data, fewer sections ahead, or more memory"))
+    }
+
+    /// The program with its data. What is drawn is drawn once in a process, as long as few others are; a file is read each time, for it may have changed.
+    ///
+    /// # Errors
+    /// A value that is none, or a file that cannot be read.
+    pub(super) fn open(&self, options: &Options<'_>) -> Result<Arc<OnData>, Diagnostic> {
+        static DRAWN: Drawn = Known::new(4);
+        // What has no default is a file.
+        let is_read = self.keys.iter().any(|key| key.default.is_empty() && options.text(key.name).is_some());
+        if is_read {
+            return (self.build)(options).map(Arc::new);
+        }
+        let parameters = self.keys.iter().map(|key| options.text(key.name).map(str::to_owned)).collect();
+        DRAWN.ask((self.name, parameters), |_| (self.build)(options).map(Arc::new))
+    }
+}
+
+const fn key(name: &'static str, what: &'static str, default: &'static str) -> Key {
+    Key { name, what, default }
+}
+
+/// Nodes that a drawn graph has, and edges of each: Rodinia's largest graph, `graph1MW_6`.
+const NODES: u32 = 1_000_000;
+const DEGREE: u32 = 6;
+/// Records of 49 B that are drawn: 64 MiB.
+const RECORDS: u32 = 1_369_569;
+const MOST_RECORDS: u32 = 1 << 26;
+/// Bytes of text that are drawn, and different words of it.
+const TEXT: Bytes = Bytes::from_kib(64 << 10);
+const WORDS: u32 = 65_536;
+const SEED: u32 = 1;
+
+/// All of them.
+pub(super) const NAMED: &[Named] = &[
+    Named {
+        name: "bfs",
+        what: "Breadth-first search, level after level (Rodinia)",
+        keys: &[
+            key("graph", "a file with a graph, instead of one that is drawn", ""),
+            key("nodes", "nodes of a drawn graph", "1000000"),
+            key("degree", "edges of a node, on the average", "6"),
+            key("seed", "what it is drawn from", "1"),
+            key("source", "the node where it begins", "0"),
+        ],
+        build: bfs,
+        outgrows: bfs_outgrows,
+    },
+    Named {
+        name: "nn",
+        what: "The nearest of many places (Rodinia)",
+        keys: &[
+            key("file", "a file with records of 49 B, instead of drawn ones", ""),
+            key("records", "records that are drawn", "1369569"),
+            key("seed", "what they are drawn from", "1"),
+            key("nearest", "how many are wanted", "5"),
+            key("latitude", "of the place, in degrees", "30"),
+            key("longitude", "of the place, in degrees", "90"),
+        ],
+        build: nn,
+        outgrows: nn_outgrows,
+    },
+    Named {
+        name: "wc",
+        what: "Words of a text, counted by map and reduce (Mars)",
+        keys: &[
+            key("text", "a file, instead of a text that is drawn", ""),
+            key("bytes", "length of a drawn text", "64MiB"),
+            key("words", "different words of it, at most", "65536"),
+            key("seed", "what it is drawn from", "1"),
+        ],
+        build: wc,
+        outgrows: wc_outgrows,
+    },
+];
+
+fn bfs(options: &Options<'_>) -> Result<OnData, Diagnostic> {
+    options.without("graph", &["nodes", "degree", "seed"])?;
+    let graph = match options.text("graph") {
+        Some(file) => {
+            let options = ReadOptions { keep: Keep::All, values: Values::Ignored, ..ReadOptions::default() };
+            read(Path::new(file), &options)?
+        }
+        None => drawn(options)?,
+    };
+    let nodes = graph.vertices() as u32;
+    if nodes == 0 {
+        let what = "a graph without nodes has none to begin with";
+        return Err(Diagnostic::new(what).at(options.place("graph")).help("a file with an edge at least"));
+    }
+    let source = options.number("source", 0, 0..=nodes - 1)?;
+    Ok(OnData::Bfs(Bfs::new(graph.rows().to_vec(), graph.targets().to_vec(), source)))
+}
+
+/// A graph as Rodinia's generator makes it: each node draws partners, for a mean degree of 6 two to four, and edges lead both ways.
+fn drawn(options: &Options<'_>) -> Result<Graph, Diagnostic> {
+    let (nodes, degree) = size_of_graph(options)?;
+    let seed = options.number("seed", SEED, 0..=u32::MAX)?;
+    let mut rng = Rng::stream(seed.into(), "graph of bfs");
+    let mut edges = Edges::default();
+    for node in 0..nodes {
+        for _ in 0..u64::from(degree / 2 - 1) + rng.below(3) {
+            edges.ends.push((node, rng.below(nodes.into()) as u32));
+        }
+    }
+    Ok(Graph::new(nodes as usize, &edges, Keep::Both))
+}
+
+/// Nodes of a drawn graph, and edges of each.
+fn size_of_graph(options: &Options<'_>) -> Result<(u32, u32), Diagnostic> {
+    let nodes = options.number("nodes", NODES, 2..=1 << 27)?;
+    let degree = options.number("degree", DEGREE, 2..=1_024)?;
+    if degree % 2 != 0 {
+        let given = options.text("degree").unwrap_or_default();
+        return Err(options.refused("degree", given, "an even number: edges lead both ways".to_owned()));
+    }
+    let ends = u64::from(nodes) * u64::from(degree / 2 + 1);
+    if ends > 1 << 30 {
+        let given = options.text("nodes").unwrap_or_default();
+        let allowed = format!("at most {} with {degree} edges each", (1 << 30) / (degree / 2 + 1));
+        return Err(options.refused("nodes", given, allowed));
+    }
+    Ok((nodes, degree))
+}
+
+/// How large a graph in a file is, is not known before it has been read.
+fn bfs_outgrows(options: &Options<'_>, room: Room) -> Result<Option<&'static str>, Diagnostic> {
+    options.without("graph", &["nodes", "degree", "seed"])?;
+    if options.text("graph").is_some() {
+        return Ok(None);
+    }
+    let (nodes, degree) = size_of_graph(options)?;
+    let groups = Bfs::least_groups(nodes.into(), degree, room.group);
+    Ok((groups > room.groups()).then_some("nodes"))
+}
+
+fn nn(options: &Options<'_>) -> Result<OnData, Diagnostic> {
+    options.without("file", &["records", "seed"])?;
+    let count = options.number("nearest", 5, 1..=1_024)? as usize;
+    let latitude = options.real("latitude", 30.0, -90.0..=90.0)?;
+    let place = (latitude, options.real("longitude", 90.0, -360.0..=360.0)?);
+    let Some(file) = options.text("file") else {
+        let records = options.number("records", RECORDS, 1..=MOST_RECORDS)?;
+        let seed = options.number("seed", SEED, 0..=u32::MAX)?;
+        return Ok(OnData::Nn(Nn::generate(records as usize, seed.into(), place, count)));
+    };
+    let text = bytes_of(file, options)?;
+    if !text.len().is_multiple_of(Nn::RECORD) {
+        let what = format!("`{file}` has {} B, which are no records of {} B", text.len(), Nn::RECORD);
+        let help = "a line of 48 characters and its end each, as Rodinia's `hurricane_gen` writes them";
+        return Err(Diagnostic::new(what).at(options.place(file)).help(help));
+    }
+    Ok(OnData::Nn(Nn::new(text, place, count)))
+}
+
+fn nn_outgrows(options: &Options<'_>, room: Room) -> Result<Option<&'static str>, Diagnostic> {
+    options.without("file", &["records", "seed"])?;
+    let (records, parameter) = match options.text("file") {
+        // A file that cannot be read is refused where it is read.
+        Some(file) => (std::fs::metadata(file).map_or(0, |known| known.len() / Nn::RECORD as u64), "file"),
+        None => (options.number("records", RECORDS, 1..=MOST_RECORDS)?.into(), "records"),
+    };
+    Ok((Nn::least_groups(records, room.group) > room.groups()).then_some(parameter))
+}
+
+/// The text of `wc`.
+enum Text {
+    Read(Vec<u8>),
+    Drawn { bytes: usize, words: u64, seed: u64 },
+}
+
+fn text_of(options: &Options<'_>) -> Result<Text, Diagnostic> {
+    options.without("text", &["bytes", "words", "seed"])?;
+    let most = Bytes::new(u32::MAX.into());
+    let Some(file) = options.text("text") else {
+        let bytes = options.bytes("bytes", TEXT, Bytes::new(1)..=most)?;
+        let words = options.number("words", WORDS, 1..=1 << 24)?;
+        let seed = options.number("seed", SEED, 0..=u32::MAX)?;
+        return Ok(Text::Drawn { bytes: bytes.get() as usize, words: words.into(), seed: seed.into() });
+    };
+    let text = bytes_of(file, options)?;
+    if text.len() as u64 > most.get() {
+        let what = format!("`{file}` has {} B; a text has {most} at most", text.len());
+        return Err(Diagnostic::new(what).at(options.place(file)).help("a part of it: `head -c 4GB`"));
+    }
+    Ok(Text::Read(text))
+}
+
+fn wc(options: &Options<'_>) -> Result<OnData, Diagnostic> {
+    Ok(OnData::Wc(match text_of(options)? {
+        Text::Read(text) => Wc::new(text),
+        Text::Drawn { bytes, words, seed } => Wc::generate(bytes, words, seed),
+    }))
+}
+
+fn wc_outgrows(options: &Options<'_>, room: Room) -> Result<Option<&'static str>, Diagnostic> {
+    Ok(match text_of(options)? {
+        Text::Read(text) => Wc::text_outgrows(&text, room.bytes).then_some("text"),
+        Text::Drawn { bytes, words, seed } => Wc::outgrows(bytes, words, seed, room.bytes).then_some("bytes"),
+    })
+}
+
+/// What is in a file, which is something.
+fn bytes_of(file: &str, options: &Options<'_>) -> Result<Vec<u8>, Diagnostic> {
+    let refused = |what: String| {
+        let help = "a file that can be read, with a byte at least; without one, data are drawn";
+        Diagnostic::new(what).at(options.place(file)).help(help)
+    };
+    let bytes = std::fs::read(file).map_err(|fault| refused(format!("cannot read `{file}`: {fault}")))?;
+    if bytes.is_empty() {
+        return Err(refused(format!("`{file}` is empty")));
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,275 @@
+//! A red-black tree with routing nodes, over the tree as it was loaded.
+//!
+//! Insertion, removal and their repairs: T. Cormen, C. Leiserson, R. Rivest, C. Stein, "Introduction to Algorithms", chapter
+//! 13. A node with two children that loses its value stays as a routing node (N. Bronson, J. Casper, H. Chafi, K. Olukotun,
+//! "A practical concurrent binary search tree", PPoPP 2010), so that no node ever takes another's place and a search that
+//! rests at a node is led astray only by a rotation that moved this node down, or by its removal: both change its version.
+
+use rustc_hash::FxHashMap;
+
+use crate::service::changed;
+use crate::service::rbt::shape::Shape;
+use crate::service::rbt::sound::Loaded;
+use engine::Snapshot;
+
+/// No node.
+pub(crate) const NIL: u64 = u64::MAX;
+
+/// A node; nodes are named by their keys.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Node {
+    /// Left and right.
+    pub(crate) children: [u64; 2],
+    /// Above.
+    pub(crate) parent: u64,
+    /// Its colour.
+    pub(crate) red: bool,
+    /// Its value; a routing node has none.
+    pub(crate) value: Option<u64>,
+    /// How often the range of keys below it shrank.
+    pub(crate) version: u32,
+    /// Whether it is in the tree.
+    pub(crate) linked: bool,
+}
+
+engine::snapshot!(Node { children, parent, red, value, version, linked });
+
+/// A node that a change has read for the first time, or has written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Touch {
+    /// The node.
+    pub(crate) key: u64,
+    /// Whether it was written.
+    pub(crate) written: bool,
+}
+
+/// The tree.
+pub(crate) struct Tree {
+    shape: Shape,
+    root: u64,
+    changed: FxHashMap<u64, Node>,
+    touched: Vec<Touch>,
+}
+
+impl Tree {
+    /// Keys `0..n`, those that are loaded in the tree.
+    pub(crate) fn new(n: u64) -> Tree {
+        let shape = Shape::new(n);
+        let root = shape.root();
+        Tree { shape, root, changed: FxHashMap::default(), touched: Vec::new() }
+    }
+
+    /// Appends what changes have left.
+    pub(crate) fn save(&self, out: &mut Vec<u8>) {
+        debug_assert!(self.touched.is_empty(), "a change is under way");
+        self.root.save(out);
+        changed::save(&self.changed, out);
+    }
+
+    /// Brings the tree, as it was loaded with keys `0..n`, to what was saved; `None` if it breaks a rule of red-black trees.
+    pub(crate) fn load(&mut self, input: &mut &[u8], n: u64) -> Option<()> {
+        self.root = u64::load(input)?;
+        self.changed = changed::load(input, |key, _| key < n)?;
+        let loaded = Loaded { shape: &self.shape, root: self.root, changed: &self.changed, keys: n };
+        loaded.is_sound().then_some(())
+    }
+
+    /// The node at the top.
+    pub(crate) fn root(&self) -> u64 {
+        self.root
+    }
+
+    /// A node that is, or was, in the tree.
+    pub(crate) fn node(&self, key: u64) -> Node {
+        let known = self.changed.get(&key).copied().or_else(|| self.shape.node(key));
+        known.expect("a node that a pointer leads to has been made")
+    }
+
+    /// What the changes since the last call read and wrote, in order.
+    pub(crate) fn touched(&mut self) -> Vec<Touch> {
+        std::mem::take(&mut self.touched)
+    }
+
+    /// Sets the value of a node of the tree, routing node or not.
+    pub(crate) fn set(&mut self, key: u64, value: Option<u64>) {
+        self.change(key, |node| node.value = value);
+    }
+
+    /// Adds a node below `parent`, which has no child on this side; [`NIL`] if the tree is empty.
+    pub(crate) fn insert(&mut self, key: u64, value: u64, parent: u64, side: usize) {
+        // A search that still rests at an earlier node of this key must see that it was removed.
+        let version = self.changed.get(&key).map_or(0, |node| node.version + 1);
+        let node = Node { children: [NIL; 2], parent, red: true, value: Some(value), version, linked: true };
+        self.changed.insert(key, node);
+        self.touched.push(Touch { key, written: true });
+        if parent == NIL {
+            self.root = key;
+        } else {
+            self.change(parent, |node| node.children[side] = key);
+        }
+        self.repair_insertion(key);
+    }
+
+    /// Removes the value of a node; the node itself if it has at most one child, and routing nodes above that are then
+    /// left with one.
+    pub(crate) fn delete(&mut self, key: u64) {
+        self.set(key, None);
+        let mut at = key;
+        while at != NIL {
+            let node = self.read(at);
+            if node.value.is_some() || !node.children.contains(&NIL) {
+                break;
+            }
+            self.unlink(at, node);
+            at = node.parent;
+        }
+    }
+
+    fn read(&mut self, key: u64) -> Node {
+        if !self.touched.iter().any(|touch| touch.key == key) {
+            self.touched.push(Touch { key, written: false });
+        }
+        self.node(key)
+    }
+
+    fn change(&mut self, key: u64, change: impl FnOnce(&mut Node)) {
+        let before = self.read(key);
+        let mut node = before;
+        change(&mut node);
+        if node != before {
+            self.changed.insert(key, node);
+            self.touched.push(Touch { key, written: true });
+        }
+    }
+
+    fn red(&mut self, key: u64) -> bool {
+        key != NIL && self.read(key).red
+    }
+
+    fn paint(&mut self, key: u64, red: bool) {
+        self.change(key, |node| node.red = red);
+    }
+
+    /// On which side of its parent a child is; of two empty sides the left.
+    fn side(&mut self, parent: u64, child: u64) -> usize {
+        usize::from(self.read(parent).children[0] != child)
+    }
+
+    /// Puts `new` where `old` is below `parent`.
+    fn replace(&mut self, parent: u64, old: u64, new: u64) {
+        if parent == NIL {
+            self.root = new;
+        } else {
+            let side = self.side(parent, old);
+            self.change(parent, |node| node.children[side] = new);
+        }
+        if new != NIL {
+            self.change(new, |node| node.parent = parent);
+        }
+    }
+
+    /// Moves a node down to this side; its other child takes its place.
+    fn rotate(&mut self, key: u64, side: usize) {
+        let node = self.read(key);
+        let up = node.children[1 - side];
+        let between = self.read(up).children[side];
+        self.replace(node.parent, key, up);
+        self.change(up, |up| up.children[side] = key);
+        self.change(key, |node| {
+            node.children[1 - side] = between;
+            node.parent = up;
+            node.version += 1;
+        });
+        if between != NIL {
+            self.change(between, |node| node.parent = key);
+        }
+    }
+
+    fn repair_insertion(&mut self, mut at: u64) {
+        loop {
+            let parent = self.read(at).parent;
+            if !self.red(parent) {
+                break;
+            }
+            // A red node is not the root.
+            let above = self.read(parent).parent;
+            let side = self.side(above, parent);
+            let uncle = self.read(above).children[1 - side];
+            if self.red(uncle) {
+                self.paint(parent, false);
+                self.paint(uncle, false);
+                self.paint(above, true);
+                at = above;
+                continue;
+            }
+            let mut top = parent;
+            if self.side(parent, at) != side {
+                self.rotate(parent, side);
+                (at, top) = (parent, at);
+            }
+            self.paint(top, false);
+            self.paint(above, true);
+            self.rotate(above, 1 - side);
+        }
+        let root = self.root;
+        self.paint(root, false);
+    }
+
+    /// Takes a node with at most one child out.
+    fn unlink(&mut self, key: u64, node: Node) {
+        let child = if node.children[0] == NIL { node.children[1] } else { node.children[0] };
+        self.replace(node.parent, key, child);
+        self.change(key, |node| {
+            node.linked = false;
+            node.version += 1;
+        });
+        if !node.red {
+            self.repair_removal(child, node.parent);
+        }
+    }
+
+    /// Below `at`, a child of `parent`, paths have one black node too few.
+    fn repair_removal(&mut self, mut at: u64, mut parent: u64) {
+        while parent != NIL && !self.red(at) {
+            let side = self.side(parent, at);
+            let mut sibling = self.read(parent).children[1 - side];
+            if self.red(sibling) {
+                self.paint(sibling, false);
+                self.paint(parent, true);
+                self.rotate(parent, side);
+                sibling = self.read(parent).children[1 - side];
+            }
+            let nephews = self.read(sibling).children;
+            if !self.red(nephews[0]) && !self.red(nephews[1]) {
+                self.paint(sibling, true);
+                at = parent;
+                parent = self.read(at).parent;
+                continue;
+            }
+            if !self.red(nephews[1 - side]) {
+                self.paint(nephews[side], false);
+                self.paint(sibling, true);
+                self.rotate(sibling, 1 - side);
+                sibling = nephews[side];
+            }
+            let red = self.read(parent).red;
+            self.paint(sibling, red);
+            self.paint(parent, false);
+            let outer = self.read(sibling).children[1 - side];
+            self.paint(outer, false);
+            self.rotate(parent, side);
+            return;
+        }
+        if at != NIL {
+            self.paint(at, false);
+        }
+    }
+}
+
+#[cfg(test)]
+impl Tree {
+    /// How many nodes are not as they were loaded.
+    pub(crate) fn overlay(&self) -> usize {
+        self.changed.len()
+    }
+}

@@ -1,0 +1,349 @@
+//! Modules point one way as well, where floors are given here: inside crates, and inside modules of them.
+
+use super::Finding;
+use super::mask::{Mask, line_of};
+use super::tree::Tree;
+use std::collections::BTreeSet;
+
+/// A module, or the root of a crate, whose modules stand on floors.
+struct House {
+    /// Where its files are.
+    folder: &'static str,
+    /// Its path inside its crate: nothing for the root.
+    path: &'static [&'static str],
+    /// Each module and its floor. It imports modules of lower floors alone.
+    floors: &'static [(&'static str, u8)],
+    /// What stands above all these, and needs no floor; none if every module has one.
+    above: Option<&'static str>,
+}
+
+const HOUSES: &[House] = &[
+    // What a spec is; packets and events, wires, parts and what holds them, the router, what parts spend, the loop; from a spec to parts.
+    House {
+        folder: "crates/machine/machine/src/",
+        path: &[],
+        floors: &[
+            ("address", 0),
+            ("advance", 0),
+            ("end", 0),
+            ("packet", 0),
+            ("precondition", 0),
+            ("systems", 0),
+            ("event", 1),
+            ("wires", 2),
+            ("complex", 3),
+            ("hosted", 2),
+            ("driven", 3),
+            ("governed", 3),
+            ("pager", 3),
+            ("memory", 4),
+            ("warmup", 4),
+            ("parts", 5),
+            ("spec", 5),
+            ("bind", 6),
+            ("build", 6),
+            ("energy", 6),
+            ("gauges", 6),
+            ("route", 6),
+            ("validate", 6),
+            ("bill", 7),
+            ("load", 7),
+            ("machine", 8),
+        ],
+        above: Some("the machine"),
+    },
+    // What all share; media and ports, which know nothing of each other; controllers; what looks on; what is built of them:
+    // the drive and flash as memory; its spec; what has its cells and channels, too.
+    House {
+        folder: "crates/parts/flash/src/",
+        path: &[],
+        floors: &[
+            ("check", 0),
+            ("fastdiv", 0),
+            ("names", 0),
+            ("positions", 0),
+            ("sparse", 0),
+            ("media", 1),
+            ("port", 1),
+            ("control", 2),
+            ("shadow", 3),
+            ("device", 4),
+            ("direct", 4),
+            ("spec", 5),
+            ("groups", 6),
+            ("soak", 6),
+        ],
+        above: None,
+    },
+    // Where things are; what survives a power cut; dies on channels; planes on a network, with registers.
+    House {
+        folder: "crates/parts/flash/src/media/",
+        path: &["media"],
+        floors: &[
+            ("geometry", 0),
+            ("energy", 0),
+            ("packages", 0),
+            ("base", 1),
+            ("registers", 1),
+            ("array", 2),
+            ("dies", 3),
+            ("planes", 4),
+        ],
+        above: Some("the media"),
+    },
+    // Maps and buffers, each on its own; what comes back after a power cut.
+    House {
+        folder: "crates/parts/flash/src/control/",
+        path: &["control"],
+        floors: &[("buffer", 0), ("groups", 0), ("log", 0), ("purpose", 0), ("ftl", 1), ("recovery", 2)],
+        above: Some("the controllers"),
+    },
+    // Reclaim units: one of them, their orders, what policies see of them, the groups that hold them.
+    House {
+        folder: "crates/parts/flash/src/control/ftl/",
+        path: &["control", "ftl"],
+        floors: &[("index", 0), ("unit", 0), ("by_wear", 1), ("pools", 1), ("view", 2), ("space", 2)],
+        above: Some("the account of reclaim units"),
+    },
+    // Policies and counts; the spec, which names policies; constants of the model; a multiprocessor; who gets which block.
+    House {
+        folder: "crates/parts/compute/src/simt/",
+        path: &["simt"],
+        floors: &[
+            ("blocks", 0),
+            ("event", 0),
+            ("kernels", 0),
+            ("sched", 0),
+            ("stats", 0),
+            ("spec", 1),
+            ("energy", 2),
+            ("model", 2),
+            ("sm", 3),
+            ("dispatch", 4),
+        ],
+        above: None,
+    },
+    // The same for cores: threads and their window, a core, what it does with an operation and with an answer.
+    House {
+        folder: "crates/parts/compute/src/ooo/",
+        path: &["ooo"],
+        floors: &[
+            ("event", 0),
+            ("sched", 0),
+            ("stores", 0),
+            ("thread", 0),
+            ("window", 0),
+            ("spec", 1),
+            ("stats", 1),
+            ("energy", 2),
+            ("l1", 2),
+            ("load", 2),
+            ("core", 3),
+            ("execute", 4),
+            ("run", 5),
+            ("answers", 5),
+        ],
+        above: None,
+    },
+];
+
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (path, text) in tree.texts().filter(|(path, _)| path.ends_with(".rs")) {
+        for house in HOUSES {
+            let file = path.strip_prefix(house.folder).filter(|file| !is_test(file));
+            if let Some(file) = file {
+                findings.extend(house.check(path, file, text));
+            }
+        }
+    }
+    findings
+}
+
+fn is_test(file: &str) -> bool {
+    file.trim_end_matches(".rs").split('/').any(|name| name == "tests" || name == "testing")
+}
+
+impl House {
+    fn floor(&self, name: &str) -> Option<u8> {
+        self.floors.iter().find(|(known, _)| *known == name).map(|(_, floor)| *floor)
+    }
+
+    /// What is wrong in a file below the folder.
+    fn check(&self, path: &str, file: &str, text: &str) -> Vec<Finding> {
+        let within: Vec<&str> =
+            file.trim_end_matches(".rs").split('/').filter(|name| !matches!(*name, "mod" | "lib")).collect();
+        let Some(name) = within.first() else { return Vec::new() };
+        let Some(own) = self.floor(name) else {
+            let missing = format!("module `{name}` has no floor; see HOUSES in rooms.rs");
+            return if self.above.is_none() { vec![Finding::fail(path, 0, missing)] } else { Vec::new() };
+        };
+        let here: Vec<&str> = self.path.iter().chain(&within).copied().collect();
+        let code = Mask::new(text).code;
+        let code = code.split("#[cfg(test)]\nmod ").next().unwrap_or("");
+        let broken = imports(code, &here).filter_map(|(offset, target)| {
+            let other = *target.strip_prefix(self.path)?.first()?;
+            Some((line_of(code, offset), self.refusal(name, own, other)?))
+        });
+        let broken: BTreeSet<(usize, String)> = broken.collect();
+        broken.into_iter().map(|(line, reason)| Finding::fail(path, line, reason)).collect()
+    }
+
+    /// Why a module may not import another, or an item of the root; `None` where it may.
+    fn refusal(&self, name: &str, own: u8, other: &str) -> Option<String> {
+        let top = self.floors.iter().map(|(_, floor)| *floor).max();
+        match (self.floor(other), self.above) {
+            _ if other == name => None,
+            (Some(floor), _) if floor < own => None,
+            (Some(floor), _) => Some(format!("`{name}` (floor {own}) imports `{other}` (floor {floor})")),
+            // The highest floor is the root's own: parts of its types in files of their own.
+            (None, None) if Some(own) == top => None,
+            (None, None) => {
+                Some(format!("`{name}` imports `{other}` from the root: name the module that defines it"))
+            }
+            (None, Some(above)) => Some(format!("`{name}` imports `{other}`, which stands above {above}")),
+        }
+    }
+}
+
+/// What a code names by way of `crate` and `super`: paths from the root of the crate, each with its offset.
+fn imports<'a>(code: &'a str, here: &'a [&'a str]) -> impl Iterator<Item = (usize, Vec<&'a str>)> {
+    let crates = code.match_indices("crate::").map(|(at, word)| (at, &code[at + word.len()..], 0));
+    let supers = code.match_indices("super::").filter_map(|(at, _)| {
+        if code[..at].ends_with("super::") {
+            return None;
+        }
+        let rest = code[at..].trim_start_matches("super::");
+        let steps = (code.len() - at - rest.len()) / "super::".len();
+        Some((at, rest, here.len().checked_sub(steps)?))
+    });
+    crates.chain(supers).flat_map(move |(at, rest, kept)| {
+        names(rest).into_iter().map(move |names| (at, here[..kept].iter().copied().chain(names).collect()))
+    })
+}
+
+/// The paths that stand at the beginning of a code: one, or those in braces.
+fn names(code: &str) -> Vec<Vec<&str>> {
+    let code = code.trim_start();
+    if let Some(group) = code.strip_prefix('{') {
+        return entries(group).into_iter().flat_map(names).collect();
+    }
+    let end = code.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(code.len());
+    let (first, rest) = code.split_at(end);
+    match rest.strip_prefix("::") {
+        _ if first.is_empty() => vec![Vec::new()],
+        Some(rest) => names(rest).into_iter().map(|tail| [vec![first], tail].concat()).collect(),
+        None => vec![vec![first]],
+    }
+}
+
+/// What stands between commas, up to the end of the group.
+fn entries(group: &str) -> Vec<&str> {
+    let (mut depth, mut from, mut all) = (0, 0, Vec::new());
+    for (at, c) in group.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth > 0 => depth -= 1,
+            ',' | '}' if depth == 0 => {
+                all.push(&group[from..at]);
+                from = at + 1;
+                if c == '}' {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(path: &str, line: &str) -> Vec<String> {
+        check(&Tree::planted(&[(path, line)])).into_iter().map(|finding| finding.message).collect()
+    }
+
+    #[test]
+    fn lower_floors_and_a_module_s_own_files_are_allowed() {
+        for (path, line) in [
+            ("crates/machine/machine/src/route/line.rs", "use crate::complex::Complex;"),
+            ("crates/machine/machine/src/complex/mod.rs", "use crate::complex::lines;\n// crate::route"),
+            ("crates/machine/machine/src/result/mod.rs", "use crate::machine::Machine;"),
+            (
+                "crates/parts/flash/src/media/dies/idle.rs",
+                "use super::{Backend, op::Op};\nuse crate::positions::Positions;",
+            ),
+            ("crates/parts/flash/src/media/dies/tests.rs", "use crate::device::Device;"),
+            ("crates/parts/flash/src/lib.rs", "pub use device::Device;"),
+            (
+                "crates/parts/compute/src/simt/sm/issue.rs",
+                "use super::{Env, Sm};\nuse crate::simt::sched::Warps;",
+            ),
+            ("crates/parts/compute/src/simt/dispatch.rs", "use super::{Gpu, blocks::Place};"),
+            (
+                "crates/parts/compute/src/simt/blocks/mod.rs",
+                "#[cfg(test)]\nmod tests {\n    use super::Room;\n}",
+            ),
+        ] {
+            assert_eq!(found(path, line), [""; 0], "{path}");
+        }
+    }
+
+    #[test]
+    fn a_part_that_knows_the_router_or_a_spec_is_told() {
+        assert_eq!(
+            found("crates/machine/machine/src/memory.rs", "use crate::route::Sender;"),
+            ["`memory` (floor 4) imports `route` (floor 6)"]
+        );
+        assert_eq!(
+            found("crates/machine/machine/src/complex/ends.rs", "fn f(spec: &crate::spec::Spec) {}"),
+            ["`complex` (floor 3) imports `spec` (floor 5)"]
+        );
+        assert_eq!(
+            found("crates/machine/machine/src/complex/ends.rs", "fn f(run: &crate::run::Plan) {}"),
+            ["`complex` imports `run`, which stands above the machine"]
+        );
+    }
+
+    #[test]
+    fn a_circle_is_told_whichever_way_it_is_written() {
+        let back = "`media` (floor 1) imports `device` (floor 4)";
+        for line in [
+            "use crate::device::Event;",
+            "use crate::{\n    media::array::NandArray,\n    device::{Event, Out},\n};",
+            "use super::super::super::device::Event;",
+            "use super::super::super::{media::array::Stamp, device};",
+        ] {
+            assert_eq!(found("crates/parts/flash/src/media/dies/idle.rs", line), [back], "{line}");
+        }
+        assert_eq!(
+            found("crates/parts/flash/src/media/geometry.rs", "use crate::media::dies::op::Op;"),
+            ["`geometry` (floor 0) imports `dies` (floor 3)"]
+        );
+        assert_eq!(
+            found("crates/parts/flash/src/port/host.rs", "use crate::media::dies::Event;"),
+            ["`port` (floor 1) imports `media` (floor 1)"]
+        );
+        for line in ["use super::sm::{Needs, Sm};", "use crate::simt::{event::Event, sm::{Needs, Sm}};"] {
+            let told = ["`blocks` (floor 0) imports `sm` (floor 3)"];
+            assert!(
+                found("crates/parts/compute/src/simt/blocks/mod.rs", line).ends_with(&told.map(String::from)),
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_root_hides_no_module_and_every_module_has_a_floor() {
+        assert_eq!(
+            found("crates/parts/flash/src/port/engine/stats.rs", "use crate::Check;"),
+            ["`port` imports `Check` from the root: name the module that defines it"]
+        );
+        assert_eq!(
+            found("crates/parts/compute/src/simt/cellar.rs", ""),
+            ["module `cellar` has no floor; see HOUSES in rooms.rs"]
+        );
+    }
+}
