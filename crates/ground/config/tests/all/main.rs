@@ -1,0 +1,7 @@
+//! Tests of `config` from outside, in one binary: a test is built and linked once.
+
+mod demo;
+mod layers;
+mod limits;
+mod policies;
+mod units;

@@ -1,0 +1,163 @@
+//! Coverage of the intervals of percentiles on sequences whose percentiles are known.
+
+use crate::draw::Draw;
+use proptest::prelude::*;
+use stats::{Batched, HalfWidths, Histogram, Summary};
+use std::f64::consts::{LN_2, LN_10};
+
+/// Units of a histogram in one mean.
+const MEAN: f64 = 1e6;
+const CONFIDENCE: f64 = 0.95;
+/// The `p`-quantile of the exponential distribution of mean one is `-ln(1 - p)`.
+const TRUE: [(f64, f64); 4] = [(0.0, 1.0), (0.5, LN_2), (0.9, LN_10), (0.99, 2.0 * LN_10)];
+
+/// For mean (as `p` of zero) and percentiles: the share of `runs` sequences of `length` whose interval holds the true value.
+fn coverage(
+    runs: u32,
+    length: u32,
+    mut sequence: impl FnMut(&mut Draw, u32, &mut dyn FnMut(f64)),
+) -> [f64; 4] {
+    let mut draw = Draw(11);
+    let mut held = [0u32; 4];
+    for _ in 0..runs {
+        let mut batched = Batched::new();
+        sequence(&mut draw, length, &mut |x| batched.record((x * MEAN) as u64));
+        let whole = batched.whole();
+        for (held, (p, value)) in held.iter_mut().zip(TRUE) {
+            let (estimate, half_width) = if p == 0.0 {
+                (whole.mean().expect("values"), batched.mean_half_width(CONFIDENCE).expect("batches"))
+            } else {
+                let estimate = whole.percentile(p).expect("values") as f64;
+                (estimate, batched.percentile_half_width(p, CONFIDENCE).expect("batches"))
+            };
+            *held += u32::from((estimate - value * MEAN).abs() <= half_width);
+        }
+    }
+    held.map(|held| f64::from(held) / f64::from(runs))
+}
+
+/// Four standard errors of a share estimated from `runs`.
+fn slack(share: f64, runs: u32) -> f64 {
+    4.0 * (share * (1.0 - share) / f64::from(runs)).sqrt()
+}
+
+fn independent(draw: &mut Draw, length: u32, record: &mut dyn FnMut(f64)) {
+    (0..length).for_each(|_| record(draw.exponential()));
+}
+
+/// Times from arrival to end in M/M/1 at a load: each is the one before, less what has passed since, and a service (D. V. Lindley
+/// 1952). In equilibrium exponential with mean `1 / (1 - load)` services; scaled to one. Begins in equilibrium.
+fn queue(load: f64) -> impl FnMut(&mut Draw, u32, &mut dyn FnMut(f64)) {
+    move |draw, length, record| {
+        let mut response = draw.exponential() / (1.0 - load);
+        for _ in 0..length {
+            record(response * (1.0 - load));
+            let passed = draw.exponential() / load;
+            response = (response - passed).max(0.0) + draw.exponential();
+        }
+    }
+}
+
+#[test]
+fn covers_independent_values() {
+    for (share, (p, _)) in coverage(400, 12_000, independent).into_iter().zip(TRUE) {
+        assert!((share - CONFIDENCE).abs() < slack(CONFIDENCE, 400), "{share} at {p}");
+    }
+}
+
+#[test]
+fn covers_correlated_values_once_batches_are_long() {
+    // A queue at half load forgets within some 1 / (1 - 0.5)^2 jobs.
+    for (share, (p, _)) in coverage(300, 60_000, queue(0.5)).into_iter().zip(TRUE) {
+        assert!((share - CONFIDENCE).abs() < slack(CONFIDENCE, 300), "{share} at {p}");
+    }
+}
+
+#[test]
+fn short_batches_of_correlated_values_cover_too_little() {
+    // Batches of 512 at a load of 95 %, which remembers 400 jobs and more.
+    let [mean, _, _, p99] = coverage(100, 12_000, queue(0.95));
+    assert!(mean < 0.85 && p99 < 0.85, "{mean} {p99}");
+}
+
+#[test]
+fn half_widths_are_those_of_the_plain_formula() {
+    let values: Vec<u64> = (0..1_000_u64).map(|n| n * 7_919 % 10_007).collect();
+    let mut batched = Batched::new();
+    values.iter().for_each(|value| batched.record(*value));
+    // 512 values have been joined into 16 batches of 32; 31 batches of 32 and 8 values over.
+    let means: Vec<f64> = values.chunks_exact(32).map(|c| c.iter().sum::<u64>() as f64 / 32.0).collect();
+    assert_eq!(means.len(), 31);
+    let mean = means.iter().sum::<f64>() / 31.0;
+    let variance = means.iter().map(|m| (m - mean) * (m - mean)).sum::<f64>() / 30.0;
+    // t(0.975, 30) = 2.042 (NIST/SEMATECH e-Handbook, 1.3.6.7.2).
+    let expected = 2.042 * (variance / 31.0).sqrt();
+    let found = batched.mean_half_width(0.95).expect("31 batches");
+    assert!((found / expected - 1.0).abs() < 3e-4, "{found} {expected}");
+    // Percentiles by sorting: of 90 % three batches of 32 are joined, so that ten values lie above in none.
+    assert_eq!(batched.percentile_half_width(0.9, 0.95), None);
+    let rank = |of: &[u64], p: f64| {
+        let mut sorted = of.to_vec();
+        sorted.sort_unstable();
+        sorted[(p * of.len() as f64).ceil() as usize - 1] as f64
+    };
+    let (whole, own) = (rank(&values, 0.5), values.chunks_exact(32).map(|c| rank(c, 0.5)));
+    let expected = 2.042 * (own.map(|m| (m - whole) * (m - whole)).sum::<f64>() / 30.0 / 31.0).sqrt();
+    let found = batched.percentile_half_width(0.5, 0.95).expect("31 batches");
+    // A percentile of a histogram is off by less than 0.8 % of a value up to 10,007.
+    assert!((found / expected - 1.0).abs() < 0.05, "{found} {expected}");
+}
+
+#[test]
+fn intervals_appear_with_the_least_number_of_values() {
+    let shown = |n: u64| {
+        let mut batched = Batched::new();
+        (0..n).for_each(|value| batched.record(value));
+        let found = HalfWidths::from_ps(&batched);
+        [found.mean, found.p50, found.p90, found.p95, found.p99, found.p99_9].map(|width| width.is_some())
+    };
+    // Ten batches of 16 for the mean.
+    assert_eq!(shown(159), [false; 6]);
+    assert_eq!(shown(160), [true, false, false, false, false, false]);
+    for (n, p) in [(2, 0.5), (3, 0.9), (4, 0.95), (5, 0.99), (6, 0.999)] {
+        let least = Batched::least_for(p);
+        let expected = |n| std::array::from_fn(|i| i < n);
+        assert_eq!((shown(least - 1), shown(least)), (expected(n - 1), expected(n)), "{p}");
+        // Ten batches with a percentile each, and no more than joining costs.
+        let ideal = 10 * Histogram::least_for(p);
+        assert!(least >= ideal && least < 2 * ideal, "{least} for {p}");
+    }
+    assert_eq!(Histogram::least_for(0.99), 1000);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Joined batches are those that would have been made at once, and nothing is lost.
+    #[test]
+    fn joined_batches_are_batches(values in prop::collection::vec(0u64..1 << 40, 1..3000)) {
+        let (mut batched, mut whole) = (Batched::new(), Histogram::new());
+        for value in &values {
+            batched.record(*value);
+            whole.record(*value);
+        }
+        prop_assert_eq!(batched.count(), values.len() as u64);
+        prop_assert_eq!(Summary::from_ps(&batched.whole()), Summary::from_ps(&whole));
+        let mut size = 16;
+        while values.len() / size >= 32 {
+            size *= 2;
+        }
+        let remade: Vec<Histogram> = values.chunks_exact(size).map(|chunk| {
+            let mut batch = Histogram::new();
+            chunk.iter().for_each(|value| batch.record(*value));
+            batch
+        }).collect();
+        prop_assert_eq!(batched.batches().len(), remade.len());
+        for (ours, theirs) in batched.batches().iter().zip(&remade) {
+            prop_assert!(ours.buckets().eq(theirs.buckets()));
+            prop_assert_eq!((ours.sum(), ours.min(), ours.max()), (theirs.sum(), theirs.min(), theirs.max()));
+        }
+        batched.clear();
+        prop_assert_eq!(batched, Batched::new());
+    }
+}
