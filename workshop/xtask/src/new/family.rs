@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A policy family.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,16 +51,25 @@ pub(super) fn all(root: &Path) -> Result<Vec<Family>> {
     let page = fs::read_to_string(root.join("docs/policies.md")).unwrap_or_default();
     let chapters = chapters(&page);
     let mut families = Vec::new();
-    let mut crates: Vec<_> = fs::read_dir(root.join("crates"))?.collect::<std::io::Result<_>>()?;
-    crates.sort_by_key(fs::DirEntry::path);
-    for folder in crates {
-        search(root, &folder.path().join("src"), &mut families)?;
+    for floor in folders(&root.join("crates"))? {
+        for room in folders(&floor)? {
+            search(root, &room.join("src"), &mut families)?;
+        }
     }
     for family in &mut families {
         let chapter = chapters.iter().find(|(_, doc)| *doc == family.doc);
         family.keys = chapter.map(|(keys, _)| keys.clone()).unwrap_or_default();
     }
     Ok(families)
+}
+
+/// What a folder has, by name.
+fn folders(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut found: Vec<_> =
+        fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<std::io::Result<_>>()?;
+    found.retain(|path| path.is_dir());
+    found.sort();
+    Ok(found)
 }
 
 fn search(root: &Path, folder: &Path, families: &mut Vec<Family>) -> Result<()> {

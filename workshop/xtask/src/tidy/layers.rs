@@ -1,70 +1,49 @@
-//! Layers point one way: kernel, then proto, stats and config, then the parts, then machine, then the front ends.
+//! Layers point one way: a crate depends only on crates of lower floors, and its floor is the folder that it stands in.
 
 use super::Finding;
 use super::tree::Tree;
 
-/// Each crate of `crates/` and the floor it stands on. A crate depends only on crates of lower floors.
-const FLOORS: &[(&str, u8)] = &[
-    ("kernel", 0),
-    ("proto", 1),
-    ("stats", 1),
-    ("config", 1),
-    ("net", 2),
-    ("flash", 2),
-    ("workload", 2),
-    ("mem", 2),
-    ("compute", 2),
-    ("host", 2),
-    ("theory", 2),
-    ("sampling", 2),
-    ("outside", 2),
-    ("nest", 2),
-    ("report", 2),
-    ("foreign", 2),
-    ("machine", 3),
-    ("timeline", 4),
-    ("cli", 5),
-    ("py", 5),
-    ("fuzzing", 5),
-];
+/// The floors of `crates/`, from below.
+const FLOORS: [&str; 6] = ["ground", "work", "parts", "machine", "studies", "front"];
 
 /// Dependencies within a floor: links are resources of net's, first-level caches and TLBs tables of mem's, a kernel of nest's is data.
 const WITHIN: &[(&str, &str)] = &[
-    ("flash", "net"),
-    ("host", "net"),
+    ("proto", "engine"),
+    ("stats", "engine"),
+    ("config", "engine"),
+    ("net", "engine"),
+    ("net", "stats"),
+    ("net", "config"),
+    ("workload", "nest"),
     ("compute", "mem"),
     ("flash", "mem"),
-    ("compute", "nest"),
-    ("workload", "nest"),
+    ("reproduce", "fit"),
+    ("reproduce", "sampling"),
+    ("cli", "report"),
+    ("cli", "timeline"),
+    ("cli", "foreign"),
+    ("py", "timeline"),
 ];
 
-/// Crates that stand apart: closed forms share no code with what they check.
-const ALONE: &[&str] = &["theory"];
-
-/// Crates that the tests of any crate may use.
-const FOR_TESTS: &[&str] = &["theory"];
+/// Closed forms share no code with what they check, which asks them in tests alone.
+const THEORY: &str = "theory";
+const CHECKED: [&str; 3] = ["ground", "work", "parts"];
 
 const SECTIONS: [&str; 3] = ["dependencies", "build-dependencies", "dev-dependencies"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in tree.texts() {
-        let Some(name) = path.strip_prefix("crates/").and_then(|rest| rest.strip_suffix("/Cargo.toml"))
-        else {
+        let Some((floor, name)) = room(path) else { continue };
+        if !FLOORS.contains(&floor) {
+            findings.push(Finding::fail(path, 0, format!("`{floor}` is no floor; see FLOORS in layers.rs")));
             continue;
-        };
-        let Some(floor) = floor(name) else {
-            findings.push(Finding::fail(
-                path,
-                0,
-                format!("crate `{name}` has no floor; see FLOORS in layers.rs"),
-            ));
-            continue;
-        };
+        }
         match text.parse::<toml::Table>() {
             Ok(manifest) => {
                 let broken = dependencies(&manifest).filter_map(|(section, dependency)| {
-                    let reason = refusal(name, floor, section, &dependency)?;
+                    let other = floor_of(tree, &dependency)?;
+                    let reason = refusal((floor, name), section, (other, &dependency))?;
                     Some(Finding::fail(path, line(text, &dependency), reason))
                 });
                 findings.extend(broken);
@@ -75,23 +54,29 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-fn floor(name: &str) -> Option<u8> {
-    FLOORS.iter().find(|(known, _)| *known == name).map(|(_, floor)| *floor)
+/// Floor and name of the crate whose manifest this is.
+fn room(path: &str) -> Option<(&str, &str)> {
+    let inside = path.strip_prefix("crates/")?.strip_suffix("/Cargo.toml")?;
+    Some(inside.split_once('/').unwrap_or((inside, inside)))
 }
 
-/// Why this dependency may not be; `None` where it may.
-fn refusal(name: &str, own: u8, section: &str, dependency: &str) -> Option<String> {
-    let other = floor(dependency)?;
-    let for_tests = section == "dev-dependencies" && FOR_TESTS.contains(&dependency);
-    if for_tests || WITHIN.contains(&(name, dependency)) {
-        None
-    } else if ALONE.contains(&name) {
-        Some(format!("`{name}` depends on no other crate of ours, yet on `{dependency}`"))
-    } else if other >= own {
-        Some(format!("`{name}` (floor {own}) depends on `{dependency}` (floor {other})"))
-    } else {
-        None
+fn floor_of<'t>(tree: &'t Tree, name: &str) -> Option<&'t str> {
+    tree.texts().filter_map(|(path, _)| room(path)).find(|(_, room)| *room == name).map(|(floor, _)| floor)
+}
+
+/// Why a dependency may not be; `None` where it may.
+fn refusal((floor, name): (&str, &str), section: &str, (other, dependency): (&str, &str)) -> Option<String> {
+    let height = |floor| FLOORS.iter().position(|known| *known == floor);
+    if name == THEORY {
+        return Some(format!("`{name}` depends on no other crate of ours, yet on `{dependency}`"));
     }
+    if dependency == THEORY && section != "dev-dependencies" && CHECKED.contains(&floor) {
+        return Some(format!("`{name}` may ask `{THEORY}` in its tests alone"));
+    }
+    let may = height(other) < height(floor)
+        || WITHIN.contains(&(name, dependency))
+        || (dependency == THEORY && section == "dev-dependencies");
+    (!may).then(|| format!("`{name}` ({floor}) depends on `{dependency}` ({other})"))
 }
 
 /// Section and folder name of every dependency, those of one target included.
@@ -122,40 +107,60 @@ fn line(text: &str, dependency: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn found(name: &str, manifest: &str) -> Vec<String> {
-        let path = format!("crates/{name}/Cargo.toml");
-        check(&Tree::planted(&[(&path, manifest)])).into_iter().map(|finding| finding.message).collect()
+    const ROOMS: [&str; 8] = [
+        "ground/engine",
+        "ground/stats",
+        "ground/net",
+        "ground/theory",
+        "work/workload",
+        "parts/mem",
+        "parts/flash",
+        "machine/machine",
+    ];
+
+    fn found(room: &str, manifest: &str) -> Vec<String> {
+        let path = |room: &str| format!("crates/{room}/Cargo.toml");
+        let mut files: Vec<(String, &str)> =
+            ROOMS.iter().filter(|other| **other != room).map(|room| (path(room), "")).collect();
+        files.push((path(room), manifest));
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+        check(&Tree::planted(&files)).into_iter().map(|finding| finding.message).collect()
     }
 
     #[test]
-    fn lower_floors_and_the_one_link_are_allowed() {
-        let none: [String; 0] = [];
-        assert_eq!(
-            found("flash", "[dependencies]\nkernel.workspace = true\nnet.workspace = true\nserde = \"1\""),
-            none
-        );
-        assert_eq!(found("machine", "[dependencies]\nflash.workspace = true\ntheory.workspace = true"), none);
-        assert_eq!(found("flash", "[dev-dependencies]\ntheory.workspace = true"), none);
-    }
-
-    #[test]
-    fn sideways_and_upwards_fail() {
-        for (name, manifest) in [
-            ("net", "[dependencies]\nflash.workspace = true"),
-            ("workload", "[dependencies]\nflash.workspace = true"),
-            ("flash", "[dependencies]\ntheory.workspace = true"),
-            ("kernel", "[dev-dependencies]\nstats.workspace = true"),
-            ("config", "[build-dependencies]\nproto.workspace = true"),
-            ("flash", "[target.'cfg(unix)'.dependencies]\nmachine.workspace = true"),
-            ("flash", "[dependencies]\nhidden = { package = \"nandscape-machine\", path = \"../machine\" }"),
-            ("theory", "[dependencies]\nkernel.workspace = true"),
+    fn lower_floors_and_named_links_are_allowed() {
+        for (room, manifest) in [
+            ("parts/flash", "[dependencies]\nengine.workspace = true\nmem.workspace = true\nserde = \"1\""),
+            ("machine/machine", "[dependencies]\nflash.workspace = true\ntheory.workspace = true"),
+            ("parts/flash", "[dev-dependencies]\ntheory.workspace = true"),
+            ("ground/stats", "[dependencies]\nengine.workspace = true"),
         ] {
-            assert_eq!(found(name, manifest).len(), 1, "{name}: {manifest}");
+            assert_eq!(found(room, manifest), [] as [String; 0], "{room}");
         }
     }
 
     #[test]
-    fn a_crate_without_a_floor_fails() {
-        assert!(found("gadget", "[package]\nname = \"nandscape-gadget\"")[0].contains("gadget"));
+    fn sideways_and_upwards_fail() {
+        for (room, manifest) in [
+            ("ground/net", "[dependencies]\nflash.workspace = true"),
+            ("work/workload", "[dependencies]\nflash.workspace = true"),
+            ("parts/mem", "[dependencies]\nflash.workspace = true"),
+            ("parts/flash", "[dependencies]\ntheory.workspace = true"),
+            ("ground/engine", "[dev-dependencies]\nstats.workspace = true"),
+            ("parts/flash", "[target.'cfg(unix)'.dependencies]\nmachine.workspace = true"),
+            (
+                "parts/flash",
+                "[dependencies]\nhidden = { package = \"nandscape-machine\", path = \"../machine\" }",
+            ),
+            ("ground/theory", "[dependencies]\nengine.workspace = true"),
+        ] {
+            assert_eq!(found(room, manifest).len(), 1, "{room}: {manifest}");
+        }
+    }
+
+    #[test]
+    fn a_crate_that_stands_on_no_floor_fails() {
+        assert!(found("cellar/gadget", "[package]\nname = \"nandscape-gadget\"")[0].contains("cellar"));
+        assert!(found("gadget", "")[0].contains("gadget"));
     }
 }

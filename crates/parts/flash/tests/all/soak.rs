@@ -1,4 +1,4 @@
-//! The long soak: `cargo test --release -p nandscape-flash --test soak -- --ignored --nocapture`.
+//! The long soak: `cargo test --release -p nandscape-flash --test all soak -- --ignored --nocapture`.
 //!
 //! `SOAK_OPS` sets how many operations at least, ten million otherwise; `SOAK_SEED` the first seed; `SOAK_EACH` the
 //! operations of one combination with one seed.

@@ -1,6 +1,6 @@
 //! How often a draw keeps its bound: on recorded profiles, and on distributions that are hard.
 //!
-//! `cargo test -p nandscape-sampling --test coverage -- --nocapture` prints the table of `docs/sampling.md`.
+//! `cargo test -p nandscape-sampling --test all coverage -- --nocapture` prints the table of `docs/sampling.md`.
 
 #![allow(clippy::disallowed_methods, reason = "distributions of rand_distr; the last bit decides nothing")]
 
