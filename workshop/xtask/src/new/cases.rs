@@ -4,7 +4,7 @@ use anyhow::Result;
 use std::fs;
 use std::path::Path;
 
-const FOLDER: &str = "crates/machine/machine/tests/keys";
+const FOLDER: &str = "crates/machine/machine/tests/all/keys";
 /// What stands before the values of a case.
 const VALUES: &str = "values: ";
 

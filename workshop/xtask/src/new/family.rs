@@ -163,12 +163,12 @@ impl Family {
     /// The module of its list, as tests are named by.
     pub(super) fn module(&self) -> String {
         let path = self.list.strip_suffix("/mod.rs").or_else(|| self.list.strip_suffix(".rs"));
-        path.unwrap_or_default().split('/').skip(3).collect::<Vec<_>>().join("::")
+        path.unwrap_or_default().split('/').skip(4).collect::<Vec<_>>().join("::")
     }
 
     /// The package of its list.
     pub(super) fn package(&self, root: &Path) -> Result<String> {
-        let folder: Vec<&str> = self.list.split('/').take(2).collect();
+        let folder: Vec<&str> = self.list.split('/').take(3).collect();
         let manifest = root.join(folder.join("/")).join("Cargo.toml");
         let text = fs::read_to_string(&manifest).with_context(|| manifest.display().to_string())?;
         let manifest: toml::Table = text.parse()?;

@@ -216,7 +216,7 @@ const WHOLE: &[&str] = &[
     "filesize",
     "openfiles",
     "file_service_type",
-    // In `machine/tests/fio.rs`: they say something of a whole run.
+    // In `machine/tests/all/fio.rs`: they say something of a whole run.
     "max_latency",
     "rate_min",
     "rate_iops_min",
