@@ -11,9 +11,10 @@
 //!
 //! All of it within `#[schemars(...)]`. A table says with [`product`] how large products of its numbers may be.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::Param;
+use super::node::Node;
 use super::walk::{Walker, alternatives, join};
 use crate::spec_error::SpecError;
 use crate::units::{LEAST_KEY as LEAST, MOST_KEY as MOST, QUANTITY_KEY, Quantity};
@@ -45,12 +46,12 @@ struct Search<'s> {
     products: Vec<SpecError>,
 }
 
-impl Search<'_> {
-    fn visit(&mut self, key: &str, schema: &Value, value: &toml::Value) {
+impl<'s> Search<'s> {
+    fn visit(&mut self, key: &str, schema: &'s Value, value: &toml::Value) {
         let depth = self.walker.open.len();
         let (schema, _) = self.walker.resolve(schema);
         let name = key.rsplit('.').next().unwrap_or(key);
-        if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+        if let Some(properties) = schema.properties() {
             for (name, property) in properties {
                 if let Some(inner) = value.get(name) {
                     self.visit(&join(key, name), property, inner);
@@ -67,7 +68,7 @@ impl Search<'_> {
     }
 
     /// The parameters of what is chosen.
-    fn chosen(&mut self, key: &str, schema: &Map<String, Value>, value: &toml::Value) {
+    fn chosen(&mut self, key: &str, schema: &Node<'s>, value: &toml::Value) {
         for (name, parameters) in alternatives(schema) {
             if let (Some(parameters), Some(chosen)) = (parameters, value.get(name.as_str())) {
                 self.visit(&join(key, &name), parameters, chosen);
@@ -76,18 +77,18 @@ impl Search<'_> {
     }
 
     /// The parameters of what is chosen, the elements of an array, tables under names of one's own.
-    fn inside(&mut self, key: &str, schema: &Map<String, Value>, value: &toml::Value) {
+    fn inside(&mut self, key: &str, schema: &Node<'s>, value: &toml::Value) {
         self.chosen(key, schema, value);
         let tables = self.walker.table_element(schema);
-        match (value, tables, schema.get("items")) {
+        match (value, tables, schema.document("items")) {
             (toml::Value::Array(items), Some(element), _) => {
                 for (n, item) in items.iter().enumerate() {
-                    self.visit(&join(key, &n.to_string()), &element, item);
+                    self.visit(&join(key, &n.to_string()), element, item);
                 }
             }
             (toml::Value::Table(items), Some(element), _) => {
                 for (name, item) in items {
-                    self.visit(&join(key, name), &element, item);
+                    self.visit(&join(key, name), element, item);
                 }
             }
             // The whole array is the value of its key; the first fault is enough.
@@ -104,7 +105,7 @@ impl Search<'_> {
 }
 
 /// What is wrong with a value.
-fn fault(name: &str, schema: &Map<String, Value>, value: &toml::Value) -> Option<String> {
+fn fault(name: &str, schema: &Node<'_>, value: &toml::Value) -> Option<String> {
     match (schema.get(QUANTITY_KEY), value) {
         (Some(quantity), toml::Value::String(text)) => {
             let quantity = Quantity::named(quantity.as_str()?)?;
@@ -116,7 +117,7 @@ fn fault(name: &str, schema: &Map<String, Value>, value: &toml::Value) -> Option
     }
 }
 
-fn of_number(name: &str, schema: &Map<String, Value>, number: i64) -> Option<String> {
+fn of_number(name: &str, schema: &Node<'_>, number: i64) -> Option<String> {
     let bound = |key: &str| schema.get(key).and_then(Value::as_i64);
     let is_listed = |list: &Vec<Value>| list.iter().any(|one| one.as_i64() == Some(number));
     let range = range(schema);
@@ -142,7 +143,7 @@ fn of_number(name: &str, schema: &Map<String, Value>, number: i64) -> Option<Str
     Some(format!("{number} is not a multiple of {multiple}"))
 }
 
-fn of_real(schema: &Map<String, Value>, number: f64) -> Option<String> {
+fn of_real(schema: &Node<'_>, number: f64) -> Option<String> {
     let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
     let (least, above, most) = (bound("minimum"), bound("exclusiveMinimum"), bound("maximum"));
     if above.is_some_and(|n| number.is_nan() || number <= n) || most.is_some_and(|n| number > n) {
@@ -155,7 +156,7 @@ fn of_real(schema: &Map<String, Value>, number: f64) -> Option<String> {
     is_below.then(|| format!("{number} is out of range; allowed are {}", allowed(schema)))
 }
 
-fn of_quantity(name: &str, quantity: &Quantity, schema: &Map<String, Value>, amount: u64) -> Option<String> {
+fn of_quantity(name: &str, quantity: &Quantity, schema: &Node<'_>, amount: u64) -> Option<String> {
     let limit = |key: &str| {
         let text = schema.get(key)?.as_str()?;
         Some((text, quantity.read(text).ok()?))
@@ -192,12 +193,12 @@ fn too_many(table: &str, product: &Value, value: &toml::Value) -> Option<SpecErr
     Some(SpecError::new(table, what).help(format!("lower one of {}", keys.join(", "))))
 }
 
-fn products(schema: &Map<String, Value>) -> impl Iterator<Item = &Value> {
-    schema.get(PRODUCTS).and_then(Value::as_array).into_iter().flatten()
+fn products<'s>(schema: &Node<'s>) -> impl Iterator<Item = &'s Value> {
+    schema.document(PRODUCTS).and_then(Value::as_array).into_iter().flatten()
 }
 
 /// What a table's products say of its keys: `at most 256 dies in all`.
-pub(super) fn tell_products(table: &str, schema: &Map<String, Value>, params: &mut [Param]) {
+pub(super) fn tell_products(table: &str, schema: &Node<'_>, params: &mut [Param]) {
     for product in products(schema) {
         let keys = product.get("keys").and_then(Value::as_array).into_iter().flatten();
         let keys: Vec<String> = keys.filter_map(Value::as_str).map(|key| join(table, key)).collect();
@@ -212,7 +213,7 @@ pub(super) fn tell_products(table: &str, schema: &Map<String, Value>, params: &m
 }
 
 /// What a value may be, in words; nothing if it may be anything of its kind.
-pub(super) fn allowed(schema: &Map<String, Value>) -> String {
+pub(super) fn allowed(schema: &Node<'_>) -> String {
     let text =
         |key: &str| schema.get(key).map(|value| value.as_str().map_or(value.to_string(), str::to_owned));
     if let (None, Some(list)) = (schema.get(QUANTITY_KEY), numbers(schema)) {
@@ -240,19 +241,21 @@ pub(super) fn allowed(schema: &Map<String, Value>) -> String {
 }
 
 /// The numbers that are listed, if any are.
-fn numbers(schema: &Map<String, Value>) -> Option<String> {
+fn numbers(schema: &Node<'_>) -> Option<String> {
     let list: Vec<String> =
         schema.get("enum")?.as_array()?.iter().filter(|n| n.is_number()).map(Value::to_string).collect();
     (!list.is_empty()).then(|| list.join(", "))
 }
 
 /// As [`allowed`], of a number; the type of a key bounds it if nothing else does.
-fn range(schema: &Map<String, Value>) -> String {
+fn range(schema: &Node<'_>) -> String {
     let widest = match schema.get("format").and_then(Value::as_str) {
         Some("uint32") => i64::from(u32::MAX),
         _ => i64::MAX,
     };
     let mut bounded = schema.clone();
-    bounded.entry("maximum").or_insert(widest.into());
+    if !bounded.contains_key("maximum") {
+        bounded.set("maximum", widest.into());
+    }
     allowed(&bounded)
 }

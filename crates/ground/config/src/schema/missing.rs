@@ -1,8 +1,9 @@
 //! Which keys a configuration lacks: all of them, where a parser stops at the first.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::Param;
+use super::node::Node;
 use super::walk::{Walker, alternatives, join};
 
 /// Every key of a schema document that must be set and is not, in the order of the schema's properties. Tables that may be
@@ -19,8 +20,8 @@ struct Search<'s> {
     needed: &'s [&'s str],
 }
 
-impl Search<'_> {
-    fn visit(&mut self, key: &str, schema: &Value, value: Option<&toml::Value>, required: bool) {
+impl<'s> Search<'s> {
+    fn visit(&mut self, key: &str, schema: &'s Value, value: Option<&toml::Value>, required: bool) {
         let depth = self.walker.open.len();
         let (schema, optional) = self.walker.resolve(schema);
         let is_needed = self.needed.contains(&key) || required && !optional;
@@ -33,16 +34,16 @@ impl Search<'_> {
     }
 
     /// Nothing stands there: it is missing, or every key of it is.
-    fn absent(&mut self, key: &str, schema: &Map<String, Value>) {
-        match properties(schema) {
+    fn absent(&mut self, key: &str, schema: &Node<'s>) {
+        match schema.properties() {
             Some(_) if alternatives(schema).is_empty() => self.entries(key, schema, None),
             _ => self.walker.leaf(key, schema, false),
         }
     }
 
     /// Something stands there, and may lack keys.
-    fn inside(&mut self, key: &str, schema: &Map<String, Value>, value: &toml::Value) {
-        if properties(schema).is_some() {
+    fn inside(&mut self, key: &str, schema: &Node<'s>, value: &toml::Value) {
+        if schema.properties().is_some() {
             // What is no table is refused for that.
             if value.is_table() {
                 self.entries(key, schema, Some(value));
@@ -53,7 +54,7 @@ impl Search<'_> {
                 self.visit(&join(key, &name), parameters, Some(chosen), true);
             }
         }
-        if properties(schema).is_some() {
+        if schema.properties().is_some() {
             return;
         }
         let Some(element) = self.walker.table_element(schema) else { return };
@@ -65,11 +66,11 @@ impl Search<'_> {
             _ => Vec::new(),
         };
         for (name, item) in elements {
-            self.visit(&join(key, &name), &element, Some(item), true);
+            self.visit(&join(key, &name), element, Some(item), true);
         }
     }
 
-    fn entries(&mut self, key: &str, schema: &Map<String, Value>, table: Option<&toml::Value>) {
+    fn entries(&mut self, key: &str, schema: &Node<'s>, table: Option<&toml::Value>) {
         let required: Vec<&str> = schema
             .get("required")
             .and_then(Value::as_array)
@@ -77,13 +78,9 @@ impl Search<'_> {
             .flatten()
             .filter_map(Value::as_str)
             .collect();
-        for (name, property) in properties(schema).into_iter().flatten() {
+        for (name, property) in schema.properties().into_iter().flatten() {
             let value = table.and_then(|table| table.get(name));
             self.visit(&join(key, name), property, value, required.contains(&name.as_str()));
         }
     }
-}
-
-fn properties(schema: &Map<String, Value>) -> Option<&Map<String, Value>> {
-    schema.get("properties").and_then(Value::as_object)
 }

@@ -2,6 +2,7 @@
 
 mod limits;
 mod missing;
+mod node;
 mod walk;
 
 use std::collections::BTreeSet;

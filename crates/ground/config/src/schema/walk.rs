@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::node::Node;
 use super::{Param, limits};
 use crate::policy::FAMILY_KEY;
 use crate::units::{QUANTITY_KEY, UNITS_KEY};
@@ -26,17 +27,17 @@ impl<'s> Walker<'s> {
     }
 }
 
-impl Walker<'_> {
+impl<'s> Walker<'s> {
     /// `given` is the value that the default of the table above has for this key.
-    fn visit(&mut self, key: &str, schema: &Value, given: Option<&Value>, required: bool) {
+    fn visit(&mut self, key: &str, schema: &'s Value, given: Option<&Value>, required: bool) {
         let depth = self.open.len();
         let (mut schema, optional) = self.resolve(schema);
         if let Some(given) = given {
-            schema.insert("default".to_owned(), given.clone());
+            schema.set("default", given.clone());
         }
         let default = schema.get("default").cloned();
         let alternatives = alternatives(&schema);
-        let properties = schema.get("properties").and_then(Value::as_object);
+        let properties = schema.properties();
         if schema.contains_key(QUANTITY_KEY) {
             self.leaf(key, &schema, optional || !required);
         } else if properties.is_some() || !alternatives.is_empty() {
@@ -52,7 +53,7 @@ impl Walker<'_> {
                 self.table(key, properties, &schema, default.as_ref());
             }
         } else if let Some(element) = self.table_element(&schema) {
-            self.visit(&join(key, "*"), &element, None, true);
+            self.visit(&join(key, "*"), element, None, true);
         } else {
             self.leaf(key, &schema, optional || !required);
         }
@@ -62,8 +63,8 @@ impl Walker<'_> {
     fn table(
         &mut self,
         key: &str,
-        properties: &Map<String, Value>,
-        schema: &Map<String, Value>,
+        properties: &'s Map<String, Value>,
+        schema: &Node<'s>,
         given: Option<&Value>,
     ) {
         let required: Vec<_> =
@@ -75,7 +76,7 @@ impl Walker<'_> {
         limits::tell_products(key, schema, &mut self.found);
     }
 
-    pub(super) fn leaf(&mut self, key: &str, schema: &Map<String, Value>, optional: bool) {
+    pub(super) fn leaf(&mut self, key: &str, schema: &Node<'s>, optional: bool) {
         let strings = |value: &Value| {
             value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
         };
@@ -86,7 +87,7 @@ impl Walker<'_> {
         let counted = schema.get(limits::UNIT).and_then(Value::as_str).map(str::to_owned);
         // Of an array, what its elements may be.
         let depth = self.open.len();
-        let items = schema.get("items").map(|items| self.resolve(items).0);
+        let items = schema.document("items").map(|items| self.resolve(items).0);
         self.open.truncate(depth);
         let element = items.as_ref().unwrap_or(schema);
         let param = Param {
@@ -103,47 +104,41 @@ impl Walker<'_> {
 
     /// The schema behind references and options, with the words and default of the one who refers; and whether the
     /// value may be left out.
-    pub(super) fn resolve(&mut self, schema: &Value) -> (Map<String, Value>, bool) {
-        let mut merged = schema.as_object().cloned().unwrap_or_default();
+    pub(super) fn resolve(&mut self, schema: &'s Value) -> (Node<'s>, bool) {
+        let mut node = Node::of(schema);
         let mut optional = false;
         loop {
-            let inner = if let Some(Value::String(reference)) = merged.remove("$ref") {
-                if self.open.contains(&reference) {
-                    return (merged, optional);
+            let inner = if let Some(Value::String(reference)) = node.take("$ref") {
+                if self.open.contains(reference) {
+                    return (node, optional);
                 }
-                let target =
-                    reference.strip_prefix('#').and_then(|path| self.document.pointer(path)).cloned();
-                self.open.push(reference);
-                target
-            } else if let Some(inner) = only_element(&merged, "allOf") {
-                merged.remove("allOf");
+                self.open.push(reference.clone());
+                reference.strip_prefix('#').and_then(|path| self.document.pointer(path))
+            } else if let Some(inner) = only_element(&node, "allOf") {
+                node.take("allOf");
                 Some(inner)
-            } else if let Some(inner) = without_null(&merged) {
+            } else if let Some(inner) = without_null(&node) {
                 optional = true;
-                merged.remove("anyOf");
+                node.take("anyOf");
                 Some(inner)
             } else {
                 None
             };
             let Some(Value::Object(inner)) = inner else { break };
-            for (name, value) in inner {
-                merged.entry(name).or_insert(value);
-            }
+            node.add(inner);
         }
-        if let Some(Value::Array(types)) = merged.get_mut("type") {
-            optional |= types.iter().any(|t| t == "null");
-            types.retain(|t| t != "null");
-            if let [only] = &types[..] {
-                let only = only.clone();
-                merged.insert("type".to_owned(), only);
-            }
+        if let Some(Value::Array(types)) = node.document("type") {
+            let mut kept = types.clone();
+            kept.retain(|t| t != "null");
+            optional |= kept.len() < types.len();
+            node.set("type", if let [only] = &kept[..] { only.clone() } else { Value::Array(kept) });
         }
-        (merged, optional)
+        (node, optional)
     }
 
     /// The schema of what stands in an array of tables, or under names of one's own.
-    pub(super) fn table_element(&mut self, schema: &Map<String, Value>) -> Option<Value> {
-        let element = [schema.get("items"), schema.get("additionalProperties")]
+    pub(super) fn table_element(&mut self, schema: &Node<'s>) -> Option<&'s Value> {
+        let element = [schema.document("items"), schema.document("additionalProperties")]
             .into_iter()
             .flatten()
             .find(|e| e.is_object())?;
@@ -151,11 +146,11 @@ impl Walker<'_> {
         let (resolved, _) = self.resolve(element);
         self.open.truncate(depth);
         (resolved.contains_key("properties") || schema.contains_key("additionalProperties"))
-            .then(|| element.clone())
+            .then_some(element)
     }
 
     /// The kind of value, in words.
-    fn kind(&mut self, schema: &Map<String, Value>) -> String {
+    fn kind(&mut self, schema: &Node<'s>) -> String {
         if let Some(quantity) = schema.get(QUANTITY_KEY).and_then(Value::as_str) {
             return quantity.to_owned();
         }
@@ -169,7 +164,7 @@ impl Walker<'_> {
             "number" => "real number".to_owned(),
             "boolean" => "true or false".to_owned(),
             "string" => "text".to_owned(),
-            "array" => match schema.get("items") {
+            "array" => match schema.document("items") {
                 Some(items) => {
                     let depth = self.open.len();
                     let (items, _) = self.resolve(items);
@@ -191,49 +186,49 @@ pub(super) fn join(key: &str, name: &str) -> String {
     if key.is_empty() { name.to_owned() } else { format!("{key}.{name}") }
 }
 
-fn text<'s>(schema: &'s Map<String, Value>, name: &str) -> &'s str {
+fn text<'n>(schema: &'n Node<'_>, name: &str) -> &'n str {
     schema.get(name).and_then(Value::as_str).unwrap_or("")
 }
 
-fn is_list_or_text(schema: &Map<String, Value>) -> bool {
+fn is_list_or_text(schema: &Node<'_>) -> bool {
     schema.get("type").is_some_and(|kinds| *kinds == serde_json::json!(["string", "array"]))
 }
 
-fn only_element(schema: &Map<String, Value>, name: &str) -> Option<Value> {
-    match schema.get(name)?.as_array()?.as_slice() {
-        [only] => Some(only.clone()),
+fn only_element<'s>(schema: &Node<'s>, name: &str) -> Option<&'s Value> {
+    match schema.document(name)?.as_array()?.as_slice() {
+        [only] => Some(only),
         _ => None,
     }
 }
 
 /// What an `anyOf` with null leaves: an `Option` in Rust.
-fn without_null(schema: &Map<String, Value>) -> Option<Value> {
+fn without_null<'s>(schema: &Node<'s>) -> Option<&'s Value> {
     let is_null = |form: &Value| form.get("type").is_some_and(|t| t == "null");
-    match schema.get("anyOf")?.as_array()?.as_slice() {
-        [inner, null] | [null, inner] if is_null(null) && !is_null(inner) => Some(inner.clone()),
+    match schema.document("anyOf")?.as_array()?.as_slice() {
+        [inner, null] | [null, inner] if is_null(null) && !is_null(inner) => Some(inner),
         _ => None,
     }
 }
 
 /// The names that a choice has, each with the schema of its parameters if it takes any; in order, without repetition.
-pub(super) fn alternatives(schema: &Map<String, Value>) -> Vec<(String, Option<&Value>)> {
-    let mut found: Vec<(String, Option<&Value>)> = Vec::new();
+pub(super) fn alternatives<'s>(schema: &Node<'s>) -> Vec<(String, Option<&'s Value>)> {
+    fn names<'a>(listed: Option<&'a Value>, one: Option<&'a Value>) -> impl Iterator<Item = &'a str> {
+        listed.and_then(Value::as_array).into_iter().flatten().chain(one).filter_map(Value::as_str)
+    }
+    let mut found: Vec<(String, Option<&'s Value>)> = Vec::new();
     let mut add = |name: &str, parameters| match found.iter_mut().find(|(n, _)| n == name) {
         Some((_, known)) => *known = known.or(parameters),
         None => found.push((name.to_owned(), parameters)),
     };
-    let forms = ["oneOf", "anyOf"].into_iter().filter_map(|n| schema.get(n)?.as_array()).flatten();
-    for form in forms.filter_map(Value::as_object).chain([schema]) {
-        let listed = form.get("enum").and_then(Value::as_array).into_iter().flatten();
-        for name in listed.chain(form.get("const")).filter_map(Value::as_str) {
-            add(name, None);
-        }
-        // The whole schema is looked at for names only: its properties are those of a plain table.
-        let properties = if std::ptr::eq(form, schema) { None } else { form.get("properties") };
-        for (name, parameters) in properties.and_then(Value::as_object).into_iter().flatten() {
+    let forms = ["oneOf", "anyOf"].into_iter().filter_map(|n| schema.document(n)?.as_array()).flatten();
+    for form in forms.filter_map(Value::as_object) {
+        names(form.get("enum"), form.get("const")).for_each(|name| add(name, None));
+        for (name, parameters) in form.get("properties").and_then(Value::as_object).into_iter().flatten() {
             add(name, Some(parameters));
         }
     }
+    // The properties of the whole schema are those of a plain table.
+    names(schema.get("enum"), schema.get("const")).for_each(|name| add(name, None));
     found
 }
 
