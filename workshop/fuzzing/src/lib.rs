@@ -2,7 +2,11 @@
 //!
 //! A [`Target`] takes any bytes. It panics if a promise of the reader is broken: input is read or refused with one diagnostic, never
 //! more, and what is read can be used. [`drive`] damages the target's good examples in a seeded order, the same on every machine; the
-//! targets of `fuzz/` hand over what libFuzzer makes up. A new target is one file in `target/` and its line in [`TARGETS`].
+//! targets of `workshop/fuzz/` hand over what libFuzzer makes up. A new target is one file in `target/` and its line in [`TARGETS`].
+//!
+//! * Knows every reader of outside input.
+//! * Does not know correct results: it looks for panics and broken promises.
+//! * Read first: `target/`.
 
 mod damage;
 mod target;

@@ -1,4 +1,8 @@
 //! The `nandscape` command.
+//!
+//! * Knows every command with its arguments, files, progress and exit codes.
+//! * Does not know how anything is simulated or drawn.
+//! * Read first: `commands/mod.rs`; then `commands/run.rs`.
 
 /// Prints a line on standard error: what files, jobs and traces are called moves no cursor and changes no colours.
 macro_rules! tell {

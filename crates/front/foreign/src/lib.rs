@@ -2,6 +2,10 @@
 //! systems and workloads, each setting with what became of it; results of fio become result documents, and documents results of fio.
 //!
 //! Knows no machine: what is written here is checked by whoever builds one from it.
+//!
+//! * Knows formats of MQSim, SimpleSSD and fio.
+//! * Does not know the machine.
+//! * Read first: `mqsim/mod.rs`.
 
 pub mod fio;
 pub mod mqsim;

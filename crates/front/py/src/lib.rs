@@ -1,5 +1,9 @@
 //! The extension behind the Python package `nandscape`: it converts, and lets the interpreter go while a machine runs. What the package offers
 //! is written in Python (`python/nandscape`).
+//!
+//! * Knows Python objects and the plans and documents that they stand for.
+//! * Does not know any rule of a spec: the machine refuses bad ones.
+//! * Read first: `machine.rs`.
 
 mod apart;
 mod fault;

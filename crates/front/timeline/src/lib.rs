@@ -1,6 +1,10 @@
 //! The timeline of a run: requests, the channels and dies of everything with dies, the cores and data sections of accelerators, and the cores,
 //! steps and transfers of coprocessors with what the host's program does for each kernel, each busy interval a slice; arrows from requests to the
 //! dies that they waited for, and the result's series as curves.
+//!
+//! * Knows trace formats of Perfetto and Chrome, and events of components.
+//! * Does not know why a component was busy.
+//! * Read first: `record.rs`.
 
 mod accelerators;
 mod coprocessors;

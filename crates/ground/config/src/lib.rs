@@ -1,5 +1,9 @@
-//! Configuration: units in values, policy families, layered TOML that remembers where each value stands, and
-//! diagnostics a person can act on.
+//! Configuration: units in values, policy families, layered TOML that remembers the place of each value, and
+//! diagnostics that name a remedy.
+//!
+//! * Knows the syntax of specs, `policies!`, JSON schemas with limits, inheritance, the catalogue of keys.
+//! * Does not know any key. Types of keys stand with their components.
+//! * Read first: `layer/mod.rs`, from files to one resolved spec; then `policies.rs`.
 
 pub mod catalogue;
 pub mod diag;

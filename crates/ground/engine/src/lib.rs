@@ -1,6 +1,9 @@
-//! The event kernel: simulated time, the event queue, contexts, resources, slabs, waiting lists, named random streams, snapshots,
-//! faults planted on purpose.
-//! Depends on nothing.
+//! The event engine: simulated time, the event queue, contexts, resources, slabs, waiting lists, named random streams, snapshots, and the faults that
+//! mutation tests plant.
+//!
+//! * Knows order of events, one clock per machine, determinism: the same events in the same order on every machine.
+//! * Does not know any component, any unit but time and bytes. It depends on no other crate.
+//! * Read first: `cx.rs`, the context that a component sees; then `queue/`.
 
 mod cx;
 mod digest;

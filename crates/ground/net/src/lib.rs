@@ -1,4 +1,8 @@
-//! Links between parts.
+//! Links between components.
+//!
+//! * Knows PCIe and SATA links, the network on a GPU's chip (crossbar, ring), meshes; their bandwidth, latency, queues and energy.
+//! * Does not know the payload of a transfer, and its ends.
+//! * Read first: `pcie.rs`; then `noc/`.
 
 mod rate;
 

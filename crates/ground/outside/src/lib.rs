@@ -1,4 +1,8 @@
-//! What a simulation must not see, and whoever runs one tells of it: clocks and the process's memory.
+//! Clocks and memory of the process, which a simulation must not see.
+//!
+//! * Knows CPU seconds, wall-clock seconds, peak resident memory.
+//! * Does not know simulated time.
+//! * Read first: this file.
 
 use cpu_time::ThreadTime;
 use std::time::Instant;

@@ -1,6 +1,8 @@
-//! Messages that parts of a machine exchange, and the address types they are written in.
+//! Messages between components of a machine, and the address types in them.
 //!
-//! A part crate knows this crate and never another part. Everything here is plain data.
+//! * Knows commands, completions, loads, stores, system calls and page groups as plain data, each with its units.
+//! * Does not know any component. A component crate depends on this crate in place of another component.
+//! * Read first: `block.rs`, the commands of a drive; then `memory.rs`.
 
 mod account;
 mod batches;

@@ -1,7 +1,10 @@
-//! What parts measure about themselves: histograms, time-weighted gauges, milestones, interval estimates.
+//! Statistics of components: histograms, time-weighted gauges, milestones, interval estimates.
 //!
-//! Everything is integer and exact while the simulation runs; real numbers appear only in reports. Nothing
-//! here schedules an event or reads a clock: callers pass the simulated time.
+//! Everything is integer and exact while the simulation runs; real numbers appear in reports alone.
+//!
+//! * Knows counts, times and their summaries, Little's identity, the end of a transient, confidence intervals.
+//! * Does not know events and clocks. Callers pass the simulated time.
+//! * Read first: `histogram.rs`; then `meter/`, the milestones of a request.
 
 mod batch;
 mod batched;

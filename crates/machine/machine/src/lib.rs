@@ -1,4 +1,8 @@
-//! One machine from a spec: parts, wires, running, results.
+//! One machine from a spec: components, wires, preconditioning, running, results.
+//!
+//! * Knows every component, and the wires between them; the result document; shipped systems.
+//! * Does not know papers, measurements and the command line: `studies` and `front` ask it.
+//! * Read first: `run.rs`, one run from names to its document; then `spec/mod.rs` and `route/mod.rs`, the only place that knows the wires.
 
 mod address;
 mod advance;

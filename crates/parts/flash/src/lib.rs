@@ -1,5 +1,9 @@
-//! Flash, in three layers: media (what arrays, registers and channels can do), controllers (what lies where) and ports
-//! (who asks), and what is built of them: the drive, flash as memory, and flash that an accelerator governs.
+//! Flash, in three layers: media (arrays, registers, channels), controllers (placement of data) and ports
+//! (requesters), and the components that are built of them: the drive, flash as memory, flash that an accelerator governs.
+//!
+//! * Knows dies, translation, garbage collection, wear, buffers, NVMe and AHCI ports, and a shadow that checks every read.
+//! * Does not know hosts and workloads: commands come as messages of `proto`.
+//! * Read first: `device/mod.rs`, the drive; then `control/ftl/mod.rs`, translation without time.
 
 mod check;
 pub mod control;

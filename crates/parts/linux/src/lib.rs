@@ -1,4 +1,8 @@
-//! Host software.
+//! Host software: the path of Linux from system calls to drives, page faults of GPUs and servers, stripes of drives.
+//!
+//! * Knows tasks on cores, files, page cache, write-back, ext4, the block layer with its schedulers; swap, paging and stripes.
+//! * Does not know drives. It issues commands and hears completions.
+//! * Read first: `path/mod.rs`, the life of a system call; then `block/mod.rs` and `pagecache/mod.rs`.
 
 pub mod block;
 pub mod fs;

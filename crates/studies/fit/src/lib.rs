@@ -3,6 +3,10 @@
 //!
 //! Few points leave much open: a saturated read does not say whose limit it is, nor an idle one whose time. So the same figures are met by other
 //! drives too (`reading`), and what those predict differently is printed as the spread of the predictions.
+//!
+//! * Knows values of a drive that a measurement can choose.
+//! * Does not know any measured drive: points come from the caller.
+//! * Read first: `solve.rs`; then `reading.rs`.
 
 mod asleep;
 mod base;

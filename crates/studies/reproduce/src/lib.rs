@@ -2,6 +2,10 @@
 //!
 //! A target is a list of cases; a case is what one run, or a few that belong together, can say, as a few rows. Cases
 //! share nothing, so that they run side by side with the same result as one after another.
+//!
+//! * Knows papers, other simulators and measured drives, with their figures.
+//! * Does not know how a figure comes about: it runs plans and reads documents.
+//! * Read first: `study.rs`; then a folder of a paper, such as `zng/`.
 
 mod astriflash;
 mod choose;

@@ -13,6 +13,10 @@
 //!
 //! The formulas and the claim that they back are in [`Plan`] and [`Prediction`], the format of a selection in
 //! [`Selection`]; `docs/sampling.md` has all of it with its sources, and how it does on recorded profiles.
+//!
+//! * Knows profiles of kernels and the statistics of samples.
+//! * Does not know the machine: the caller simulates the sample.
+//! * Read first: `plan.rs`.
 
 mod bound;
 mod normal;

@@ -13,6 +13,10 @@
 //! A [`Grid`] deals a microblock out to threads instead, and [`Lanes`] go through it 32 threads at a time, as a GPU's do.
 //!
 //! Nothing is said twice: all of them read the same loops. Programs whose work depends on their data are [executed] on it and watched.
+//!
+//! * Knows loops, arrays, and closed forms of their accesses.
+//! * Does not know processors or time.
+//! * Read first: `kernel.rs`.
 
 mod affine;
 mod axis;

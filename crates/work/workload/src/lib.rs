@@ -1,6 +1,9 @@
-//! Workloads: trace readers, the fio vocabulary, synthetic requests, and the injector that issues and measures them; programs of a
-//! GPU and the graphs they run on; programs of a server, computed and recorded, and their jobs; programs
-//! of a host that make system calls; kernels of an accelerator.
+//! Workloads: trace readers, jobs of fio, generators, the injector that issues requests and measures them; programs of
+//! GPUs, servers, hosts and accelerators, and the graphs that they run on.
+//!
+//! * Knows requests and programs with their parameters, and the latency that a requester sees.
+//! * Does not know any component that serves them.
+//! * Read first: `fio/mod.rs` for jobs, `trace/mod.rs` for traces, `inject/mod.rs` for the injector.
 
 pub mod cpu_trace;
 pub mod fio;
