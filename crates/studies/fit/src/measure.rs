@@ -38,7 +38,7 @@ impl Measure {
     pub const ALL: [Measure; 5] =
         [Measure::Iops, Measure::Mean, Measure::P99, Measure::P999, Measure::P99999];
 
-    /// Its part of a row's id.
+    /// Name in a row's id.
     pub fn name(self) -> &'static str {
         match self {
             Measure::Iops => "iops",
@@ -54,7 +54,7 @@ impl Measure {
         if self == Measure::Iops { "IOPS" } else { "us" }
     }
 
-    /// Whether it is a percentile.
+    /// Whether the measure is a percentile.
     pub fn is_tail(self) -> bool {
         matches!(self, Measure::P99 | Measure::P999 | Measure::P99999)
     }

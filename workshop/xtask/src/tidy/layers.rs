@@ -36,7 +36,11 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     for (path, text) in tree.texts() {
         let Some((floor, name)) = room(path) else { continue };
         if !FLOORS.contains(&floor) {
-            findings.push(Finding::fail(path, 0, format!("`{floor}` is no floor; see FLOORS in layers.rs")));
+            findings.push(Finding::fail(
+                path,
+                0,
+                format!("`{floor}` is not a floor; see FLOORS in layers.rs"),
+            ));
             continue;
         }
         match text.parse::<toml::Table>() {

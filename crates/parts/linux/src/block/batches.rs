@@ -3,27 +3,28 @@
 use engine::Time;
 use std::collections::{BTreeMap, VecDeque};
 
-/// `BLK_BATCH_REQ` and `BLK_BATCH_TIME`: what a task that had to wait may take at once, and for how long.
+/// `BLK_BATCH_REQ` and `BLK_BATCH_TIME`: size and duration of a batch.
 const BATCH: u32 = 32;
 const BATCH_TIME: Time = Time::from_ms(20);
 
-/// The requests of a queue of one direction of haste: those that a task waits for, or the others (`struct request_list`).
+/// Synchronous or asynchronous requests of a queue (`struct request_list`).
 #[derive(Debug, Default)]
 struct Half {
     count: u32,
-    /// Whether only a task with a batch gets one.
+    /// Whether requests go only to tasks with a batch.
     full: bool,
     who: VecDeque<u32>,
 }
 
-/// What a task may still take (`nr_batch_requests` and `last_waited` of its `struct io_context`).
+/// Rest of a task's batch (`nr_batch_requests` and `last_waited` of `struct io_context`).
 #[derive(Clone, Copy, Debug)]
 struct Batch {
     left: u32,
     since: Time,
 }
 
-/// Who gets a request. Up to a limit everybody does; the task that reaches it, and each that slept for one, gets a batch, up to half the limit beyond it.
+/// Admission to a queue of requests. Below the limit every task gets one. The task that reaches the limit, and each task that slept for a request, gets a batch: up to
+/// 32 requests, as long as the queue holds less than 1.5 times the limit.
 #[derive(Debug)]
 pub(super) struct Batches {
     limit: u32,
@@ -32,30 +33,30 @@ pub(super) struct Batches {
 }
 
 impl Batches {
-    /// As many as `limit` of each half (`nr_requests`).
+    /// Admission with a limit for each half (`nr_requests`).
     pub(super) fn new(limit: u32) -> Batches {
         Batches { limit, halves: Default::default(), tasks: BTreeMap::new() }
     }
 
-    /// The most that are given out, of both halves.
+    /// Largest number of requests of both halves.
     pub(super) fn most(&self) -> u32 {
         2 * (self.limit + self.limit / 2)
     }
 
-    /// `ioc_batching`: a whole batch stays until its first request is taken.
+    /// Whether a task has a batch (`ioc_batching`). A whole batch never expires.
     fn has_batch(&self, task: u32, now: Time) -> bool {
         let running = |batch: &Batch| batch.left > 0 && now < batch.since + BATCH_TIME;
         self.tasks.get(&task).is_some_and(|batch| batch.left == BATCH || running(batch))
     }
 
-    /// A task has slept for a request, or is the first to find none behind its own (`ioc_set_batching`).
+    /// Gives a task a batch: it slept for a request, or took the last one below the limit (`ioc_set_batching`).
     pub(super) fn begin(&mut self, task: u32, now: Time) {
         if !self.has_batch(task, now) {
             self.tasks.insert(task, Batch { left: BATCH, since: now });
         }
     }
 
-    /// Takes a request for a task, if it may have one (`__get_request`).
+    /// Takes a request for a task, if the limit or a batch allows it (`__get_request`).
     pub(super) fn get(&mut self, is_sync: bool, task: u32, now: Time) -> bool {
         let half = &mut self.halves[usize::from(is_sync)];
         if half.count + 1 >= self.limit {
@@ -78,7 +79,7 @@ impl Batches {
         true
     }
 
-    /// A request comes back; the task that is woken for it, if one is (`__freed_request`).
+    /// Returns a request; answers the task to wake (`__freed_request`).
     pub(super) fn put(&mut self, is_sync: bool) -> Option<u32> {
         let half = &mut self.halves[usize::from(is_sync)];
         half.count -= 1;
@@ -89,12 +90,12 @@ impl Batches {
         half.who.pop_front()
     }
 
-    /// The next task that waits, in place of one that was woken and does not want its request.
+    /// Next task to wake, in place of one that was woken and went to another queue.
     pub(super) fn next(&mut self, is_sync: bool) -> Option<u32> {
         self.halves[usize::from(is_sync)].who.pop_front()
     }
 
-    /// A task waits, behind the others.
+    /// Appends a task to those that wait.
     pub(super) fn wait(&mut self, is_sync: bool, who: u32) {
         self.halves[usize::from(is_sync)].who.push_back(who);
     }
@@ -115,10 +116,10 @@ mod tests {
         let taken = (0..100).take_while(|_| all.get(true, 1, ms(0))).count();
         assert_eq!(taken, 12);
         assert!(!all.get(true, 2, ms(0)));
-        assert!(all.get(false, 2, ms(0)), "requests that nobody waits for are counted apart");
+        assert!(all.get(false, 2, ms(0)), "asynchronous requests are counted apart");
     }
 
-    /// The others are woken one by one in the order in which they came, from the eighth on; each takes what is there, and no other does meanwhile.
+    /// Waiting tasks are woken one by one, in order of arrival, once fewer than eight requests are out; a woken task takes its batch before any other.
     #[test]
     fn tasks_are_woken_in_turn_and_get_a_batch() {
         let mut all = Batches::new(8);
@@ -132,7 +133,7 @@ mod tests {
         assert!(!all.get(true, 9, ms(1)));
     }
 
-    /// A batch ends after 20 ms, but its first request can always be taken: who was woken is not lost.
+    /// A batch ends after 20 ms, but its first request can always be taken: a wake-up is never lost.
     #[test]
     fn a_batch_ends_but_not_before_its_first_request() {
         let mut all = Batches::new(8);

@@ -42,7 +42,7 @@ pub(super) struct Hctx {
     pub(super) tags: Tags,
     /// The scheduler's; as many as the driver's, and unused, without an elevator.
     pub(super) sched_tags: Tags,
-    /// Who gets one of them, if they are given out in batches.
+    /// Admission to them, if requests are given out in batches.
     pub(super) batches: Option<Batches>,
     /// The request of each of the driver's tags.
     pub(super) holders: Vec<u32>,

@@ -41,9 +41,9 @@ const EXPIRE: [Time; 2] = [Time::from_ms(125), Time::from_ms(250)];
 /// The process of writes that no process waits for.
 const NOBODY: u32 = u32::MAX;
 
-/// What a process of default priority has less of a slice than one of the highest (`cfq_prio_slice`): four steps of a fifth.
-const LESS: [u64; 2] = [4, 5];
-/// How far before the first a process is put that shall be next.
+/// Four fifths: the slice of the highest priority exceeds that of the default priority by this share (`cfq_prio_slice`).
+const MORE: [u64; 2] = [4, 5];
+/// Distance from the first key to the key of a process that goes next, in ps.
 const FRONT: i64 = Time::from_s(1).ps() as i64;
 
 /// Requests of a process (`struct cfq_queue`).
@@ -56,19 +56,19 @@ struct Process {
     dispatched: u32,
     /// Behind the last request that went to the drive.
     position: u64,
-    /// End of its slice; none before the first completion in it.
+    /// End of the slice; none before the first completion in it.
     slice_end: Option<Time>,
-    /// What was left of its slice when it lost its turn, in ps (`slice_resid`); less than nothing if it was over.
+    /// Rest of the slice when the process lost its turn, in ps (`slice_resid`); negative after an overrun.
     left: i64,
-    /// Its place among those who have a turn to come, in ps (`rb_key`); none if it is not one of them (`cfq_cfqq_on_rr`).
+    /// Place in the tree, in ps (`rb_key`); none outside the tree (`cfq_cfqq_on_rr`).
     key: Option<i64>,
     /// Whether the oldest request has been looked at in this slice.
     looked: bool,
 }
 
-/// One process at a time is served, by position, until its slice is over or nothing of it waits. Others follow by their keys: the time at which they came, and a
-/// slice more for each process that is there. A process whose request comes while nothing waits of the one that is served goes first (`cfq_should_preempt`), so that
-/// those who have just been served are served again and the others starve: with more processes than the drive takes commands, that is where late requests come from.
+/// One process at a time is served, by position, until its slice ends or its queue is empty. Others follow by key: time of arrival plus a slice for each process
+/// in the tree. A request preempts a process whose queue is empty, and its own process goes first (`cfq_should_preempt`). Recently served processes are then served
+/// again and the others starve: with more processes than commands at the drive, this is the source of late requests.
 ///
 /// Source: block/cfq-iosched.c of Linux 4.15, for a drive that does not rotate and takes several commands, where nothing idles for a process
 /// (`cfq_registered_queue` sets `slice_idle` to zero). Left out: classes and levels of priority, groups, a tree for each type of work, cooperating processes, back seeks, and the
@@ -81,9 +81,9 @@ pub struct Cfq {
     /// Index of each task's process.
     names: BTreeMap<u32, usize>,
     active: Option<usize>,
-    /// Processes that have a turn to come or have it, by key; of equal keys the first that came (`cfq_rb_root`).
+    /// Processes with requests, and the active one, by key; equal keys in order of arrival (`cfq_rb_root`).
     tree: VecDeque<(i64, usize)>,
-    /// How many processes there were lately (`busy_queues_avg`).
+    /// Recent number of processes in the tree (`busy_queues_avg`).
     average: u64,
     stats: SchedulerStats,
 }
@@ -114,13 +114,13 @@ impl Cfq {
         at
     }
 
-    /// Processes of which something waits, the one that is served among them.
+    /// Number of processes with waiting requests.
     fn busy(&self) -> usize {
         let idle = self.active.is_some_and(|at| self.processes[at].waiting.is_empty());
         self.tree.len() - usize::from(idle)
     }
 
-    /// The slice that a process of its kind has by priority (`cfq_prio_to_slice`).
+    /// Slice of a process by priority (`cfq_prio_to_slice`).
     fn base(&self, at: usize) -> Time {
         if self.processes[at].is_async {
             self.params.slice_async.time()
@@ -129,7 +129,7 @@ impl Cfq {
         }
     }
 
-    /// The slice of a process (`cfq_scaled_cfqq_slice`): shorter if so many are there that their turns would take too long.
+    /// Slice of a process (`cfq_scaled_cfqq_slice`), shortened if all turns together would exceed the target latency.
     fn slice(&mut self, at: usize) -> Time {
         let busy = self.tree.len() as u64;
         let (least, most) = (self.average.min(busy), self.average.max(busy));
@@ -144,7 +144,7 @@ impl Cfq {
         Time::from_ps(share as u64)
     }
 
-    /// A process is no longer among those who have a turn to come.
+    /// Removes a process from the tree.
     fn leave(&mut self, at: usize) {
         if let Some(key) = self.processes[at].key.take()
             && let Some(place) = self.tree.iter().position(|entry| *entry == (key, at))
@@ -153,14 +153,14 @@ impl Cfq {
         }
     }
 
-    /// A process gets its place among those who have a turn to come, before all or by its key (`cfq_service_tree_add`).
+    /// Puts a process into the tree, at the front or by its key (`cfq_service_tree_add`).
     fn place(&mut self, at: usize, first: bool, now: Time) {
         let key = if first {
             self.tree.front().map_or(now.ps() as i64, |(key, _)| *key) - FRONT
         } else {
-            // `cfq_slice_offset`, by how many were there before it: one that keeps its place counts itself, so that one that comes goes before it.
+            // `cfq_slice_offset`: a process that is in the tree already counts itself, so a new one goes before it.
             let step =
-                self.params.slice_sync.time().ps() * (LESS[0] + LESS[1]) / LESS[1] - self.base(at).ps();
+                self.params.slice_sync.time().ps() * (MORE[0] + MORE[1]) / MORE[1] - self.base(at).ps();
             now.ps() as i64 + (self.tree.len() as i64 - 1) * step as i64
                 - std::mem::take(&mut self.processes[at].left)
         };
@@ -170,7 +170,7 @@ impl Cfq {
         self.processes[at].key = Some(key);
     }
 
-    /// The process that is served loses its turn (`cfq_slice_expired`); `keeps` what is left of it.
+    /// Ends the turn of the active process (`cfq_slice_expired`); `keeps` records the rest of its slice.
     fn expire(&mut self, keeps: bool, now: Time) {
         let Some(at) = self.active.take() else { return };
         if keeps {
@@ -186,7 +186,7 @@ impl Cfq {
         }
     }
 
-    /// Whether a process of which a request came goes before the one that is served (`cfq_should_preempt`).
+    /// Whether a process with a new request preempts the active one (`cfq_should_preempt`).
     fn preempts(&self, at: usize, now: Time) -> bool {
         let Some(active) = self.active.filter(|active| *active != at) else { return false };
         let (new, active) = (&self.processes[at], &self.processes[active]);

@@ -71,7 +71,7 @@ pub trait Scheduler {
     /// Whether requests get tags of their own, and a driver's tag only when they are dispatched (`q->elevator`). Without, they go past the
     /// scheduler where they can.
     fn is_elevator(&self) -> bool;
-    /// Whether requests are given out in batches, as before Linux 5.0, and not by a limit on tags.
+    /// Whether requests are given out in batches, as before Linux 5.0, in place of a limit on tags.
     fn gives_batches(&self) -> bool {
         false
     }
