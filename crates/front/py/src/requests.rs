@@ -8,8 +8,8 @@ use arrow_array::{
 };
 use arrow_schema::ArrowError;
 use engine::Time;
-use flash::device::MILESTONES;
 use proto::{Account, Holder, IoOp};
+use ssd::device::MILESTONES;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;

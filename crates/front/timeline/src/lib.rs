@@ -17,11 +17,11 @@ mod show;
 
 use engine::Time;
 use event::{Args, Event, Names, Track};
-use flash::media::dies::observe::{Observer as CommandObserver, Tenure};
-use flash::media::dies::op::{Class, OpKind};
 use machine::result::Document;
 use machine::run::Observers;
 use machine::spec::Loaded;
+use nand::dies::observe::{Observer as CommandObserver, Tenure};
+use nand::dies::op::{Class, OpKind};
 use proto::{Account, IoOp};
 use record::Record;
 use std::cell::RefCell;

@@ -5,13 +5,13 @@
 //! its family's folder, and a line in the family's list.
 
 use config::Diagnostic;
-use flash::control::ftl::Ftl;
-use flash::control::ftl::gc::{Victim, VictimView};
-use flash::control::ftl::wear::WearRule;
-use flash::media::dies::op::Class;
+use ftl::page_map::Ftl;
+use ftl::page_map::gc::{Victim, VictimView};
+use ftl::page_map::wear::WearRule;
 use machine::source::FioSource;
 use machine::spec::queues;
 use machine::{End, Loaded, Machine};
+use nand::dies::op::Class;
 use std::sync::atomic::AtomicBool;
 use workload::fio;
 use workload::inject::{HostCost, Injector};

@@ -6,9 +6,9 @@ use crate::memory::Memory;
 use crate::spec::{Loaded, MemorySpec, Spec};
 use compute::ooo::sched::ThreadScheduler;
 use config::Diagnostic;
-use flash::Device;
-use flash::control::ftl::gc::Victim;
+use ftl::page_map::gc::Victim;
 use mem::dram_cache::admit::Admission;
+use ssd::Device;
 
 /// Makes a scheduler for each core of a server.
 pub type Schedulers = Box<dyn Fn() -> Box<dyn ThreadScheduler>>;

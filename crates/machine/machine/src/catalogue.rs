@@ -13,26 +13,16 @@ use compute::simt::sched::WarpScheduling;
 use compute::vliw::sched::AcceleratorScheduling;
 use compute::vliw::{AcceleratorSums, AcceleratorWork};
 use config::catalogue::{Family, Listed, listed};
-use flash::control::buffer::admit::AdmissionPolicy;
-use flash::control::buffer::ahead::LookAheadPolicy;
-use flash::control::buffer::destage::DestagePolicy;
-use flash::control::buffer::evict::EvictionPolicy;
-use flash::control::ftl::alloc::Allocation;
-use flash::control::ftl::gc::VictimPolicy;
-use flash::control::ftl::pages::PageOrder;
-use flash::control::groups::spec::DumpExtent;
-use flash::control::groups::translation::GroupTranslation;
-use flash::control::groups::victim::GroupVictim;
-use flash::direct::spec::Transfer;
-use flash::media::dies::arbiter::Arbitration;
-use flash::media::dies::sched::Scheduling;
-use flash::media::planes::spec::FlashNetwork;
-use flash::media::registers::spec::RegisterNetwork;
-use flash::port::initiator::EntranceChoice;
-use flash::spec::{
-    FullReads, GcModeSpec, GcScope, GcStreams, Interface, Leaves, MapGranularity, Moves, MultiPlaneRule,
-    PageLayout, Programming, ReclaimUnit, SlcFull, UnwrittenRead,
-};
+use ftl::buffer::admit::AdmissionPolicy;
+use ftl::buffer::ahead::LookAheadPolicy;
+use ftl::buffer::destage::DestagePolicy;
+use ftl::buffer::evict::EvictionPolicy;
+use ftl::page_groups::spec::DumpExtent;
+use ftl::page_groups::translation::GroupTranslation;
+use ftl::page_groups::victim::GroupVictim;
+use ftl::page_map::alloc::Allocation;
+use ftl::page_map::gc::VictimPolicy;
+use ftl::page_map::pages::PageOrder;
 use linux::block::SchedulerPolicy;
 use linux::fs::JournalMode;
 use linux::pagecache::readahead::ReadAheadPolicy;
@@ -46,8 +36,18 @@ use mem::l2::WritePolicy;
 use mem::l2::prefetch::Prefetching;
 use mem::mmu::table::PageTable;
 use mem::placement::PlacementPolicy;
+use nand::dies::arbiter::Arbitration;
+use nand::dies::sched::Scheduling;
+use nand::planes::spec::FlashNetwork;
+use nand::registers::spec::RegisterNetwork;
 use net::mesh::Switching;
 use net::noc::topology::Topology;
+use ssd::direct::spec::Transfer;
+use ssd::port::initiator::EntranceChoice;
+use ssd::spec::{
+    FullReads, GcModeSpec, GcScope, GcStreams, Interface, Leaves, MapGranularity, Moves, MultiPlaneRule,
+    PageLayout, Programming, ReclaimUnit, SlcFull, UnwrittenRead,
+};
 use std::sync::LazyLock;
 
 /// Every policy family, in the order of a spec. The keys that choose from each follow from the spec's types: see

@@ -3,7 +3,7 @@
 use crate::hosted::Hosted;
 use compute::vliw::coprocessor::{Coprocessor, Moved};
 use engine::Time;
-use flash::Check;
+use ssd::Check;
 use workload::host::HostProgram;
 use workload::host::offload::Executed;
 

@@ -49,7 +49,7 @@ macro_rules! kinds {
 
 kinds! {
     /// A flash device that takes block commands.
-    Drive(flash::Event, flash::Out),
+    Drive(ssd::Event, ssd::Out),
     /// Several drives as one.
     Stripe(linux::stripe::Event, linux::stripe::Out),
     /// A host's path to its drives.
@@ -77,11 +77,11 @@ kinds! {
     /// Several memories behind one shared cache.
     Placement(mem::placement::Event, mem::placement::Out),
     /// Flash on the network.
-    Direct(flash::direct::Event, flash::direct::Out),
+    Direct(ssd::direct::Event, ssd::direct::Out),
     /// An SSD engine.
-    Engine(flash::port::engine::Event, flash::port::engine::Out),
+    Engine(ssd::port::engine::Event, ssd::port::engine::Out),
     /// An initiator of block commands.
-    Initiator(flash::port::initiator::Event, flash::port::initiator::Out),
+    Initiator(ssd::port::initiator::Event, ssd::port::initiator::Out),
     /// Paging of a GPU's memory by the host.
     Paging(linux::paging::Event, linux::paging::Out),
     /// Paging by an operating system.
@@ -91,7 +91,7 @@ kinds! {
     /// A coprocessor.
     Coprocessor(compute::vliw::coprocessor::Event, compute::vliw::coprocessor::Out),
     /// Flash of page groups.
-    GroupFlash(flash::groups::Event, proto::groups::Tell),
+    GroupFlash(ssd::page_groups::Event, proto::groups::Tell),
 }
 
 #[cfg(test)]

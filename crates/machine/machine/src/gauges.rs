@@ -2,8 +2,8 @@
 //! scheduled for it, and a drive that nobody asks for anything is not looked at.
 
 use engine::Time;
-use flash::Device;
-use flash::media::dies::op::Class;
+use nand::dies::op::Class;
+use ssd::Device;
 use stats::Samples;
 
 /// Readings of a drive that are kept.

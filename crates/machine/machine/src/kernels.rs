@@ -8,7 +8,7 @@ use crate::spec::{Id, Kind, Loaded};
 use compute::vliw::coprocessor::observe::Observer as StepObserver;
 use compute::vliw::observe::Observer as KernelObserver;
 use config::Diagnostic;
-use flash::media::dies::observe::Observer as CommandObserver;
+use nand::dies::observe::Observer as CommandObserver;
 use std::collections::BTreeMap;
 use workload::host::HostProgram;
 use workload::host::offload::observe::Observer as PhaseObserver;

@@ -6,16 +6,16 @@
 use crate::complex::lines;
 use crate::wires::Here;
 use engine::Time;
-use flash::Check;
-use flash::direct::Direct;
-use flash::port::engine::Engine;
-use flash::port::initiator::Initiator;
 use mem::dram::{Dram, DramAccount};
 use mem::dram_cache::DramCache;
 use mem::l2::L2;
 use mem::placement::{Account, Placement, Shadowed};
 use proto::Completion;
 use proto::memory::{MemCommand, Tally};
+use ssd::Check;
+use ssd::direct::Direct;
+use ssd::port::engine::Engine;
+use ssd::port::initiator::Initiator;
 use stats::EnergyReport;
 
 /// A memory.

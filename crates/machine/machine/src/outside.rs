@@ -50,7 +50,7 @@ pub struct Observers {
     pub requests: Option<Box<dyn workload::inject::Observer>>,
     /// Each sees every command that a die of its drive has finished: as many as there are drives, in the order of their declaration, and
     /// behind them as many as there are accelerators, for the flash of each; or none.
-    pub commands: Vec<Box<dyn flash::media::dies::observe::Observer>>,
+    pub commands: Vec<Box<dyn nand::dies::observe::Observer>>,
     /// Each sees what its accelerator does: as many as there are, in the order of their declaration, or none.
     pub kernels: Vec<Box<dyn compute::vliw::observe::Observer>>,
     /// Each sees what its coprocessor does: as many as there are, in the order of their declaration, or none.

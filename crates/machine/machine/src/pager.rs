@@ -1,9 +1,9 @@
 //! What brings pages that are missing in memory from a drive.
 
 use engine::Time;
-use flash::Check;
 use linux::paging::Paging;
 use linux::swap::Swap;
+use ssd::Check;
 use stats::EnergyReport;
 
 /// Who does it.

@@ -9,10 +9,11 @@ use crate::memory::Memory;
 use crate::pager::Pager;
 use crate::wires::Wires;
 use engine::Time;
-use flash::{Check, Device};
 use linux::stripe::Stripe;
 use mem::mmu::Mmu;
 use proto::memory::Tally;
+use ssd::Check;
+use ssd::Device;
 
 /// A drive.
 pub(crate) struct Drive {

@@ -5,8 +5,8 @@ use crate::end::End;
 use crate::governed::Governed;
 use crate::machine::Machine;
 use engine::Time;
-use flash::Device;
 use proto::IoOp;
+use ssd::Device;
 use workload::inject::Waiting;
 
 /// Lines of one kind that a report has at most.

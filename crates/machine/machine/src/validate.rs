@@ -3,8 +3,8 @@
 
 use crate::spec::{Id, Kind, Loaded, MemorySpec, Part};
 use config::{Diagnostic, Resolved, SpecError};
-use flash::port::initiator::{EntranceChoice, InitiatorSpec};
-use flash::spec::NvmeSpec;
+use ssd::port::initiator::{EntranceChoice, InitiatorSpec};
+use ssd::spec::NvmeSpec;
 
 /// Refuses values that cannot be simulated: those beyond the limits that stand at the fields of the spec's types.
 ///

@@ -2,8 +2,8 @@
 
 use config::Diagnostic;
 use engine::Time;
-use flash::spec::{ControllerSpec, UpkeepSpec};
 use machine::spec::Loaded;
+use ssd::spec::{ControllerSpec, UpkeepSpec};
 
 /// What a fit needs to know of the drive that it begins with.
 #[derive(Clone, Debug)]

@@ -3,10 +3,10 @@
 use super::stand::SEED;
 use config::Diagnostic;
 use engine::Rng;
-use flash::Device;
-use flash::control::ftl::Ftl;
-use flash::control::ftl::space::Stream;
+use ftl::page_map::Ftl;
+use ftl::page_map::space::Stream;
 use proto::Lpn;
+use ssd::Device;
 use stats::{BatchMeans, Interval};
 use std::sync::atomic::{AtomicBool, Ordering};
 

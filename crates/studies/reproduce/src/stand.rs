@@ -3,13 +3,13 @@
 use super::Context;
 use config::Diagnostic;
 use engine::Time;
-use flash::Device;
-use flash::media::dies::op::Class;
 use machine::End;
 use machine::Machine;
 use machine::source::FioSource;
 use machine::spec::{Drive, Loaded, queues};
+use nand::dies::op::Class;
 use proto::{IoOp, IoRequest};
+use ssd::Device;
 use stats::BatchMeans;
 use stats::OpStats;
 use std::cell::RefCell;

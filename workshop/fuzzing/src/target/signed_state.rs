@@ -1,13 +1,13 @@
 //! States that are damaged behind a checksum that is right, and what becomes of a drive that is in one.
 
 use super::{Target, filled};
-use flash::Device;
-use flash::control::ftl::functional::{FunctionalWriter, Placement};
+use ftl::page_map::functional::{FunctionalWriter, Placement};
 use machine::Loaded;
 use machine::precondition::{Precondition, apply, parse};
 use machine::run::Plan;
 use machine::state::{Kept, State, StateSpec, read, write};
 use proto::Lpn;
+use ssd::Device;
 use std::sync::OnceLock;
 
 pub(super) const TARGET: Target = Target {

@@ -163,7 +163,7 @@ impl Plan {
         }
         text += &format!(
             "\nA policy with parameters has a `Params` in its file and `{name}({name}::Params)` in the list: see one that has, such as\n\
-             crates/parts/flash/src/control/ftl/gc/d_choices.rs. Each parameter is a key, with a case of its own.\n"
+             crates/parts/ftl/src/page_map/gc/d_choices.rs. Each parameter is a key, with a case of its own.\n"
         );
         Ok(text)
     }

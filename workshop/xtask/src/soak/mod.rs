@@ -61,14 +61,14 @@ fn cuts(options: &Options) -> Command {
     command
 }
 
-/// The ignored test of the flash crate.
+/// The ignored test of the drive.
 fn test(options: &Options, profile: &[&str]) -> Command {
     let mut command = Command::new("cargo");
     command
         .current_dir(workspace::root())
         .arg("test")
         .args(profile)
-        .args(["-p", "nandscape-flash", "--test", "soak", "--", "--ignored", "--nocapture"])
+        .args(["-p", "nandscape-ssd", "--test", "all", "soaked::long", "--", "--ignored", "--nocapture"])
         .env("SOAK_OPS", options.ops.to_string())
         .env("SOAK_SEED", options.seed.to_string());
     command

@@ -49,10 +49,10 @@ mod tests {
                     /// As `flash.ftl.stripe`, `fold.x` and `flash`.\n        default greedy,\n    }\n}\n// `flash.ftl.gc`\n";
         let tree = Tree::planted(&[
             (SPEC, spec),
-            ("crates/parts/flash/src/gc.rs", list),
+            ("crates/parts/ssd/src/gc.rs", list),
             ("workshop/xtask/src/gc.rs", list),
         ]);
         let found: Vec<_> = check(&tree).into_iter().map(|finding| (finding.path, finding.line)).collect();
-        assert_eq!(found, [4, 5].map(|line| ("crates/parts/flash/src/gc.rs".to_string(), line)));
+        assert_eq!(found, [4, 5].map(|line| ("crates/parts/ssd/src/gc.rs".to_string(), line)));
     }
 }

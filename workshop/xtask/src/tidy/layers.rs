@@ -16,7 +16,12 @@ const WITHIN: &[(&str, &str)] = &[
     ("net", "config"),
     ("workload", "nest"),
     ("compute", "mem"),
-    ("flash", "mem"),
+    ("nand", "mem"),
+    ("ftl", "mem"),
+    ("ftl", "nand"),
+    ("ssd", "mem"),
+    ("ssd", "nand"),
+    ("ssd", "ftl"),
     ("reproduce", "fit"),
     ("reproduce", "sampling"),
     ("cli", "report"),
@@ -118,7 +123,7 @@ mod tests {
         "ground/theory",
         "work/workload",
         "parts/mem",
-        "parts/flash",
+        "parts/nand",
         "machine/machine",
     ];
 
@@ -134,9 +139,9 @@ mod tests {
     #[test]
     fn lower_floors_and_named_links_are_allowed() {
         for (room, manifest) in [
-            ("parts/flash", "[dependencies]\nengine.workspace = true\nmem.workspace = true\nserde = \"1\""),
-            ("machine/machine", "[dependencies]\nflash.workspace = true\ntheory.workspace = true"),
-            ("parts/flash", "[dev-dependencies]\ntheory.workspace = true"),
+            ("parts/nand", "[dependencies]\nengine.workspace = true\nmem.workspace = true\nserde = \"1\""),
+            ("machine/machine", "[dependencies]\nnand.workspace = true\ntheory.workspace = true"),
+            ("parts/nand", "[dev-dependencies]\ntheory.workspace = true"),
             ("ground/stats", "[dependencies]\nengine.workspace = true"),
         ] {
             assert_eq!(found(room, manifest), [] as [String; 0], "{room}");
@@ -146,14 +151,14 @@ mod tests {
     #[test]
     fn sideways_and_upwards_fail() {
         for (room, manifest) in [
-            ("ground/net", "[dependencies]\nflash.workspace = true"),
-            ("work/workload", "[dependencies]\nflash.workspace = true"),
-            ("parts/mem", "[dependencies]\nflash.workspace = true"),
-            ("parts/flash", "[dependencies]\ntheory.workspace = true"),
+            ("ground/net", "[dependencies]\nnand.workspace = true"),
+            ("work/workload", "[dependencies]\nnand.workspace = true"),
+            ("parts/mem", "[dependencies]\nnand.workspace = true"),
+            ("parts/nand", "[dependencies]\ntheory.workspace = true"),
             ("ground/engine", "[dev-dependencies]\nstats.workspace = true"),
-            ("parts/flash", "[target.'cfg(unix)'.dependencies]\nmachine.workspace = true"),
+            ("parts/nand", "[target.'cfg(unix)'.dependencies]\nmachine.workspace = true"),
             (
-                "parts/flash",
+                "parts/nand",
                 "[dependencies]\nhidden = { package = \"nandscape-machine\", path = \"../machine\" }",
             ),
             ("ground/theory", "[dependencies]\nengine.workspace = true"),

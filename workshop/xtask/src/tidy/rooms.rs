@@ -52,56 +52,61 @@ const HOUSES: &[House] = &[
         ],
         above: Some("the machine"),
     },
-    // What all share; media and ports, which know nothing of each other; controllers; what looks on; what is built of them:
-    // the drive and flash as memory; its spec; what has its cells and channels, too.
+    // Checks and ports; what looks on; what is built of media and translation: the drive and flash as memory; its spec;
+    // what has its cells and channels, too.
     House {
-        folder: "crates/parts/flash/src/",
+        folder: "crates/parts/ssd/src/",
         path: &[],
         floors: &[
             ("check", 0),
-            ("fastdiv", 0),
-            ("names", 0),
-            ("positions", 0),
-            ("sparse", 0),
-            ("media", 1),
             ("port", 1),
-            ("control", 2),
-            ("shadow", 3),
-            ("device", 4),
-            ("direct", 4),
-            ("spec", 5),
-            ("groups", 6),
-            ("soak", 6),
+            ("shadow", 1),
+            ("device", 2),
+            ("direct", 2),
+            ("spec", 3),
+            ("page_groups", 4),
+            ("soak", 4),
         ],
         above: None,
     },
     // Where things are; what survives a power cut; dies on channels; planes on a network, with registers.
     House {
-        folder: "crates/parts/flash/src/media/",
-        path: &["media"],
+        folder: "crates/parts/nand/src/",
+        path: &[],
         floors: &[
-            ("geometry", 0),
+            ("fastdiv", 0),
+            ("names", 0),
+            ("positions", 0),
+            ("sparse", 0),
             ("energy", 0),
-            ("packages", 0),
-            ("base", 1),
-            ("registers", 1),
-            ("array", 2),
-            ("dies", 3),
-            ("planes", 4),
+            ("geometry", 1),
+            ("packages", 1),
+            ("base", 2),
+            ("registers", 2),
+            ("array", 3),
+            ("dies", 4),
+            ("planes", 5),
         ],
-        above: Some("the media"),
+        above: None,
     },
     // Maps and buffers, each on its own; what comes back after a power cut.
     House {
-        folder: "crates/parts/flash/src/control/",
-        path: &["control"],
-        floors: &[("buffer", 0), ("groups", 0), ("log", 0), ("purpose", 0), ("ftl", 1), ("recovery", 2)],
-        above: Some("the controllers"),
+        folder: "crates/parts/ftl/src/",
+        path: &[],
+        floors: &[
+            ("buffer", 0),
+            ("page_groups", 0),
+            ("log", 0),
+            ("purpose", 0),
+            ("page_map", 1),
+            ("recovery", 2),
+        ],
+        above: None,
     },
     // Reclaim units: one of them, their orders, what policies see of them, the groups that hold them.
     House {
-        folder: "crates/parts/flash/src/control/ftl/",
-        path: &["control", "ftl"],
+        folder: "crates/parts/ftl/src/page_map/",
+        path: &["page_map"],
         floors: &[("index", 0), ("unit", 0), ("by_wear", 1), ("pools", 1), ("view", 2), ("space", 2)],
         above: Some("the account of reclaim units"),
     },
@@ -272,11 +277,11 @@ mod tests {
             ("crates/machine/machine/src/complex/mod.rs", "use crate::complex::lines;\n// crate::route"),
             ("crates/machine/machine/src/result/mod.rs", "use crate::machine::Machine;"),
             (
-                "crates/parts/flash/src/media/dies/idle.rs",
+                "crates/parts/nand/src/dies/idle.rs",
                 "use super::{Backend, op::Op};\nuse crate::positions::Positions;",
             ),
-            ("crates/parts/flash/src/media/dies/tests.rs", "use crate::device::Device;"),
-            ("crates/parts/flash/src/lib.rs", "pub use device::Device;"),
+            ("crates/parts/ssd/src/port/tests.rs", "use crate::device::Device;"),
+            ("crates/parts/ssd/src/lib.rs", "pub use device::Device;"),
             (
                 "crates/parts/compute/src/simt/sm/issue.rs",
                 "use super::{Env, Sm};\nuse crate::simt::sched::Warps;",
@@ -309,22 +314,18 @@ mod tests {
 
     #[test]
     fn a_circle_is_told_whichever_way_it_is_written() {
-        let back = "`media` (floor 1) imports `device` (floor 4)";
+        let back = "`base` (floor 2) imports `dies` (floor 4)";
         for line in [
-            "use crate::device::Event;",
-            "use crate::{\n    media::array::NandArray,\n    device::{Event, Out},\n};",
-            "use super::super::super::device::Event;",
-            "use super::super::super::{media::array::Stamp, device};",
+            "use crate::dies::Event;",
+            "use crate::{\n    geometry::Geometry,\n    dies::{Event, op::Op},\n};",
+            "use super::super::dies::Event;",
+            "use super::super::{geometry::Address, dies};",
         ] {
-            assert_eq!(found("crates/parts/flash/src/media/dies/idle.rs", line), [back], "{line}");
+            assert_eq!(found("crates/parts/nand/src/base/written.rs", line), [back], "{line}");
         }
         assert_eq!(
-            found("crates/parts/flash/src/media/geometry.rs", "use crate::media::dies::op::Op;"),
-            ["`geometry` (floor 0) imports `dies` (floor 3)"]
-        );
-        assert_eq!(
-            found("crates/parts/flash/src/port/host.rs", "use crate::media::dies::Event;"),
-            ["`port` (floor 1) imports `media` (floor 1)"]
+            found("crates/parts/ssd/src/port/host.rs", "use crate::shadow::Shadow;"),
+            ["`port` (floor 1) imports `shadow` (floor 1)"]
         );
         for line in ["use super::sm::{Needs, Sm};", "use crate::simt::{event::Event, sm::{Needs, Sm}};"] {
             let told = ["`blocks` (floor 0) imports `sm` (floor 3)"];
@@ -338,7 +339,7 @@ mod tests {
     #[test]
     fn the_root_hides_no_module_and_every_module_has_a_floor() {
         assert_eq!(
-            found("crates/parts/flash/src/port/engine/stats.rs", "use crate::Check;"),
+            found("crates/parts/ssd/src/port/engine/stats.rs", "use crate::Check;"),
             ["`port` imports `Check` from the root: name the module that defines it"]
         );
         assert_eq!(

@@ -16,7 +16,7 @@ fn paths(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).filter(|t| t.contains('/') && is_plain(t)).collect()
 }
 
-/// Paths of the architecture stand below the root, below a floor of `crates/`, or (as its page says) below `crates/parts/flash/src/`.
+/// Paths of the architecture stand below the root, below a floor of `crates/`.
 #[test]
 fn every_path_of_a_page_exists() {
     // Names that stand for another, data that lies beside a checkout, and folders of the family just named.
@@ -34,7 +34,6 @@ fn every_path_of_a_page_exists() {
                 "crates/machine",
                 "crates/studies",
                 "crates/front",
-                "crates/parts/flash/src",
             ];
             assert!(
                 places.iter().any(|p| root().join(p).join(path).exists()),

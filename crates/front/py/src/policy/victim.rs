@@ -1,7 +1,7 @@
 //! What collection takes back.
 
 use super::Function;
-use flash::control::ftl::gc::{Victim, VictimView};
+use ftl::page_map::gc::{Victim, VictimView};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 

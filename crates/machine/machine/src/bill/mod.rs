@@ -7,8 +7,8 @@ mod parts;
 
 use config::units::{Energy, Power};
 use engine::Time;
-use flash::Check;
 use serde_json::Value;
+use ssd::Check;
 use stats::{Attojoules, EnergyReport};
 use std::str::FromStr;
 

@@ -11,9 +11,9 @@ use crate::pager::Pager;
 use crate::parts::Parts;
 use compute::ooo::Spent;
 use engine::Time;
-use flash::Device;
-use flash::direct::Direct;
 use serde_json::Value;
+use ssd::Device;
+use ssd::direct::Direct;
 
 /// Who is billed, and where the bill's constants stand.
 struct Books<'b> {

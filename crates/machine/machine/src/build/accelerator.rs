@@ -6,9 +6,9 @@ use compute::vliw::GROUP;
 use compute::vliw::accelerator::Accelerator;
 use config::units::Bytes;
 use config::{Diagnostic, Place};
-use flash::control::groups::spec::GroupGeometry;
-use flash::groups::GroupsFlash;
-use flash::spec::Built;
+use ftl::page_groups::spec::GroupGeometry;
+use ssd::page_groups::GroupsFlash;
+use ssd::spec::Built;
 use workload::kernels::Application;
 
 /// Page groups of an accelerator's flash at most: 512 GiB.

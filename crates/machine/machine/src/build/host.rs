@@ -3,9 +3,9 @@
 use crate::parts::{Hosted, Target};
 use crate::spec::{Id, Kind, Loaded, queues, queues_of};
 use config::Diagnostic;
-use flash::spec::FlashSpec;
 use linux::block::{Device, SchedulerPolicy};
 use linux::path::{DiskSpec, Host, PathSpec};
+use ssd::spec::FlashSpec;
 use std::collections::BTreeMap;
 use workload::fio::Scheduler;
 use workload::host::HostProgram;

@@ -5,12 +5,12 @@ use crate::memory::Memory;
 use crate::parts::{Stored, Target};
 use crate::spec::{Id, Kind, Loaded, MemorySpec, Part};
 use config::{Diagnostic, SpecError};
-use flash::direct::{Direct, DirectSpec};
-use flash::port::engine::Engine;
-use flash::port::initiator::Initiator;
 use mem::dram::Dram;
 use mem::dram_cache::{DramCache, Partition};
 use mem::placement::{Placement, PlacementSpec};
+use ssd::direct::{Direct, DirectSpec};
+use ssd::port::engine::Engine;
+use ssd::port::initiator::Initiator;
 use std::ops::Range;
 
 /// What the addresses behind a shared cache hold.

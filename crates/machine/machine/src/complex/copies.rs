@@ -1,9 +1,9 @@
 //! Where the newest copy of a line is, as the messages of cores and the directory say it.
 
-use flash::Check;
 use proto::coherence::Probed;
 use proto::memory::{Access, AccessKind};
 use rustc_hash::FxHashSet;
+use ssd::Check;
 
 /// Lines whose newest copy is not in a bank: an owner has answered a probe with changed data, and the bank has not been given them, or a
 /// later change, yet.

@@ -1,10 +1,10 @@
 //! Checks of lines that are on their way from a processor to memory: what was changed is written, or still there.
 
 use compute::ooo::Cores;
-use flash::Check;
 use mem::directory::Directory;
 use mem::dram_cache::DramCache;
 use mem::l2::L2;
+use ssd::Check;
 
 fn equal(name: &'static str, (left, a): (&str, u64), (right, b): (&str, u64)) -> Check {
     Check { name, ok: a == b, detail: format!("{left} {a}, {right} {b}") }

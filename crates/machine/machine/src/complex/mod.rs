@@ -14,11 +14,11 @@ pub use processor::{Ooo, Processor, Simt};
 pub use series::{InstructionSeries, InstructionWindow};
 
 use engine::Time;
-use flash::Check;
 use mem::directory::Directory;
 use mem::l2::L2;
 use mem::mmu::Mmu;
 use proto::memory::{Access, Tally};
+use ssd::Check;
 
 /// The parts around a processor.
 pub struct Complex {

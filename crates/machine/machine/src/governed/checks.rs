@@ -3,7 +3,7 @@
 use super::Governed;
 use compute::vliw::accelerator::{AcceleratorStats, KernelTimes};
 use engine::Time;
-use flash::Check;
+use ssd::Check;
 
 impl Governed {
     /// All checks; bounds only of a run whose kernels are all over.

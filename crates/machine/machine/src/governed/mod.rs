@@ -7,9 +7,9 @@ use compute::vliw::accelerator::Accelerator;
 use compute::vliw::chain::Instance;
 use config::SpecError;
 use engine::{Cx, Time};
-use flash::groups::GroupsFlash;
 use nest::executed::Executed;
 use net::pcie::Link;
+use ssd::page_groups::GroupsFlash;
 use std::sync::Arc;
 use workload::kernels::{Application, Inputs, Program};
 

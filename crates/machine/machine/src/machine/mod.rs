@@ -19,12 +19,13 @@ use crate::warmup::{Cut, Warmup};
 use crate::wires::Wires;
 use config::Diagnostic;
 use engine::{At, Event as _, Time};
-use flash::{Check, Device};
 use linux::stripe::Stripe;
 use proto::file::Way;
 use proto::memory::Tally;
 use proto::{Account, Command, Completion, Place};
 use serde_json::Value;
+use ssd::Check;
+use ssd::Device;
 use std::sync::atomic::{AtomicBool, Ordering};
 use workload::inject::Injector;
 
@@ -506,7 +507,7 @@ impl Machine {
         // Looked at where it lies: of most messages only a part is copied.
         while let Some(message) = self.wires.messages.front() {
             match *message {
-                Message::Drive(from, flash::Out::Complete(completion)) => {
+                Message::Drive(from, ssd::Out::Complete(completion)) => {
                     self.wires.messages.pop_front();
                     self.complete(from, completion);
                 }

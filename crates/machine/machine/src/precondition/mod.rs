@@ -10,7 +10,7 @@
 //! more, by less than one cycle of the collector in each group.
 //!
 //! Where the planes of a die share multi-plane commands and each has reclaim units of its own, every state leaves the
-//! host's frontiers of these planes at the same page ([`flash::control::ftl::Ftl::lags`]), as on a fresh drive, so that what is then written in
+//! host's frontiers of these planes at the same page ([`ftl::page_map::Ftl::lags`]), as on a fresh drive, so that what is then written in
 //! order is written in multi-plane commands. `uniform` overwrites as often in each of these planes, `analytic` draws one
 //! page for all of them, `steady` and `zipf` end with overwrites drawn for the planes that lag behind; what is still missing is
 //! padded: less than a program unit a plane after a fill, and after a trace as much as its last blocks differ in. None of these
@@ -36,9 +36,9 @@ pub use session::Progress;
 pub use text::parse;
 
 use config::Diagnostic;
-use flash::control::ftl::Ftl;
-use flash::spec::FlashSpec;
+use ftl::page_map::Ftl;
 use session::{Halt, Session};
+use ssd::spec::FlashSpec;
 
 config::policies! {
     /// The state that the device is brought into before the run.

@@ -1,6 +1,6 @@
 //! Which units static allocation sends where.
 
-use flash::media::geometry::Geometry;
+use nand::geometry::Geometry;
 
 /// Units `0..units` that static allocation sends to a group.
 pub(super) fn units_of_group(geo: &Geometry, group: u32, units: u64) -> u64 {

@@ -1,7 +1,7 @@
 //! What preconditioning has done.
 
 use engine::Snapshot;
-use flash::control::ftl::Ftl;
+use ftl::page_map::Ftl;
 use schemars::JsonSchema;
 use serde::Serialize;
 

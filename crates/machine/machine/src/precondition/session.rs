@@ -5,11 +5,11 @@ use super::report::{FreeUnits, Report, shares};
 use config::Diagnostic;
 use config::units::Share;
 use engine::Rng;
-use flash::control::ftl::Ftl;
-use flash::control::ftl::functional::{FunctionalWriter, NoSpace, Placement};
-use flash::media::dies::MultiPlane;
-use flash::spec::FlashSpec;
+use ftl::page_map::Ftl;
+use ftl::page_map::functional::{FunctionalWriter, NoSpace, Placement};
+use nand::dies::MultiPlane;
 use proto::Lpn;
+use ssd::spec::FlashSpec;
 
 /// Draws for each unit that is to be hit, by group: units of popular groups are drawn more often than others.
 const TRIES: u64 = 4;

@@ -6,8 +6,8 @@ pub use keep::{Keep, Keeper};
 
 use crate::result::op_name;
 use engine::Time;
-use flash::device::MILESTONES;
 use proto::{Account, ByHolder, Holder};
+use ssd::device::MILESTONES;
 use workload::inject::Seen;
 
 /// What a column holds.

@@ -2,8 +2,8 @@
 
 use super::io::flows;
 use crate::machine::Machine;
-use flash::device::DeviceStats;
 use serde_json::{Map, Value};
+use ssd::device::DeviceStats;
 use stats::{Breakdown, OpStats};
 use std::collections::BTreeMap;
 use workload::inject::{FlowStats, Split};

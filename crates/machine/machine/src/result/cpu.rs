@@ -9,11 +9,11 @@ use crate::pager::Pager;
 use crate::warmup::{Cut, Warmup};
 use compute::ooo::Spent;
 use engine::Time;
-use flash::Check;
 use mem::directory::Directory;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use ssd::Check;
 use stats::{HalfWidths, Summary};
 use std::collections::BTreeMap;
 

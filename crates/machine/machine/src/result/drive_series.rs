@@ -3,9 +3,9 @@
 use crate::gauges::Reading;
 use crate::machine::Machine;
 use engine::Time;
-use flash::Device;
 use schemars::JsonSchema;
 use serde::Serialize;
+use ssd::Device;
 
 /// A drive over a span of time.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -4,9 +4,9 @@ use super::Document;
 use crate::energy::Spender;
 use crate::machine::Machine;
 use engine::Time;
-use flash::Check;
 use schemars::JsonSchema;
 use serde::Serialize;
+use ssd::Check;
 use stats::{ActivityEnergy, Attojoules, EnergyReport, PowerWindow, joules};
 
 /// Windows of the power series at most.

@@ -1,8 +1,8 @@
 //! How dirty data left a drive's buffer, and into which pages.
 
-use flash::Device;
 use schemars::JsonSchema;
 use serde::Serialize;
+use ssd::Device;
 use std::collections::BTreeMap;
 
 /// How dirty data left a drive's buffer in the foreground and in the background.

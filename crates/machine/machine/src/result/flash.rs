@@ -5,13 +5,13 @@ use super::eviction::{Evictions, PagesByType};
 use crate::machine::Machine;
 use crate::precondition;
 use engine::Time;
-use flash::Device;
-use flash::control::ftl::Ftl;
-use flash::device::{ParityCounters, SlcCounters};
-use flash::media::dies::BackendCounters;
-use flash::media::dies::op::Class;
+use ftl::page_map::Ftl;
+use nand::dies::BackendCounters;
+use nand::dies::op::Class;
 use schemars::JsonSchema;
 use serde::Serialize;
+use ssd::Device;
+use ssd::device::{ParityCounters, SlcCounters};
 
 /// Sizes in flash pages.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -6,15 +6,15 @@ use crate::complex::Complex;
 use crate::machine::Machine;
 use crate::memory::Memory;
 use crate::parts::Behind;
-use flash::Device;
-use flash::direct::Direct;
-use flash::media::dies::op::Class;
-use flash::port::engine::Engine;
-use flash::port::initiator::Initiator;
 use mem::dram::DramStats;
 use mem::dram_cache::DramCacheStats;
+use nand::dies::op::Class;
 use schemars::JsonSchema;
 use serde::Serialize;
+use ssd::Device;
+use ssd::direct::Direct;
+use ssd::port::engine::Engine;
+use ssd::port::initiator::Initiator;
 
 /// Flash whose controllers are on the network.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn every_milestone_of_the_device_is_explained() {
-        let mut device: Vec<&str> = flash::device::MILESTONES.into_iter().chain(["host", "stripe"]).collect();
+        let mut device: Vec<&str> = ssd::device::MILESTONES.into_iter().chain(["host", "stripe"]).collect();
         let mut explained: Vec<&str> = MILESTONES.iter().map(|(name, _)| *name).collect();
         device.sort_unstable();
         explained.sort_unstable();

@@ -43,8 +43,8 @@ use crate::machine::Machine;
 use crate::parts::Hosted;
 use crate::precondition;
 use crate::spec::Spec;
-use ::flash::Device;
-use ::flash::media::dies::BackendCounters;
+use ::nand::dies::BackendCounters;
+use ::ssd::Device;
 use engine::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -160,7 +160,7 @@ pub struct Check {
 }
 
 impl Check {
-    fn of(found: ::flash::Check) -> Check {
+    fn of(found: ::ssd::Check) -> Check {
         let detail = if found.ok { String::new() } else { found.detail };
         Check { name: found.name.to_owned(), ok: found.ok, detail }
     }

@@ -1,11 +1,11 @@
 //! What slow requests waited for.
 
 use crate::machine::Machine;
-use flash::device::MILESTONES;
 use proto::{Account, Holder, IoOp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use ssd::device::MILESTONES;
 use stats::{Slowest, Tail};
 use std::collections::BTreeMap;
 use workload::inject::explain::{CHANNEL, DIE, OUTSIDE, PARTS, of_place};

@@ -11,11 +11,11 @@ use net::noc::Class;
 impl Parts {
     /// Flash on the network has said something.
     #[inline]
-    pub(super) fn direct_said(&mut self, from: u16, out: flash::direct::Out, wires: &mut Wires) {
+    pub(super) fn direct_said(&mut self, from: u16, out: ssd::direct::Out, wires: &mut Wires) {
         match out {
-            flash::direct::Out::Done(command) => self.done(from, command, wires),
-            flash::direct::Out::Park { page, lines, app } => self.park(from, page, (lines, app), wires),
-            flash::direct::Out::Reclaim { app, begins } => {
+            ssd::direct::Out::Done(command) => self.done(from, command, wires),
+            ssd::direct::Out::Park { page, lines, app } => self.park(from, page, (lines, app), wires),
+            ssd::direct::Out::Reclaim { app, begins } => {
                 let home = self.memories[usize::from(from)].home;
                 let complex = &mut self.complexes[usize::from(home)];
                 // "MMU blocks the memory requests during garbage collections", so that the number of those that the

@@ -150,14 +150,14 @@ impl Parts {
             }
             Message::Stripe(_, linux::stripe::Out::Complete(completion)) => self.answered(completion, wires),
             Message::Direct(from, out) => self.direct_said(from, out, wires),
-            Message::Engine(from, flash::port::engine::Out::Done(command)) => self.done(from, command, wires),
-            Message::Engine(from, flash::port::engine::Out::Submit(command)) => {
+            Message::Engine(from, ssd::port::engine::Out::Done(command)) => self.done(from, command, wires),
+            Message::Engine(from, ssd::port::engine::Out::Submit(command)) => {
                 self.submit(Sender::Memory(from), command, wires);
             }
-            Message::Initiator(from, flash::port::initiator::Out::Done(command)) => {
+            Message::Initiator(from, ssd::port::initiator::Out::Done(command)) => {
                 self.done(from, command, wires);
             }
-            Message::Initiator(from, flash::port::initiator::Out::Submit(command)) => {
+            Message::Initiator(from, ssd::port::initiator::Out::Submit(command)) => {
                 self.submit(Sender::Memory(from), command, wires);
             }
             Message::Paging(from, out) => self.paging_said(from, out, wires),

@@ -4,7 +4,6 @@ use super::own::{DriveSpec, DrivenSpec, OffloadedSpec, ServerSpec};
 use super::{HostSoftware, MemorySpec, Sim};
 use compute::simt::GpuSpec;
 use config::Pieces;
-use flash::groups::GroupsFlashSpec;
 use linux::paging::PagingSpec;
 use linux::stripe::StripeSpec;
 use linux::swap::SwapSpec;
@@ -18,6 +17,7 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use ssd::page_groups::GroupsFlashSpec;
 
 /// One part of a machine, as a user writes it.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,13 +2,13 @@
 //! not compile without its answers.
 
 use config::SpecError;
-use flash::direct::DirectSpec;
-use flash::port::engine::EngineSpec;
-use flash::port::initiator::InitiatorSpec;
 use mem::dram::DramSpec;
 use mem::dram_cache::{Backing, DramCacheSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use ssd::direct::DirectSpec;
+use ssd::port::engine::EngineSpec;
+use ssd::port::initiator::InitiatorSpec;
 
 /// What stands behind the shared cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -18,14 +18,15 @@ use config::SpecError;
 use config::units::Duration;
 use config::{Diagnostic, Layers, Place, Resolved, SleepSpec};
 use engine::Time;
-use flash::control::ftl::gc::Victim;
-use flash::spec::{Built, FlashSpec};
-use flash::{Device, spec};
+use ftl::page_map::gc::Victim;
 use linux::path::PathSpec;
 use linux::stripe::Stripe;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use ssd::Device;
+use ssd::spec;
+use ssd::spec::{Built, FlashSpec};
 use workload::inject::{HostCost, Queues};
 
 /// The host's software. Requests that go straight to a drive spend two times outside the device; those that pass through the page cache, and programs,

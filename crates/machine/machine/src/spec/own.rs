@@ -10,12 +10,12 @@ use compute::vliw::coprocessor::CoprocessorSpec;
 use config::Pieces;
 use config::SpecError;
 use config::units::{Bytes, Duration};
-use flash::spec::{FlashSpec, LinkSpec};
 use net::energy::LinkEnergySpec;
 use net::pcie::Link;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use ssd::spec::{FlashSpec, LinkSpec};
 use workload::host::offload::OffloadCosts;
 
 /// A flash device and the state that it is brought into.

@@ -2,8 +2,8 @@
 
 use crate::precondition::{Precondition, Report};
 use config::Diagnostic;
-use flash::Device;
-use flash::device::SnapshotFault;
+use ssd::Device;
+use ssd::device::SnapshotFault;
 use std::sync::Arc;
 
 /// What preconditioning has left: the device's part of it and the report. Or what filling a server's memory has left: how many jobs it took,

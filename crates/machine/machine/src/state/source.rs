@@ -5,7 +5,7 @@ use super::keeper::{Found, Place, States};
 use super::spec::StateSpec;
 use crate::build::Source;
 use config::Diagnostic;
-use flash::device::SnapshotFault;
+use ssd::device::SnapshotFault;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 

@@ -1,11 +1,11 @@
 //! What requests waited for, and who was in the way, against a count of one's own: from the tenures of all commands of the same run.
 
-use flash::device::milestone;
-use flash::media::dies::observe::{Observer as CommandObserver, Tenure};
-use flash::media::dies::op::Class;
 use machine::result::Document;
 use machine::run::{Observers, Outside, Plan, run_observed};
+use nand::dies::observe::{Observer as CommandObserver, Tenure};
+use nand::dies::op::Class;
 use proto::{Account, ByHolder, Holder, IoOp};
+use ssd::device::milestone;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;

@@ -1,12 +1,12 @@
 //! Reclaim units without a single invalid slot: policies that go by age or chance meet them.
 
 use engine::Rng;
-use flash::Device;
-use flash::control::ftl::Ftl;
-use flash::control::ftl::gc::VictimPolicy;
-use flash::control::ftl::space::Stream;
+use ftl::page_map::Ftl;
+use ftl::page_map::gc::VictimPolicy;
+use ftl::page_map::space::Stream;
 use machine::Loaded;
 use proto::Lpn;
+use ssd::Device;
 
 const BLOCKS: u32 = 64;
 const PAGES: u32 = 8;

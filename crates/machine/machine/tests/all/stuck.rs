@@ -11,7 +11,7 @@ use workload::fio;
 use workload::inject::{HostCost, Injector, Next, Queues, Source};
 use workload::trace::TraceOptions;
 
-fn device() -> flash::Device {
+fn device() -> ssd::Device {
     let set = [
         "flash.geometry.blocks=32",
         "flash.geometry.pages=16",
@@ -26,12 +26,12 @@ fn device() -> flash::Device {
     loaded.device(1).expect("a device")
 }
 
-fn job(text: &str, device: &flash::Device) -> Box<dyn Source> {
+fn job(text: &str, device: &ssd::Device) -> Box<dyn Source> {
     let jobs = fio::parse_inline(text).expect("a job");
     Box::new(FioSource::new(&jobs, device.capacity(), 1).expect("a job that fits"))
 }
 
-fn run(device: flash::Device, source: Box<dyn Source>) -> (Machine, End) {
+fn run(device: ssd::Device, source: Box<dyn Source>) -> (Machine, End) {
     let injector = Injector::new(vec![source], Queues::UNBOUNDED, HostCost::default());
     let mut machine = Machine::new(device, injector, None);
     let end = machine.run(&AtomicBool::new(false), |_| {});

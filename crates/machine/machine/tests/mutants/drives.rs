@@ -11,10 +11,10 @@ use engine::Mutant::{
     UnpaidPacket, UnpaidProgram, UnpaidRead, UnpaidThread, UnpaidTransfer, UnreadPage, WrongBlock,
     WrongCacheBlock, WrongDrive, WrongStream,
 };
-use flash::control::buffer::ahead::{LookAheadPolicy, sequential};
-use flash::soak::{Combination, End, Map, Memory};
+use ftl::buffer::ahead::{LookAheadPolicy, sequential};
 use machine::run::Plan;
 use machine::warmup::Warmup;
+use ssd::soak::{Combination, End, Map, Memory};
 use std::fmt::Write;
 
 pub(super) const DEVICES: &[Run] = &[
@@ -118,7 +118,7 @@ fn reads_ahead() -> Vec<String> {
 }
 
 fn soak(combination: &Combination) -> Vec<String> {
-    let outcome = flash::soak::run(combination, 20_000, 1, true).expect("it can be built");
+    let outcome = ssd::soak::run(combination, 20_000, 1, true).expect("it can be built");
     let stuck = !matches!(outcome.end, End::Done | End::Violated);
     let end = stuck.then(|| format!("the end: {:?}", outcome.end));
     outcome.failed.into_iter().map(|check| check.name.to_owned()).chain(end).collect()

@@ -4,7 +4,7 @@ use super::super::expected::Figure;
 use super::super::study::Entry;
 use super::suite::INTRA_O3;
 use config::Diagnostic;
-use flash::control::groups::spec::ENTRY_BYTES;
+use ftl::page_groups::spec::ENTRY_BYTES;
 use machine::spec::Loaded;
 
 /// The flash of section 4.3.

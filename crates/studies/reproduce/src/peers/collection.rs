@@ -7,7 +7,7 @@
 use super::amplification::{FRONTIERS, SHARE, overwrite};
 use crate::{Case, Context, Row, Rule};
 use config::Diagnostic;
-use flash::control::ftl::gc::VictimPolicy;
+use ftl::page_map::gc::VictimPolicy;
 use machine::spec::Loaded;
 use theory::wa::{Spare, d_choices};
 

@@ -1,7 +1,7 @@
 //! The constants of a spec in picoseconds, read for formulas: none of the simulator's own arithmetic is used.
 
-use flash::spec::{HostLinkSpec, Interface, PlainSpec};
 use machine::spec::Drive;
+use ssd::spec::{HostLinkSpec, Interface, PlainSpec};
 
 /// Picoseconds a second.
 const SECOND: u128 = 1_000_000_000_000;

@@ -2,8 +2,8 @@
 
 use crate::stand::d16;
 use config::Diagnostic;
-use flash::Device;
 use machine::spec::Loaded;
+use ssd::Device;
 use theory::wa::Spare;
 
 /// A device of few large groups, so that its spare is what a formula is about.

@@ -6,8 +6,8 @@ use crate::stand::{self, drive, fio};
 use crate::{Case, Context, Row, Rule};
 use config::Diagnostic;
 use engine::Rng;
-use flash::Device;
 use machine::spec::Loaded;
+use ssd::Device;
 use theory::wa::{self, Frontiers, Skew, Spare, Split};
 
 const TOLERANCE: f64 = 0.05;

@@ -7,8 +7,8 @@ use crate::stand::{self, drive, fio};
 use crate::{Case, Context, Row, Rule};
 use config::Diagnostic;
 use engine::Rng;
-use flash::Device;
 use machine::spec::Loaded;
+use ssd::Device;
 use theory::wa::{self, Spare};
 
 const TOLERANCE: f64 = 0.02;

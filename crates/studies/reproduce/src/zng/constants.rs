@@ -3,12 +3,12 @@
 use super::super::expected::Figure;
 use super::super::study::Entry;
 use config::Diagnostic;
-use flash::spec::{HostLinkSpec, PcieSpec};
 use machine::spec::Loaded;
 use machine::spec::MemorySpec;
 use mem::dram::Dram;
 use mem::mmu::table::block::Size;
 use proto::memory::{LINE, PAGE};
+use ssd::spec::{HostLinkSpec, PcieSpec};
 
 /// Bytes a second of a system's DRAM or persistent memory.
 fn dram(system: &str) -> Result<f64, Diagnostic> {

@@ -1,11 +1,11 @@
 //! The digest of a state leaves keys out: those that preconditioning does not see. Each key of `flash` is changed here.
 
 use super::{Bench, Case, DRIVES, INSIDE, initiator};
-use flash::Device;
 use machine::Loaded;
 use machine::precondition::{Precondition, apply, parse};
 use machine::run::Plan;
 use machine::state::{State, StateSpec};
+use ssd::Device;
 use std::collections::BTreeSet;
 
 /// States that ask much of a device: collection, wear and frontiers in step; a fill.
@@ -88,7 +88,7 @@ fn shares(bench: &Bench, case: &Case) -> Result<bool, String> {
     Ok(shared)
 }
 
-/// Keys that share a state, as `flash/src/spec/state.rs` has them.
+/// Keys that share a state, as `ssd/src/spec/state.rs` has them.
 #[test]
 fn the_same_digest_is_the_same_state() {
     let drives = DRIVES.iter().map(|(bench, cases)| (*bench, *cases));

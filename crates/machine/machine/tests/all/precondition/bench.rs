@@ -1,11 +1,11 @@
 //! Devices, timed writes and statistics that the tests share.
 
 use engine::{Digest, Rng, Time};
-use flash::Device;
-use flash::control::ftl::{Ftl, FtlCounters};
+use ftl::page_map::{Ftl, FtlCounters};
 use machine::precondition::{self, Report};
 use machine::{End, Loaded, Machine, Warmup};
 use proto::{IoOp, IoRequest, Lpn};
+use ssd::Device;
 use std::sync::atomic::AtomicBool;
 use workload::inject::{HostCost, Injector, Next, Queues, Source};
 

@@ -56,7 +56,7 @@ proptest! {
         let mapped = (report.mapped_share * device.ftl.logical() as f64).round() as u64;
         check(&device.ftl, mapped);
         let erases = device.ftl.counters.erases;
-        prop_assert_eq!(device.ftl.counters, flash::control::ftl::FtlCounters { erases, ..Default::default() });
+        prop_assert_eq!(device.ftl.counters, ftl::page_map::FtlCounters { erases, ..Default::default() });
         let units = device.ftl.logical() / 2;
         let (machine, _) = write_in_time(device, units, (3000, 3000), Pace::Closed(16), seed);
         check(&machine.device().ftl, machine.device().ftl.mapped());

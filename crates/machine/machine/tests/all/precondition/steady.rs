@@ -2,7 +2,7 @@
 
 use crate::precondition::bench::{Pace, homogeneity, prepared, small, write_in_time};
 use engine::Time;
-use flash::control::ftl::FtlCounters;
+use ftl::page_map::FtlCounters;
 
 /// Below this, two histograms are taken to be of different distributions.
 const ALPHA: f64 = 0.001;

@@ -2,8 +2,8 @@
 
 use crate::precondition::bench::{prepared, small};
 use crate::precondition::{SHAPES, STATES};
-use flash::media::dies::MultiPlane;
 use machine::run::{Plan, run_alone};
+use nand::dies::MultiPlane;
 use serde_json::Value;
 
 /// Bandwidth, multi-plane commands and programs of 128 KiB writes in order on D16.

@@ -2,7 +2,6 @@
 
 mod filled;
 
-use flash::Device;
 use machine::Loaded;
 use machine::precondition::{Precondition, apply, parse};
 use machine::result::Document;
@@ -10,6 +9,7 @@ use machine::run::{Outside, Plan, run, run_alone};
 use machine::state::{Found, Kept, LAYOUT, Place, State, StateSpec, States, agree, read, write};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use ssd::Device;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;

@@ -1,0 +1,269 @@
+//! Flashvisor: address translation, allocation, range locks.
+
+use super::durable::{Durable, Spare};
+use super::geometry::Layout;
+use super::locks::RangeLocks;
+use super::map::Map;
+use super::space::{Space, Stream};
+use super::spec::GroupsSpec;
+use super::{GroupCounters, GroupError, Logical, Physical};
+use config::SpecError;
+use nand::sparse::Table;
+use rustc_hash::FxHashMap;
+
+/// A kernel's write that has its number and is not done yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Write {
+    /// What is written.
+    pub logical: Logical,
+    /// Where it goes.
+    pub group: Physical,
+    /// Its place in the order of writes.
+    stamp: u64,
+}
+
+/// Writes of a logical group that are under way.
+#[derive(Clone, Copy, Debug, Default)]
+struct UnderWay {
+    count: u32,
+    /// The latest of them that is done.
+    done: u64,
+}
+
+/// The map, the numbers and the locks.
+pub struct Flashvisor {
+    pub(super) layout: Layout,
+    pub(super) map: Map,
+    pub(super) space: Space,
+    /// What each group of flash holds, as its spare area says: one more than the logical group, zero for nothing.
+    pub(super) holds: Table,
+    /// Blocks from 0 that were filled before the start, and that their content follows from their number until they are erased.
+    pub(super) untouched: Vec<bool>,
+    /// Locks of the logical groups.
+    pub locks: RangeLocks,
+    /// What was done.
+    pub counters: GroupCounters,
+    under_way: FxHashMap<u32, UnderWay>,
+    /// Logical groups that hold data, or will.
+    pub(super) data: u32,
+    capacity: u32,
+    pub(super) stamp: u64,
+    pub(super) durable: Option<Box<Durable>>,
+}
+
+impl Flashvisor {
+    /// Erased flash, and an empty map.
+    ///
+    /// # Errors
+    /// What [`GroupsSpec::check`] finds.
+    pub fn new(spec: &GroupsSpec) -> Result<Flashvisor, SpecError> {
+        spec.check()?;
+        let layout = Layout::new(spec);
+        let groups = u64::from(layout.groups());
+        Ok(Flashvisor {
+            map: Map::new(&layout),
+            space: Space::new(&layout, spec.reclaim.reserve),
+            holds: Table::new(groups, groups + u64::from(layout.map_groups()) + 2),
+            untouched: Vec::new(),
+            locks: RangeLocks::default(),
+            counters: GroupCounters::default(),
+            under_way: FxHashMap::default(),
+            data: 0,
+            capacity: spec.capacity(&layout),
+            stamp: 0,
+            durable: None,
+            layout,
+        })
+    }
+
+    /// The arithmetic of groups, blocks and addresses.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+    /// Groups of data that fit.
+    pub fn capacity(&self) -> u32 {
+        self.capacity
+    }
+    /// Logical groups that hold data, those among them whose first write is under way.
+    pub fn data(&self) -> u32 {
+        self.data
+    }
+    /// Free blocks.
+    pub fn free_blocks(&self) -> u32 {
+        self.space.free_count()
+    }
+
+    /// The first `groups` logical groups were written before the start, once and in order. Nothing has been written yet.
+    ///
+    /// # Errors
+    /// More than fits.
+    ///
+    /// # Panics
+    /// If something has been written.
+    pub fn assume_written(&mut self, groups: u32) -> Result<(), GroupError> {
+        assert!(self.stamp == 0 && self.data == 0, "the start comes first");
+        if groups > self.capacity {
+            return Err(GroupError::Full { data: groups.into(), capacity: self.capacity });
+        }
+        self.data = groups;
+        self.map.assume(groups);
+        self.space.assume(groups);
+        self.untouched = vec![true; groups.div_ceil(self.layout.data_groups()) as usize];
+        if let Some(durable) = &mut self.durable {
+            durable.assume(groups, &self.layout);
+        }
+        Ok(())
+    }
+
+    /// Remembers what a power cut would leave: for [`recover`](super::recover). Takes memory for every group that is written, and
+    /// changes nothing else.
+    ///
+    /// # Panics
+    /// If something has been written.
+    pub fn record_durable(&mut self) {
+        assert!(self.stamp == 0 && self.data == 0, "the start comes first");
+        self.durable = Some(Box::new(Durable::new(&self.layout)));
+    }
+
+    /// What a power cut leaves now, if it is recorded.
+    pub fn cut(&self) -> Option<Durable> {
+        self.durable.as_deref().map(Durable::cut)
+    }
+
+    fn check(&self, logical: Logical) -> Result<(), GroupError> {
+        let groups = self.layout.groups();
+        if logical.0 >= groups {
+            return Err(GroupError::OutOfRange { group: logical.0, groups });
+        }
+        Ok(())
+    }
+
+    /// Where a logical group lies; `None` if it was never written. One entry is looked up.
+    ///
+    /// # Errors
+    /// A group behind the end.
+    pub fn lookup(&mut self, logical: Logical) -> Result<Option<Physical>, GroupError> {
+        self.check(logical)?;
+        self.counters.lookups += 1;
+        Ok(self.map.get(logical.0, &self.layout))
+    }
+
+    /// The same, for a read that begins: until [`read_done`](Flashvisor::read_done) the block is not erased.
+    ///
+    /// # Errors
+    /// A group behind the end.
+    pub fn read(&mut self, logical: Logical) -> Result<Option<Physical>, GroupError> {
+        let group = self.lookup(logical)?;
+        if let Some(group) = group {
+            let block = self.block_of(group);
+            self.space.read_begins(block);
+        }
+        Ok(group)
+    }
+
+    /// A read of a group has ended.
+    pub fn read_done(&mut self, group: Physical) {
+        let block = self.block_of(group);
+        self.space.read_ends(block);
+    }
+
+    /// A number for a write: the one after the last. `None` if a block has to be reclaimed first; ask again after a step of
+    /// Storengine's is done.
+    ///
+    /// # Errors
+    /// A group behind the end, or more data than fits.
+    pub fn write(&mut self, logical: Logical) -> Result<Option<Write>, GroupError> {
+        self.check(logical)?;
+        let is_new =
+            self.map.get(logical.0, &self.layout).is_none() && !self.under_way.contains_key(&logical.0);
+        let data = self.data + u32::from(is_new);
+        if data > self.capacity {
+            return Err(GroupError::Full { data: data.into(), capacity: self.capacity });
+        }
+        let Some(group) = self.space.take(Stream::Kernel) else { return Ok(None) };
+        self.data = data;
+        self.counters.writes += 1;
+        self.under_way.entry(logical.0).or_default().count += 1;
+        self.stamp += 1;
+        let stamp = self.stamp;
+        self.program_begins(group, Spare { index: logical.0, version: stamp, made: stamp });
+        Ok(Some(Write { logical, group, stamp }))
+    }
+
+    /// A write's program is done: the map names its group, unless a later write of the same group was done before it. One entry is
+    /// changed.
+    pub fn written(&mut self, write: Write) {
+        let index = write.logical.0;
+        let under_way = self.under_way.get_mut(&index).expect("a write under way");
+        let is_newest = write.stamp > under_way.done;
+        under_way.done = under_way.done.max(write.stamp);
+        under_way.count -= 1;
+        if under_way.count == 0 {
+            self.under_way.remove(&index);
+        }
+        self.program_ends(index, write.group);
+        if is_newest {
+            self.name(index, write.group);
+        } else {
+            self.counters.overtaken += 1;
+        }
+    }
+
+    #[inline]
+    pub(super) fn block_of(&self, group: Physical) -> u32 {
+        self.layout.block_of(group).0
+    }
+
+    /// What a group of flash holds.
+    #[inline]
+    pub(super) fn held(&self, group: Physical) -> Option<u32> {
+        match self.holds.get(group.0.into()) {
+            Some(word) => (word as u32).checked_sub(1),
+            None if self.untouched.get(self.block_of(group) as usize) == Some(&true) => {
+                self.layout.data_number(group).filter(|number| *number < self.map.base())
+            }
+            None => None,
+        }
+    }
+
+    pub(super) fn program_begins(&mut self, group: Physical, spare: Spare) {
+        if let Some(durable) = &mut self.durable {
+            durable.begin(group, spare, self.layout.block_of(group).0);
+        }
+    }
+
+    pub(super) fn program_ends(&mut self, index: u32, group: Physical) {
+        self.holds.set(group.0.into(), u64::from(index) + 1);
+        let block = self.block_of(group);
+        self.space.programmed(block);
+        if let Some(durable) = &mut self.durable {
+            durable.programmed(group);
+        }
+    }
+
+    /// The map names another group for a logical group, or for a group of itself.
+    pub(super) fn name(&mut self, index: u32, group: Physical) {
+        self.counters.updates += 1;
+        if let Some(old) = self.map.get(index, &self.layout) {
+            let block = self.block_of(old);
+            self.space.lose(block);
+        }
+        self.map.set(index, group);
+        let block = self.block_of(group);
+        self.space.gain(block);
+    }
+
+    /// A block has been erased.
+    pub(super) fn erased(&mut self, block: u32) {
+        let first = self.layout.group(block, 0).0;
+        (first..first + self.layout.block_groups()).for_each(|n| self.holds.set(n.into(), 0));
+        if let Some(untouched) = self.untouched.get_mut(block as usize) {
+            *untouched = false;
+        }
+        self.space.erased(block);
+        self.counters.erases += 1;
+        if let Some(durable) = &mut self.durable {
+            durable.erased(block);
+        }
+    }
+}

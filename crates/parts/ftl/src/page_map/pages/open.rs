@@ -1,0 +1,246 @@
+//! The open reclaim units of all groups, in lists by the type of their next page.
+
+use super::{Choice, OpenUnits, PageChoice, PageCounters, TYPES};
+use crate::buffer::destage::Pace;
+use crate::page_map::Ftl;
+use crate::page_map::space::Stream;
+use engine::Snapshot;
+use nand::sparse::Bits;
+use proto::Slot;
+use std::collections::VecDeque;
+
+/// A reclaim unit whose next program unit is known.
+#[derive(Clone, Copy, Debug)]
+struct Pointer {
+    ru: u32,
+    next: u32,
+}
+engine::snapshot!(Pointer { ru, next });
+
+type Lists = [VecDeque<Pointer>; TYPES];
+
+/// The lists, and what was skipped.
+pub(crate) struct Pages {
+    choice: Box<dyn PageChoice>,
+    /// Type of each page of a block.
+    types: Vec<u8>,
+    /// By group, then by type.
+    open: Vec<Lists>,
+    /// Reclaim units with skipped pages, how many, and how many there may be.
+    skips: Bits,
+    skipping: u64,
+    most_skipping: u64,
+    pub(crate) counters: PageCounters,
+}
+
+impl Pages {
+    /// Nothing is open. `ru_bytes` of a reclaim unit.
+    pub fn new(choice: Box<dyn PageChoice>, types: Vec<u8>, ftl: &Ftl, ru_bytes: u64) -> Pages {
+        Pages {
+            most_skipping: choice.region() / ru_bytes,
+            choice,
+            types,
+            open: (0..ftl.geo.groups).map(|_| Lists::default()).collect(),
+            skips: Bits::new(ftl.geo.ru_count),
+            skipping: 0,
+            counters: PageCounters::default(),
+        }
+    }
+
+    /// Reclaim units that have skipped pages.
+    pub(crate) fn skipping(&self) -> u64 {
+        self.skipping
+    }
+
+    /// Whether no page was chosen yet: preconditioning programs them in order.
+    pub fn is_unused(&self) -> bool {
+        self.open.iter().flatten().all(VecDeque::is_empty)
+            && self.skipping == 0
+            && self.skips.words().all(|word| word == 0)
+            && self.counters == PageCounters::default()
+    }
+
+    /// Open units of a group, with the program units given out or skipped of each.
+    pub fn open_units(&self, group: usize) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.open[group].iter().flatten().map(|pointer| (pointer.ru, pointer.next))
+    }
+
+    fn has_open(&self, group: u32) -> bool {
+        self.open[group as usize].iter().any(|list| !list.is_empty())
+    }
+
+    fn kind(&self, next: u32, lanes: u32) -> usize {
+        usize::from(self.types[(next / lanes) as usize])
+    }
+
+    fn note(&mut self, ru: u64) {
+        if !self.skips.get(ru) {
+            self.skips.flip(ru);
+            self.skipping += 1;
+        }
+    }
+
+    fn erased(&mut self, ru: u64) {
+        if self.skips.get(ru) {
+            self.skips.flip(ru);
+            self.skipping -= 1;
+        }
+    }
+
+    pub fn save(&self, out: &mut Vec<u8>) {
+        let Pages { choice: _, types: _, open, skips, skipping, most_skipping: _, counters } = self;
+        for lists in open {
+            lists.iter().for_each(|list| list.iter().copied().collect::<Vec<Pointer>>().save(out));
+        }
+        skips.save(out);
+        skipping.save(out);
+        counters.save(out);
+    }
+
+    pub fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        for list in self.open.iter_mut().flatten() {
+            *list = Vec::<Pointer>::load(input)?.into();
+        }
+        self.skips = Bits::load(input).filter(|skips| skips.is_like(&self.skips))?;
+        self.skipping = u64::load(input)?;
+        self.counters = PageCounters::load(input)?;
+        Some(())
+    }
+}
+
+impl Ftl {
+    /// Pages are chosen by a policy; nothing was written yet. `types` of the pages of a block.
+    pub fn choose_pages(&mut self, choice: Box<dyn PageChoice>, types: Vec<u8>) {
+        if choice.is_off() {
+            return;
+        }
+        let ru_bytes = u64::from(self.geo.units_per_ru) * u64::from(self.geo.shape.unit_bytes);
+        self.pages = Some(Box::new(Pages::new(choice, types, self, ru_bytes)));
+        self.array.keep_skips(&self.geo);
+    }
+
+    /// Whether a policy has an open unit of a group for the host.
+    #[cold]
+    pub(in crate::page_map) fn has_open_pages(&self, group: u32, stream: Stream) -> bool {
+        let is_host = matches!(stream, Stream::Host(_));
+        is_host && self.pages.as_ref().is_some_and(|pages| pages.has_open(group))
+    }
+
+    /// [`Ftl::reserve`] for data of the host that comes at a pace.
+    #[inline]
+    pub fn reserve_at(&mut self, group: u32, stream: Stream, pace: Pace) -> Option<Slot> {
+        if self.pages.is_none() {
+            return self.reserve(group, stream);
+        }
+        let mut pages = self.pages.take()?;
+        let slot = self.reserve_chosen(&mut pages, group, stream, pace);
+        self.pages = Some(pages);
+        slot
+    }
+
+    fn reserve_chosen(&mut self, pages: &mut Pages, group: u32, stream: Stream, pace: Pace) -> Option<Slot> {
+        let (lanes, keep) = (self.geo.lanes, self.keep(group, stream));
+        // What preconditioning has left open is one of them.
+        if let Some((ru, next)) = self.groups[group as usize].take_frontier(stream) {
+            let kind = pages.kind(next, lanes);
+            pages.open[group as usize][kind].push_back(Pointer { ru, next });
+        }
+        loop {
+            let units = self.open_of(pages, group, keep);
+            let mut pointer = match pages.choice.choose(pace, &units)? {
+                Choice::Open => {
+                    let ru = self.groups[group as usize].open_free(stream, keep)?;
+                    self.note_opened(group, ru, stream);
+                    Pointer { ru, next: 0 }
+                }
+                Choice::Take(kind) => pages.open[group as usize][kind].pop_front()?,
+                Choice::Skip(kind) => {
+                    let mut pointer = pages.open[group as usize][kind].pop_front()?;
+                    self.skip(pages, group, &mut pointer);
+                    pointer
+                }
+            };
+            if pointer.next == self.geo.programs_per_ru {
+                self.groups[group as usize].fills(pointer.ru, self.clock);
+                continue;
+            }
+            let index = pointer.next;
+            let kind = pages.kind(index, lanes);
+            pages.counters.programs[pace as usize][kind] += 1;
+            self.groups[group as usize].gives_out(pointer.ru);
+            pointer.next += 1;
+            if pointer.next == self.geo.programs_per_ru {
+                self.groups[group as usize].fills(pointer.ru, self.clock);
+            } else if pointer.next.is_multiple_of(lanes) {
+                let next = pages.kind(pointer.next, lanes);
+                pages.open[group as usize][next].push_back(pointer);
+            } else {
+                // The other planes get the same page next.
+                pages.open[group as usize][kind].push_front(pointer);
+            }
+            return Some(self.geo.slot_of_program(self.join(group, pointer.ru), index));
+        }
+    }
+
+    fn open_of(&self, pages: &Pages, group: u32, keep: u32) -> OpenUnits {
+        let lists = &pages.open[group as usize];
+        let of_type = std::array::from_fn(|kind| lists[kind].len() as u32);
+        let has_room = pages.skipping < pages.most_skipping;
+        let skips = |pointer: &Pointer| has_room || pages.skips.get(self.join(group, pointer.ru));
+        OpenUnits {
+            of_type,
+            may_open: of_type.iter().sum::<u32>() < pages.choice.open()
+                && self.groups[group as usize].free() > keep,
+            may_skip: std::array::from_fn(|kind| lists[kind].front().is_some_and(skips)),
+        }
+    }
+
+    /// Skips pages up to the next one of the first type.
+    fn skip(&mut self, pages: &mut Pages, group: u32, pointer: &mut Pointer) {
+        let lanes = self.geo.lanes;
+        let row = (pointer.next / lanes) as usize + 1;
+        let ahead = pages.types[row..].iter().position(|kind| *kind == 0);
+        let to = ahead.map_or(self.geo.programs_per_ru, |ahead| (row + ahead) as u32 * lanes);
+        let ru = self.join(group, pointer.ru);
+        for index in pointer.next..to {
+            let slot = self.geo.slot_of_program(ru, index);
+            self.array.skip(slot, &self.geo);
+        }
+        pages.counters.skipped += u64::from(to - pointer.next);
+        pages.note(ru);
+        pointer.next = to;
+    }
+
+    /// Garbage collection has taken a program unit.
+    #[cold]
+    pub(in crate::page_map) fn count_moved_page(&mut self, index: u32) {
+        if let Some(pages) = &mut self.pages {
+            let kind = pages.kind(index, self.geo.lanes);
+            pages.counters.programs[3][kind] += 1;
+        }
+    }
+
+    /// A reclaim unit has been erased.
+    pub(in crate::page_map) fn forgets_skips(&mut self, ru: u64) {
+        if let Some(pages) = &mut self.pages {
+            pages.erased(ru);
+        }
+    }
+
+    /// After a power cut: which reclaim units have skipped pages is what flash says.
+    pub fn find_skips(&mut self) {
+        let Some(mut pages) = self.pages.take() else { return };
+        self.array.forget_pending_skips();
+        for block in 0..self.geo.block_count {
+            if self.array.has_skips(block) {
+                pages.note(self.geo.ru_of_block(block));
+            }
+        }
+        self.pages = Some(pages);
+    }
+
+    /// What was programmed and skipped, and reclaim units that have skipped pages now; `None` where pages are programmed in order.
+    pub fn page_counters(&self) -> Option<(PageCounters, u64)> {
+        self.pages.as_ref().map(|pages| (pages.counters, pages.skipping()))
+    }
+}

@@ -1,0 +1,215 @@
+//! The NAND array: what survives a power cut.
+//!
+//! It owns how far each block is programmed, how often it was erased, and the out-of-band area of each map unit (the
+//! logical address written with the data). Everything else of the device is DRAM.
+
+mod skips;
+mod stamps;
+
+pub use stamps::{Stamp, Stamps};
+
+use crate::base::Base;
+use crate::geometry::Geometry;
+use crate::sparse::Table;
+use engine::{Mutant, Snapshot, planted_nth};
+use proto::{Lpn, Slot};
+
+/// Bytes of the out-of-band area that a scan moves over the channel for each map unit: address and stamp.
+pub const OOB_BYTES: u32 = 16;
+/// Out-of-band word of a unit that holds no logical address: padding, or erased.
+const NOTHING: u64 = 0;
+
+/// Durable state.
+#[derive(Clone, Debug)]
+pub struct NandArray {
+    /// Slot to `NOTHING` or logical unit + 1.
+    oob: Table,
+    /// Program units programmed, by block.
+    programmed: Vec<u32>,
+    /// Erase count, by block.
+    erases: Vec<u32>,
+    /// The placement in the out-of-band areas of a block's pages. Zero where there is one only.
+    placements: Vec<u8>,
+    /// Sequence numbers, if anybody wants to recover from them.
+    pub stamps: Option<Stamps>,
+    /// Pages that were passed over, if any may be.
+    skips: Option<Box<skips::Skips>>,
+}
+
+/// All but what was skipped: that is saved where pages are chosen (`save_skips`).
+impl Snapshot for NandArray {
+    fn save(&self, out: &mut Vec<u8>) {
+        let NandArray { oob, programmed, erases, placements, stamps, skips: _ } = self;
+        oob.save(out);
+        programmed.save(out);
+        erases.save(out);
+        placements.save(out);
+        stamps.save(out);
+    }
+    fn load(input: &mut &[u8]) -> Option<NandArray> {
+        Some(NandArray {
+            oob: Snapshot::load(input)?,
+            programmed: Snapshot::load(input)?,
+            erases: Snapshot::load(input)?,
+            placements: Snapshot::load(input)?,
+            stamps: Snapshot::load(input)?,
+            skips: None,
+        })
+    }
+}
+
+impl NandArray {
+    /// An erased array. `logical` bounds the logical addresses that will be written.
+    pub fn new(geo: &Geometry, logical: u64) -> NandArray {
+        NandArray {
+            oob: Table::new(geo.slots, logical + 2),
+            programmed: vec![0; geo.block_count as usize],
+            erases: vec![0; geo.block_count as usize],
+            placements: vec![0; geo.block_count as usize],
+            stamps: None,
+            skips: None,
+        }
+    }
+
+    /// Whether this array can stand in the place of one that was built: as large in all that it keeps. It may keep stamps where that one does not.
+    pub fn is_like(&self, built: &NandArray) -> bool {
+        let blocks = built.erases.len() as u64;
+        let lengths = [self.programmed.len(), self.erases.len(), self.placements.len()];
+        self.oob.is_like(&built.oob)
+            && lengths.iter().all(|length| *length as u64 == blocks)
+            && self.stamps.as_ref().is_none_or(|stamps| stamps.is_of(built.oob.len(), blocks))
+    }
+
+    /// Whether no out-of-band area of a range of slots was ever written.
+    pub fn names_nothing(&self, slots: std::ops::Range<u64>) -> bool {
+        self.oob.is_untouched(slots)
+    }
+
+    /// Whether out-of-band areas name units below `units` alone, and no block is programmed or worn beyond all limits.
+    pub fn is_within(&self, geo: &Geometry, units: u64) -> bool {
+        self.oob.written_words().all(|(_, word)| word <= units)
+            && self.programmed.iter().all(|count| *count <= geo.programs_per_block)
+            && self.erases.iter().all(|count| *count < u32::MAX / 2)
+            && self.skips.as_ref().is_none_or(|skips| skips.is_empty())
+    }
+
+    /// The logical address in a unit's out-of-band area. The base speaks for blocks that were never erased.
+    #[inline]
+    pub fn lpn(&self, slot: Slot, base: &Base, geo: &Geometry) -> Option<Lpn> {
+        match self.oob.get(slot.0) {
+            Some(word) => word.checked_sub(1).map(Lpn),
+            None => self.base_lpn(slot, base, geo),
+        }
+    }
+
+    #[cold]
+    fn base_lpn(&self, slot: Slot, base: &Base, geo: &Geometry) -> Option<Lpn> {
+        let erases = self.erases[geo.block_of_slot(slot).0 as usize];
+        if erases == 0 { base.lpn(slot, geo) } else { None }
+    }
+
+    /// Loads the out-of-band area that the next program of this unit will write.
+    #[inline]
+    pub fn load_register(&mut self, slot: Slot, lpn: Option<Lpn>) {
+        self.oob.set(slot.0, lpn.map_or(NOTHING, |l| l.0 + 1));
+    }
+
+    /// Programs the program unit that starts at `slot`.
+    ///
+    /// # Panics
+    /// If it is not the next one of its block behind those that were skipped: NAND blocks are programmed in order.
+    #[inline]
+    pub fn program(&mut self, slot: Slot, geo: &Geometry) {
+        let (block, unit) = geo.block_of_slot(slot);
+        let programmed = &mut self.programmed[block as usize];
+        assert_eq!(*programmed * geo.units_per_program, unit, "block {block} programmed out of order");
+        *programmed += 1;
+        if self.skips.is_some() {
+            self.pass_skipped(block);
+        }
+    }
+
+    /// Power went while the program unit at `slot` was being programmed: it is used up, and nothing can be read from it.
+    pub fn tear_program(&mut self, slot: Slot, geo: &Geometry) {
+        self.program(slot, geo);
+        (slot.0..slot.0 + u64::from(geo.units_per_program)).for_each(|n| self.load_register(Slot(n), None));
+    }
+
+    /// Power went while a block was being erased: nothing can be read from it, and it must be erased again.
+    pub fn tear_block(&mut self, block: u64, geo: &Geometry) {
+        let first = geo.first_slot(block).0;
+        let units = self.programmed[block as usize] * geo.units_per_program;
+        (first..first + u64::from(units)).for_each(|n| self.load_register(Slot(n), None));
+        if let Some(stamps) = &mut self.stamps {
+            stamps.tear(block, geo);
+        }
+    }
+
+    /// Whether the unit at `slot` has been programmed since its block was erased.
+    #[inline]
+    pub fn is_programmed(&self, slot: Slot, geo: &Geometry) -> bool {
+        let (block, unit) = geo.block_of_slot(slot);
+        unit < self.programmed[block as usize] * geo.units_per_program
+            && !(self.skips.is_some() && self.is_skipped(block, unit / geo.units_per_program))
+    }
+
+    /// Has the processor fetch the out-of-band word of a slot.
+    #[inline]
+    pub fn prefetch(&self, slot: Slot) {
+        self.oob.prefetch(slot.0);
+    }
+
+    /// Erases a block.
+    #[inline]
+    pub fn erase(&mut self, block: u64) {
+        if self.skips.is_some() {
+            self.clear_skips(block);
+        }
+        self.programmed[block as usize] = 0;
+        self.placements[block as usize] = 0;
+        self.erases[block as usize] += u32::from(!planted_nth(Mutant::FreeErase, 16));
+    }
+
+    /// Program units of a block that have been used since it was erased: they hold data, or were skipped.
+    pub fn programs(&self, block: u64) -> u32 {
+        self.programmed[block as usize]
+    }
+
+    /// Erase count of a block.
+    #[inline]
+    pub fn erases(&self, block: u64) -> u32 {
+        self.erases[block as usize]
+    }
+
+    /// Writes the placement that a block's data belongs to beside the data.
+    #[inline]
+    pub fn place(&mut self, block: u64, placement: u8) {
+        self.placements[block as usize] = placement;
+    }
+
+    /// The placement that a block's data belongs to.
+    pub fn placement(&self, block: u64) -> u8 {
+        self.placements[block as usize]
+    }
+
+    /// Erase counts of all blocks.
+    pub fn all_erases(&self) -> &[u32] {
+        &self.erases
+    }
+
+    /// Program units of all blocks that hold data since their block was erased.
+    pub fn all_programs(&self) -> u64 {
+        self.programmed.iter().map(|n| u64::from(*n)).sum::<u64>() - self.used_by_skips()
+    }
+
+    /// Bytes allocated.
+    pub fn bytes(&self) -> u64 {
+        self.oob.bytes()
+            + (size_of_val(&*self.programmed) + size_of_val(&*self.erases) + self.placements.len()) as u64
+    }
+
+    /// Declares the first `programs` program units of a block programmed: preconditioning to an implicit state.
+    pub fn assume_programmed(&mut self, block: u64, programs: u32) {
+        self.programmed[block as usize] = programs;
+    }
+}

@@ -1,0 +1,189 @@
+//! How long things take on the array and on the channel.
+
+use super::errors::ErrorRates;
+use super::op::{NO_OP, Op, OpKind};
+use super::spread::{Spread, Work};
+use engine::Time;
+use net::Rate;
+
+/// Times of the array by page type, and of the channel.
+#[derive(Clone, Debug)]
+pub struct Timing {
+    /// Read time by page type.
+    pub read: Vec<Time>,
+    /// Program time of one program unit's page, by page type; one entry if a word line is programmed in one shot.
+    pub program: Vec<Time>,
+    /// Passes that a program takes; each moves the data again.
+    pub passes: u32,
+    /// Whether one program operation writes the whole program unit at once.
+    pub one_shot: bool,
+    /// Block erase time.
+    pub erase: Time,
+    /// Page type of each page of a block.
+    pub page_type: Vec<u8>,
+    /// Share by which 1,000 erases speed programs up and slow erases down, in parts per million.
+    pub wear_ppm: Wear,
+    /// How much blocks differ; left out, they do not.
+    pub spread: Option<Spread>,
+    /// Times of blocks that hold one bit a cell, if there are any.
+    pub slc: Option<SlcTimes>,
+    /// Raw bit errors; left out, there are none.
+    pub errors: Option<ErrorRates>,
+    /// Command and address cycles of a read.
+    pub read_command: Time,
+    /// Command and address cycles of a change of column, for a read of what the register holds.
+    pub column_command: Time,
+    /// Command and address cycles of a program.
+    pub program_command: Time,
+    /// Command and address cycles of an erase.
+    pub erase_command: Time,
+    /// Set-up before data leaves the die.
+    pub data_out: Time,
+    /// Set-up before data enters the die.
+    pub data_in: Time,
+    /// Data rate of the channel.
+    pub rate: Rate,
+    /// Bytes of a page, or of a map unit if that is larger: most that leave for reads that share a sensing.
+    pub most_bytes: u32,
+    /// Pages that one map unit touches.
+    pub pages_per_unit: u32,
+    /// Pages that one program operation writes into a block.
+    pub program_pages: u32,
+}
+
+/// Times of a page of a block that holds one bit a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlcTimes {
+    /// Read.
+    pub read: Time,
+    /// Program.
+    pub program: Time,
+}
+
+/// Drift of times with wear.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wear {
+    /// Programs get faster by this many parts per million for each erase.
+    pub program: u32,
+    /// Erases get slower by this many parts per million for each erase.
+    pub erase: u32,
+}
+
+impl Timing {
+    /// The same of dies whose planes all do the same, so that one operation, with the data of all, stands for as many commands; `None` if the time of pages of
+    /// so many bytes, one after another, is not that of their sum.
+    pub fn of_planes(&self, planes: u32, bytes: u64) -> Option<Timing> {
+        let all = |time: Time| time.times(planes.into());
+        let is_same = self.rate.time(bytes * u64::from(planes)) == all(self.rate.time(bytes));
+        is_same.then(|| Timing {
+            read_command: all(self.read_command),
+            column_command: all(self.column_command),
+            program_command: all(self.program_command),
+            erase_command: all(self.erase_command),
+            data_out: all(self.data_out),
+            data_in: all(self.data_in),
+            most_bytes: self.most_bytes * planes,
+            ..self.clone()
+        })
+    }
+
+    /// Time in the array.
+    #[inline]
+    pub fn array(&self, op: &Op) -> Time {
+        match op.kind {
+            OpKind::Read if op.from_register => Time::ZERO,
+            OpKind::Read => self.of_block(Work::Read, op, op.block, self.sensing(op)),
+            OpKind::Program => self.of_block(Work::Program, op, op.block, self.programming(op)),
+            OpKind::CopyBack => {
+                let sensing = self.sense(op.source_page, self.program_pages);
+                self.of_block(Work::Read, op, op.source_block, sensing)
+                    + self.of_block(Work::Program, op, op.block, self.programming(op))
+            }
+            OpKind::Erase => self.of_block(Work::Erase, op, op.block, self.erasing(op)),
+        }
+    }
+
+    #[inline]
+    fn of_block(&self, work: Work, op: &Op, block: u32, time: Time) -> Time {
+        match &self.spread {
+            None => time,
+            Some(spread) => spread.of(work, op, block, time),
+        }
+    }
+
+    #[inline]
+    fn erasing(&self, op: &Op) -> Time {
+        if self.wear_ppm.erase == 0 {
+            return self.erase;
+        }
+        scale(self.erase, 1_000_000 + u64::from(self.wear_ppm.erase) * u64::from(op.erases))
+    }
+
+    #[inline]
+    fn sensing(&self, op: &Op) -> Time {
+        match self.slc.filter(|_| op.is_slc) {
+            None => self.sense(op.page, self.pages_per_unit),
+            Some(slc) => slc.read.times(self.pages_per_unit.into()),
+        }
+    }
+
+    #[inline]
+    pub fn sense(&self, page: u32, pages: u32) -> Time {
+        if pages == 1 {
+            return self.read[usize::from(self.page_type[page as usize])];
+        }
+        (page..page + pages)
+            .fold(Time::ZERO, |sum, p| sum + self.read[usize::from(self.page_type[p as usize])])
+    }
+
+    #[inline]
+    fn programming(&self, op: &Op) -> Time {
+        let (page, pages) = (op.page, self.program_pages);
+        let time = if let Some(slc) = self.slc.filter(|_| op.is_slc) {
+            // Page by page, also where a word line is programmed as one elsewhere.
+            slc.program.times(pages.into())
+        } else if self.one_shot {
+            self.program[0].times(u64::from(self.passes))
+        } else if pages == 1 {
+            self.program[usize::from(self.page_type[page as usize])]
+        } else {
+            (page..page + pages)
+                .fold(Time::ZERO, |sum, p| sum + self.program[usize::from(self.page_type[p as usize])])
+        };
+        if self.wear_ppm.program == 0 {
+            return time;
+        }
+        scale(time, 1_000_000u64.saturating_sub(u64::from(self.wear_ppm.program) * u64::from(op.erases)))
+    }
+
+    /// How long the channel is held when the command goes out; programs move their data in the same tenure.
+    #[inline]
+    pub fn command(&self, op: &Op) -> Time {
+        match op.kind {
+            OpKind::Read if op.from_register => self.column_command,
+            OpKind::Read | OpKind::CopyBack => self.read_command,
+            OpKind::Erase => self.erase_command,
+            OpKind::Program if op.register != NO_OP => self.program_command,
+            OpKind::Program => {
+                let once = self.enter(u64::from(op.bytes));
+                if op.is_slc { once } else { once.times(u64::from(self.passes)) }
+            }
+        }
+    }
+
+    /// How long the channel is held when so many bytes enter a die.
+    #[inline]
+    pub(super) fn enter(&self, bytes: u64) -> Time {
+        self.program_command + self.data_in + self.rate.time(bytes)
+    }
+
+    /// How long the channel is held when so many bytes of a read leave.
+    #[inline]
+    pub fn leave(&self, bytes: u64) -> Time {
+        self.data_out + self.rate.time(bytes)
+    }
+}
+
+fn scale(time: Time, ppm: u64) -> Time {
+    Time::from_ps((u128::from(time.ps()) * u128::from(ppm) / 1_000_000) as u64)
+}

@@ -1,0 +1,155 @@
+//! What the array of a plane does next, and what follows when it has done it.
+
+use super::energy::Spending;
+use super::op::Cargo;
+use super::op::{Kind, Op};
+use super::{Direct, Event, Out};
+use engine::{Cx, Time};
+use nand::names::NONE;
+use nand::planes::Work;
+use nand::registers::spec::RegisterNetwork;
+use proto::memory::PAGE;
+
+impl Direct {
+    /// A program joins those that wait for its plane.
+    pub(super) fn queue_program(&mut self, register: u32, cx: &mut impl Cx<Event, Out>) {
+        let page = self.registers.get(register).page;
+        let place = self.layout.place(page);
+        self.ledger.leaving += 1;
+        self.join(Op::new(Kind::Program { register }, place, page, self.lines.all(), NONE), cx.now());
+        self.advance(place.plane, cx);
+    }
+
+    /// Starts what waits for a plane, if its array and its data register are free.
+    pub(super) fn advance(&mut self, plane: u32, cx: &mut impl Cx<Event, Out>) {
+        let now = cx.now();
+        loop {
+            if self.planes.get(plane).work != Work::Idle {
+                return;
+            }
+            let step = self.step(plane);
+            if step.is_none() && !self.planes.waits(plane) {
+                return;
+            }
+            let state = self.planes.get(plane);
+            if state.held > now {
+                if !std::mem::replace(&mut state.woken, true) {
+                    cx.after(state.held - now, Event::PlaneFree(plane));
+                }
+                return;
+            }
+            let Some(name) = self.planes.next(plane, now) else {
+                self.start_step(plane, step, cx);
+                return;
+            };
+            let op = *self.planes.op(name);
+            match op.kind {
+                Kind::Read => {
+                    self.planes.get(plane).work = Work::Op(name);
+                    self.work(plane, Spending(1, 0, 0), Time::ZERO, self.times.sense, cx);
+                    return;
+                }
+                Kind::Program { register } if self.blocks.has_room(op.place) => {
+                    self.planes.get(plane).work = Work::Op(name);
+                    self.blocks.program_begins(op.place);
+                    self.start_program(name, register, cx);
+                    return;
+                }
+                Kind::Program { .. } => self.set_aside(name, cx),
+            }
+        }
+    }
+
+    /// The array of a plane works for `service` after `delay`.
+    pub(super) fn work(
+        &mut self,
+        plane: u32,
+        does: Spending,
+        delay: Time,
+        service: Time,
+        cx: &mut impl Cx<Event, Out>,
+    ) {
+        let begins = cx.now() + delay;
+        self.planes.works(plane, service, begins + service);
+        if let Some(meter) = &mut self.meter {
+            meter.work(does, begins, begins + service);
+        }
+        cx.after(delay + service, Event::ArrayDone(plane));
+    }
+
+    /// Brings a page to its plane, if it lies in a register of another, and programs it.
+    fn start_program(&mut self, name: u32, register: u32, cx: &mut impl Cx<Event, Out>) {
+        let (from, plane) = (self.registers.get(register).plane, self.planes.op(name).place.plane);
+        if from == plane {
+            return self.program(name, Time::ZERO, cx);
+        }
+        match self.register_network {
+            RegisterNetwork::private => unreachable!("a private register is its plane's own"),
+            RegisterNetwork::fcnet => self.program(name, Time::ZERO, cx),
+            RegisterNetwork::nif(_) => {
+                self.stats.moves += 1;
+                let now = cx.now();
+                let end = self.link.shift(from, now);
+                self.program(name, end - now, cx);
+            }
+            RegisterNetwork::swnet => {
+                self.stats.moves += 1;
+                self.stats.bytes_out += PAGE;
+                self.send(Cargo::CopyOut(name), from, self.lines.all(), cx);
+            }
+        }
+    }
+
+    /// A page on its way to another plane is at the controller.
+    pub(super) fn copied_out(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
+        let plane = self.planes.op(name).place.plane;
+        self.stats.bytes_in += PAGE;
+        self.send(Cargo::CopyIn(name), plane, self.lines.all(), cx);
+    }
+
+    /// Programs a page whose data are at its plane after `delay`. If not all its lines were written, the old page is read
+    /// into the data register first.
+    pub(super) fn program(&mut self, name: u32, delay: Time, cx: &mut impl Cx<Event, Out>) {
+        let op = *self.planes.op(name);
+        let Kind::Program { register } = op.kind else { unreachable!("only programs have data to bring") };
+        let whole = self.registers.get(register).lines == self.lines.all();
+        let fill = if whole { Time::ZERO } else { self.times.sense };
+        self.stats.fill_reads += u64::from(!whole);
+        let does = Spending(u64::from(!whole), 1, 0);
+        self.work(op.place.plane, does, delay, fill + self.times.program, cx);
+    }
+
+    /// The array of a plane has finished.
+    pub(super) fn array_done(&mut self, plane: u32, cx: &mut impl Cx<Event, Out>) {
+        let work = std::mem::replace(&mut self.planes.get(plane).work, Work::Idle);
+        match work {
+            Work::Idle => unreachable!("only arrays at work finish"),
+            Work::Step => self.step_done(plane, cx),
+            Work::Op(name) => match self.planes.op(name).kind {
+                Kind::Read => self.sensed(name, cx),
+                Kind::Program { register } => self.programmed(name, register, cx),
+            },
+        }
+        self.advance(plane, cx);
+    }
+
+    /// A page has been programmed into its log block: its register is free.
+    fn programmed(&mut self, name: u32, register: u32, cx: &mut impl Cx<Event, Out>) {
+        let op = *self.planes.op(name);
+        self.planes.remove(name);
+        let (old, _) = self.blocks.locate(op.place);
+        let (log, new) = self.blocks.append(op.place);
+        self.blocks.program_ends(log);
+        if let Some(shadow) = &mut self.shadow {
+            shadow.programmed(op.place.plane, old, new, register, &self.registers);
+        }
+        self.stats.eviction_programs += 1;
+        self.stats.pages_programmed += u64::from(self.programmed.add(op.page));
+        self.ledger.left += 1;
+        let app = self.registers.get(register).app;
+        if !self.blocks.has_room(op.place) {
+            self.queue_merge(log, app, cx);
+        }
+        self.release(register, cx);
+    }
+}

@@ -1,0 +1,342 @@
+//! Flash of page groups in time: what an accelerator asks for, on dies behind channels behind a link.
+//!
+//! [`control::groups`](ftl::page_groups) decides, without time; this part carries out. A read of a group is a read of
+//! its pages on the dies of all channels, planes together, and each page crosses the link when it has left its channel; a
+//! write crosses the link as a whole, and is then programmed. The part speaks [`proto::groups`]; what translation costs the core
+//! that asks is the asker's.
+//!
+//! All channels do the same at the same time, since every operation is on a group and a group lies on the same page of the same
+//! die of each, and so do the planes of a die: where dies do not differ (`cell.spread`, `cell.errors`), one channel is simulated, and stands for all, and an operation
+//! on a page stands for those of all planes.
+//!
+//! What the paper leaves open is *chosen* so:
+//!
+//! * Groups of a request are begun in the order of their numbers, all at once; dies serve in their scheduler's order. A write that
+//!   finds no free number waits until reclaim has made room, and those that come later wait behind it.
+//! * What Storengine moves and dumps lies in the accelerator's memory meanwhile, and crosses the link as data of kernels does: the
+//!   controllers in front of the channels have queues and no memory (section 2.2).
+//! * Each step of Storengine's first asks for its core ([`Tell::Work`]). An operation is what a request to the controllers
+//!   names: a page of all planes of a die on all channels. Entries are those of the map that are looked at or changed, victims'
+//!   counts of valid groups among them.
+//! * The dies' classes are those of a drive: reads and data of kernels are a host's, what is moved is garbage collection's, groups
+//!   of the map and metadata are mapping pages that nobody waits for.
+//! * Dumps begin at multiples of their period, where a kernel has changed an entry since the last one began. What reclaim alone
+//!   has changed waits for that one, and stands in spare areas until then: on full flash dumps and reclaim would else keep one
+//!   another going for ever. One that is still under way
+//!   then puts the next one off.
+//! * A group that was never written is zeroes, and is answered without media.
+//! * Bad blocks (`bad_blocks`) are replaced by a plane's next good one, in the controllers: planes have as many blocks as the worst of them has good ones.
+
+mod access;
+mod batch;
+mod checks;
+mod keep;
+mod requests;
+mod sections;
+mod shadow;
+pub mod spec;
+mod stats;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+pub use spec::GroupsFlashSpec;
+pub use stats::{GroupsBusy, GroupsCounts, GroupsFlashStats};
+
+use crate::spec::{Built, energy, timing};
+use ::stats::EnergyReport;
+use access::{Access, Link, Media};
+use batch::Batches;
+use checks::Ledger;
+use config::SpecError;
+use engine::{Cx, Inside, Slab, Time};
+use ftl::page_groups::locks::Granted;
+use ftl::page_groups::{Flashvisor, GroupCounters, GroupError, Layout, Storengine};
+use keep::{Chore, Timer};
+use nand::dies::observe::Observer;
+use nand::dies::op::Class;
+use nand::dies::{self, Alike, Backend, BackendCounters};
+use nand::geometry::{Geometry, Shape};
+use proto::groups::{Ask, Tell};
+use requests::Request;
+use rustc_hash::FxHashMap;
+use sections::Section;
+use shadow::Shadow;
+use std::collections::VecDeque;
+
+engine::events! {
+    /// The part's own events.
+    pub enum Event {
+        /// The last page of a group has reached the accelerator's memory.
+        Arrived(u32),
+        /// A group to be programmed has reached the controllers of the channels.
+        Crossed(u32),
+        /// A dump is due: there is one timer, the first.
+        Dump(u16),
+        /// A read that was worked out at once is over, if this event has not been overtaken.
+        Told(u32),
+        /// Something in the dies or on a channel.
+        Dies(dies::Event),
+    }
+}
+
+impl From<dies::Event> for Event {
+    #[inline]
+    fn from(event: dies::Event) -> Event {
+        Event::Dies(event)
+    }
+}
+
+/// Flash of page groups.
+pub struct GroupsFlash {
+    visor: Flashvisor,
+    storengine: Storengine,
+    /// Blocks of planes that were bad from the beginning.
+    bad_blocks: u64,
+    backend: Backend,
+    media: Media,
+    link: Link,
+    /// Reads and writes that have not been answered.
+    requests: Slab<Request>,
+    /// Writes without a number for their next group.
+    short: VecDeque<u32>,
+    accesses: Slab<Access>,
+    batches: Batches,
+    sections: Slab<Section>,
+    by_tag: FxHashMap<u32, u32>,
+    /// Steps of Storengine's under way.
+    chores: Slab<Chore>,
+    /// Whether Storengine may have a step, or a write a number, that it did not have before.
+    stirred: bool,
+    /// Entries that Storengine has looked at, and that no step has been charged with.
+    looked: u64,
+    timer: Timer,
+    /// Locks that have been granted and not been passed on.
+    granted: Vec<Granted>,
+    ledger: Ledger,
+    shadow: Option<Box<Shadow>>,
+    /// Counters at the beginning of the window.
+    origin: (GroupCounters, BackendCounters, GroupsBusy),
+    /// What happened since the window began.
+    pub stats: GroupsFlashStats,
+}
+
+impl GroupsFlash {
+    /// Erased flash. Keys of errors are relative to the part's table.
+    ///
+    /// # Errors
+    /// What [`GroupsFlashSpec::check`] says; another number of cell times than there are page types.
+    pub fn new(spec: &GroupsFlashSpec, context: &Built) -> Result<GroupsFlash, SpecError> {
+        spec.check()?;
+        let (groups, bad_blocks) = spec.good(context)?;
+        let visor = Flashvisor::new(&groups).map_err(|fault| fault.within("groups"))?;
+        let is_alike = spec.cell.spread.is_none() && spec.cell.errors.is_none();
+        let shape = visor.layout().shape();
+        let back_ends = if is_alike { shape.channels } else { 1 };
+        let shape = Shape { channels: shape.channels / back_ends, ..shape };
+        let timing = timing(&spec.cell, &spec.channel, &Geometry::new(shape), context)?;
+        let joined = timing.of_planes(shape.planes, shape.page_bytes.into()).filter(|_| is_alike);
+        let planes = if joined.is_some() { shape.planes } else { 1 };
+        let alike = Alike { back_ends, planes };
+        let geo = Geometry::new(Shape { planes: shape.planes / planes, ..shape });
+        let mut backend = Backend::new(&geo, joined.unwrap_or(timing), spec.policy(context.fold));
+        backend.set_alike(alike);
+        if let Some(costs) = &spec.energy {
+            backend.set_energy(energy(costs, &spec.cell)?);
+        }
+        let media = Media::new(&groups, visor.layout(), alike);
+        Ok(GroupsFlash {
+            storengine: Storengine::new(&groups),
+            bad_blocks,
+            backend,
+            media,
+            link: Link::new(spec.link.rate.bytes_per_s(), spec.energy.as_ref().map(|energy| &energy.link)),
+            requests: Slab::default(),
+            short: VecDeque::new(),
+            accesses: Slab::default(),
+            batches: Batches::default(),
+            sections: Slab::default(),
+            by_tag: FxHashMap::default(),
+            chores: Slab::default(),
+            stirred: false,
+            looked: 0,
+            timer: Timer::new(groups.dump.period.time()),
+            granted: Vec::new(),
+            ledger: Ledger::default(),
+            shadow: None,
+            origin: Default::default(),
+            stats: GroupsFlashStats::default(),
+            visor,
+        })
+    }
+
+    /// The arithmetic of groups, blocks and addresses.
+    pub fn layout(&self) -> &Layout {
+        self.visor.layout()
+    }
+
+    /// Blocks of planes that were bad from the beginning.
+    pub fn bad_blocks(&self) -> u64 {
+        self.bad_blocks
+    }
+
+    /// Groups of data that fit.
+    pub fn capacity(&self) -> u32 {
+        self.visor.capacity()
+    }
+
+    /// The first `groups` page groups were written before the start, once and in order. Takes no time.
+    ///
+    /// # Errors
+    /// More than fits.
+    ///
+    /// # Panics
+    /// If something has been written, or a shadow is attached already.
+    pub fn assume_written(&mut self, groups: u32) -> Result<(), GroupError> {
+        assert!(self.shadow.is_none(), "a shadow learns what is there when it is attached");
+        self.visor.assume_written(groups)
+    }
+
+    /// The accelerator asks.
+    ///
+    /// # Panics
+    /// If a range ends before it begins, two locks have one tag, or a tag of [`Ask::Unlock`] or [`Ask::Worked`] is unknown.
+    pub fn ask(&mut self, ask: Ask, cx: &mut impl Cx<Event, Tell>) {
+        if !matches!(ask, Ask::Read { .. }) {
+            self.unfold(cx);
+        }
+        match ask {
+            Ask::Lock { tag, groups, write } => self.lock(tag, groups, write, cx),
+            Ask::Unlock { tag } => self.unlock(tag),
+            Ask::Read { tag, groups } => self.read(tag, groups, cx),
+            Ask::Write { tag, groups } => self.write(tag, groups, cx),
+            Ask::Worked { tag } => self.worked(tag, cx),
+        }
+        self.settle(cx);
+    }
+
+    /// Runs one of the part's own events.
+    pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Tell>) {
+        if !matches!(event, Event::Told(_)) {
+            self.unfold(cx);
+        }
+        self.happens(event, cx);
+    }
+
+    fn happens(&mut self, event: Event, cx: &mut impl Cx<Event, Tell>) {
+        match event {
+            Event::Arrived(access) => self.access_done(access, cx),
+            Event::Crossed(access) => self.program(access, cx.now()),
+            Event::Dump(_) => self.dump_is_due(),
+            Event::Told(turn) => self.tell(turn, cx),
+            Event::Dies(event) => self.backend.handle(event, &mut Inside::of(cx)),
+        }
+        self.settle(cx);
+    }
+
+    /// Takes finished operations from the dies and begins what can be, until nothing is left to do now.
+    #[inline]
+    fn settle(&mut self, cx: &mut impl Cx<Event, Tell>) {
+        while let Some(op) = self.backend.finished.pop_front() {
+            self.page_done(op, cx);
+        }
+        if self.stirred {
+            self.keep(cx);
+        }
+        self.backend.kick(&mut Inside::of(cx));
+    }
+
+    /// Whether no request and no step of Storengine's is under way. Locks may be held, and a dump may be due later.
+    pub fn is_idle(&self) -> bool {
+        self.requests.is_empty() && self.chores.is_empty() && self.storengine.is_idle()
+    }
+
+    /// Reads and writes that have not been answered.
+    pub fn outstanding(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// What Flashvisor and Storengine have done since the window began.
+    pub fn counters(&self) -> GroupCounters {
+        stats::between(&self.visor.counters, &self.origin.0)
+    }
+
+    /// Whether pages have errors, so that some are read again.
+    pub fn has_errors(&self) -> bool {
+        self.backend.has_errors()
+    }
+
+    /// What dies have done since the window began, pages by class.
+    pub fn media(&self) -> BackendCounters {
+        self.backend.counters.since(&self.origin.1).times(self.media.alike)
+    }
+
+    /// How long resources have been busy since the window began.
+    pub fn busy(&self, now: Time) -> GroupsBusy {
+        self.busy_so_far(now).since(&self.origin.2)
+    }
+
+    /// Energy of dies, channels, their controllers and the link since the window began; `None` if the spec does not say what they
+    /// cost. The controllers are at work while a group is read or programmed or a block is erased, its way over the link included.
+    pub fn energy(&self, now: Time) -> Option<EnergyReport> {
+        let mut energy = self.backend.meter.as_ref()?.report(now);
+        energy.add(&self.link.meter.as_ref()?.report(now));
+        Some(energy)
+    }
+
+    /// What dies and link have done since the beginning; `None` while a die has something to do.
+    pub fn counts(&self) -> Option<GroupsCounts> {
+        if !self.backend.is_at_rest() || !self.batches.is_empty() {
+            return None;
+        }
+        let alike = u64::from(self.media.alike.pages());
+        let done = |class: Class| self.backend.counters.done[class as usize] * alike;
+        let programmed = done(Class::HostProgram) + done(Class::MapProgram) + done(Class::GcProgram);
+        let read = done(Class::HostRead) + done(Class::GcRead);
+        let page = u64::from(self.media.page_bytes);
+        Some(GroupsCounts {
+            dies: u64::from(self.media.dies) * u64::from(self.media.alike.back_ends),
+            read,
+            programmed,
+            erased: done(Class::Erase),
+            channel_bytes: (read + programmed) * page,
+            link_bytes: self.link.inward.grants() * alike * page
+                + self.link.outward.grants() * self.layout().group_bytes(),
+        })
+    }
+
+    /// Forgets what was spent.
+    pub fn reset_energy(&mut self, now: Time) {
+        if let Some(meter) = &mut self.backend.meter {
+            meter.reset(now);
+        }
+        if let Some(meter) = &mut self.link.meter {
+            meter.reset(now);
+        }
+    }
+
+    /// Starts the measured window: what happened before is forgotten.
+    pub fn reset_stats(&mut self, now: Time) {
+        self.reset_energy(now);
+        self.stats.reset(now);
+        self.origin = (self.visor.counters, self.backend.counters.clone(), self.busy_so_far(now));
+    }
+
+    /// Looks on at every command of its dies. Channels that do the same are shown as one.
+    pub fn observe(&mut self, observer: Box<dyn Observer>) {
+        self.backend.observer = Some(observer);
+    }
+
+    /// Follows the version of every group, at a cost of memory and time and no change of results. After
+    /// [`assume_written`](GroupsFlash::assume_written), before anything is asked.
+    ///
+    /// # Panics
+    /// If something has been asked.
+    pub fn attach_shadow(&mut self) {
+        assert!(self.ledger.requests == 0, "a shadow sees every request");
+        let counters = self.visor.counters;
+        self.shadow = Some(Box::new(Shadow::new(&mut self.visor)));
+        self.visor.counters = counters;
+    }
+}

@@ -1,0 +1,252 @@
+//! The cache of one bit a cell in a device at work: rates, write amplification and sizes by formula.
+
+use crate::bench::{Bench, DIES, UNITS, build, close, combination};
+use config::energy::StatePower;
+use config::units::{Duration, Energy, Power, Share};
+use engine::Time;
+use net::energy::LinkEnergySpec;
+use proto::IoOp;
+use ssd::spec::{
+    Built, ErrorsSpec, FlashEnergySpec, FlashSpec, GcScope, RetrySpec, SlcEnergySpec, SlcFull, SlcSpec,
+};
+
+/// Each plane is one.
+const GROUPS: u64 = 8;
+/// Pages of a block of two bits a cell, and of one.
+const PAGES: u64 = 48;
+const CACHED: u64 = PAGES / 2;
+/// Times beside which links and channels take next to nothing.
+const PROGRAM: Time = Time::from_ms(100);
+const PROGRAM_SLC: Time = Time::from_ms(10);
+const READ: Time = Time::from_ms(4);
+const READ_SLC: Time = Time::from_ms(1);
+const IDLE: Time = Time::from_ms(50);
+/// Energies, aJ.
+const READ_AJ: u64 = 1_500_000_000_003;
+const READ_SLC_AJ: u64 = 700_000_000_001;
+const PROGRAM_AJ: u64 = 90_000_000_000_007;
+const PROGRAM_SLC_AJ: u64 = 11_000_000_000_009;
+
+fn cache(fixed: u32, dynamic: u8, full: SlcFull) -> SlcSpec {
+    SlcSpec {
+        read: Duration::new(READ_SLC),
+        program: Duration::new(PROGRAM_SLC),
+        fixed,
+        dynamic: Share::percent(dynamic),
+        full,
+        idle: Some(Duration::new(IDLE)),
+        keep: 0,
+        foreground: None,
+        energy: None,
+    }
+}
+
+/// 18 blocks a plane; collection begins at two free ones and goes on up to four.
+fn spec(slc: SlcSpec) -> FlashSpec {
+    let mut spec = combination().spec();
+    spec.geometry.blocks = 18;
+    spec.cell.program = vec![Duration::new(PROGRAM); 2];
+    spec.cell.read = vec![Duration::new(READ); 2];
+    spec.cell.erase = Duration::new(Time::from_us(1));
+    spec.ftl.slc_cache = Some(slc);
+    spec
+}
+
+/// A device with that cache.
+fn bench(slc: SlcSpec) -> Bench {
+    Bench::of(&spec(slc))
+}
+
+#[test]
+fn a_burst_runs_at_the_rate_of_one_bit_a_cell_until_the_cache_is_full_and_again_after_a_rest() {
+    let mut bench = bench(cache(2, 0, SlcFull::direct));
+    let room = 2 * GROUPS * CACHED;
+    let fast = bench.run(IoOp::Write, 0..room);
+    assert!(close(fast, PROGRAM_SLC.times(room / DIES)), "{fast:?}");
+    // Full: the rate of ordinary cells.
+    let slow = bench.run(IoOp::Write, room..room + 96);
+    assert!(close(slow, PROGRAM.times(96 / DIES)), "{slow:?}");
+    let (seen, units) = bench.device.slc().expect("there is a cache");
+    assert_eq!((seen.hits, seen.misses, seen.folds, units), (room * UNITS, 96 * UNITS, 0, 2 * GROUPS));
+    bench.rest();
+    let (seen, units) = bench.device.slc().expect("there is a cache");
+    assert_eq!((seen.folds, seen.folded, units), (2 * GROUPS, room * UNITS, 0));
+    let again = bench.run(IoOp::Write, room + 96..2 * room + 96);
+    assert!(close(again, PROGRAM_SLC.times(room / DIES)), "{again:?}");
+    bench.rest();
+    // What went through the cache was programmed twice, the rest once.
+    assert_eq!(bench.programs(), [2 * room + 96, 2 * room]);
+    bench.run(IoOp::Read, 0..2 * room + 96);
+    bench.rest();
+}
+
+/// A die programs what comes and what is folded, reads what is folded, and never rests.
+#[test]
+fn a_full_cache_that_is_waited_for_takes_writes_at_the_rate_of_folding() {
+    let mut bench = bench(cache(2, 0, SlcFull::wait));
+    bench.run(IoOp::Write, 0..768);
+    let time = bench.run(IoOp::Write, 768..1920);
+    let page = PROGRAM_SLC + READ_SLC + PROGRAM;
+    let formula = page.times((1920 - 768) / DIES);
+    assert!(time.ps().abs_diff(formula.ps()) * 20 <= formula.ps(), "{time:?}, not {formula:?}");
+    let (seen, _) = bench.device.slc().expect("there is a cache");
+    assert_eq!((seen.hits, seen.misses), (1920 * UNITS, 0));
+    assert!(seen.stalls > 0);
+    bench.rest();
+    assert_eq!(bench.programs(), [1920, 1920]);
+}
+
+#[test]
+fn nothing_is_folded_of_a_cache_that_was_deallocated() {
+    let mut bench = bench(cache(2, 0, SlcFull::direct));
+    bench.run(IoOp::Write, 0..GROUPS * CACHED);
+    bench.run(IoOp::Trim, 0..GROUPS * CACHED);
+    bench.rest();
+    let (seen, units) = bench.device.slc().expect("there is a cache");
+    assert_eq!((seen.folds, seen.folded, units), (GROUPS, 0, 0));
+    assert_eq!(bench.programs(), [GROUPS * CACHED, 0]);
+    assert_eq!(bench.device.ftl.counters.erases, GROUPS);
+}
+
+/// Of what is free beyond collection's goal of four, a share: the less, the fuller the drive is.
+#[test]
+fn the_part_that_is_added_shrinks_as_the_drive_fills() {
+    for (share, fixed) in [(50, 0), (100, 1), (25, 3)] {
+        for full in 0..=8u64 {
+            let mut bench = bench(cache(fixed, share, SlcFull::direct));
+            bench.device = build(&spec(cache(fixed, share, SlcFull::direct)));
+            bench.device.ftl.assume_sequential(full * GROUPS * PAGES * UNITS);
+            bench.device.attach_shadow();
+            let free = 18 - full - u64::from(fixed);
+            // Half a unit is rounded up.
+            let room = u64::from(fixed) + (u64::from(share) * free.saturating_sub(4) + 50) / 100;
+            for group in 0..GROUPS as u32 {
+                assert_eq!(u64::from(bench.device.ftl.slc_left(group)), room, "{share} {fixed} {full}");
+            }
+            // Written over until it is full: it has taken that many and no more.
+            bench.run(IoOp::Write, 0..(room + 1) * GROUPS * CACHED);
+            let (seen, units) = bench.device.slc().expect("there is a cache");
+            assert_eq!(seen.hits, room * GROUPS * CACHED * UNITS, "{share} {fixed} {full}");
+            assert_eq!(units, room * GROUPS);
+            bench.rest();
+            assert_eq!(bench.device.slc().expect("there is a cache").1, 0);
+        }
+    }
+}
+
+/// A page is sensed in the time of its cells, and what is kept stays in the cache.
+#[test]
+fn reads_take_the_time_of_the_cells_that_they_sense() {
+    let kept = SlcSpec { keep: 1, ..cache(2, 0, SlcFull::direct) };
+    let mut bench = bench(kept);
+    bench.run(IoOp::Write, 0..2 * GROUPS * CACHED);
+    bench.rest();
+    let (seen, units) = bench.device.slc().expect("there is a cache");
+    assert_eq!((seen.folds, units), (GROUPS, GROUPS));
+    for page in [0, 7, GROUPS * CACHED - 1] {
+        let time = bench.run(IoOp::Read, page..page + 1);
+        assert!(time > READ && time < READ + Time::from_us(100), "{time:?}");
+        let time = bench.run(IoOp::Read, GROUPS * CACHED + page..GROUPS * CACHED + page + 1);
+        assert!(time > READ_SLC && time < READ_SLC + Time::from_us(100), "{time:?}");
+    }
+}
+
+/// Folding in the foreground keeps a unit open for what comes, and the host's writes go past a cache that is full.
+#[test]
+fn folding_in_the_foreground_begins_where_it_is_told() {
+    for (foreground, folds) in [(None, 0), (Some(1), GROUPS), (Some(0), 0)] {
+        let slc = SlcSpec { idle: None, foreground, ..cache(3, 0, SlcFull::direct) };
+        let mut bench = bench(slc);
+        // A second unit is opened: one more is left. That is looked at with the next write, when the first one is closed.
+        bench.run(IoOp::Write, 0..GROUPS * (CACHED + 1));
+        bench.rest();
+        assert_eq!(bench.device.slc().expect("there is a cache").0.folds, 0);
+        bench.run(IoOp::Write, GROUPS * (CACHED + 1)..GROUPS * (CACHED + 2));
+        bench.rest();
+        assert_eq!(bench.device.slc().expect("there is a cache").0.folds, folds, "{foreground:?}");
+    }
+}
+
+/// What went through the cache was programmed and read at its energies, and programmed at those of ordinary cells.
+#[test]
+fn pages_of_one_bit_a_cell_have_energies_of_their_own() {
+    let mut spec = spec(SlcSpec { energy: slc_energy(), ..cache(2, 0, SlcFull::direct) });
+    spec.energy = Some(energy());
+    let mut bench = Bench::of(&spec);
+    let room = 2 * GROUPS * CACHED;
+    bench.run(IoOp::Write, 0..room + 96);
+    let spent = |bench: &Bench| {
+        let energy = bench.device.energy(bench.cx.queue.now()).expect("the spec says what things cost");
+        ["read", "program"].map(|activity| energy.of(activity))
+    };
+    let of = |count: u64, energy: u64| u128::from(count) * u128::from(energy);
+    assert_eq!(spent(&bench), [0, of(room, PROGRAM_SLC_AJ) + of(96, PROGRAM_AJ)]);
+    bench.rest();
+    let folded = [of(room, READ_SLC_AJ), of(room, PROGRAM_SLC_AJ) + of(room + 96, PROGRAM_AJ)];
+    assert_eq!(spent(&bench), folded);
+    bench.run(IoOp::Read, 0..1);
+    assert_eq!(spent(&bench), [folded[0] + of(1, READ_AJ), folded[1]]);
+}
+
+fn slc_energy() -> Option<SlcEnergySpec> {
+    Some(SlcEnergySpec { read: Energy::new(READ_SLC_AJ), program: Energy::new(PROGRAM_SLC_AJ) })
+}
+
+fn energy() -> FlashEnergySpec {
+    let power = StatePower { idle: Power::new(1), busy: Power::new(2) };
+    FlashEnergySpec {
+        read: vec![Energy::new(READ_AJ)],
+        program: vec![Energy::new(PROGRAM_AJ)],
+        erase: Energy::new(1),
+        transfer: Energy::new(1),
+        die: power,
+        controller: power,
+        link: LinkEnergySpec { transfer: Energy::new(0), on: Power::new(1) },
+    }
+}
+
+fn refused(change: impl FnOnce(&mut FlashSpec)) -> String {
+    let mut spec = spec(cache(2, 0, SlcFull::direct));
+    change(&mut spec);
+    let built = Built { seed: 1, name: "slc".into(), fold: true };
+    let Err(fault) = spec.build(&built) else { return String::new() };
+    assert!(!fault.what.is_empty());
+    fault.key
+}
+
+#[test]
+fn what_a_cache_cannot_be_combined_with_is_refused_by_name() {
+    assert_eq!(refused(|_| {}), "");
+    assert_eq!(refused(|s| s.ftl.placements = 2), "ftl.placements");
+    assert_eq!(refused(|s| s.ftl.gc.scope = GcScope::global), "ftl.gc.scope");
+    assert_eq!(refused(|s| s.ftl.wear.static_gap = Some(4)), "ftl.wear.static_gap");
+    assert_eq!(refused(|s| s.cell.errors = Some(errors())), "cell.errors");
+    assert_eq!(refused(|s| s.energy = Some(energy())), "ftl.slc_cache.energy");
+    let slc = |change: fn(&mut SlcSpec)| {
+        refused(move |s| {
+            if let Some(slc) = &mut s.ftl.slc_cache {
+                change(slc);
+            }
+        })
+    };
+    assert_eq!(slc(|slc| slc.program = Duration::new(Time::ZERO)), "ftl.slc_cache.program");
+    assert_eq!(slc(|slc| slc.read = Duration::new(Time::ZERO)), "ftl.slc_cache.read");
+    assert_eq!(slc(|slc| slc.energy = slc_energy()), "ftl.slc_cache.energy");
+    assert_eq!(slc(|slc| slc.fixed = 0), "ftl.slc_cache.fixed");
+    assert_eq!(slc(|slc| slc.keep = 70_000), "ftl.slc_cache.keep");
+    // No space is left for the rest.
+    assert_eq!(slc(|slc| slc.fixed = 8), "ftl.over_provisioning");
+    let single = |s: &mut FlashSpec| {
+        s.cell.bits = 1;
+        s.cell.program.truncate(1);
+        s.cell.read.truncate(1);
+    };
+    assert_eq!(refused(single), "ftl.slc_cache");
+}
+
+fn errors() -> ErrorsSpec {
+    let retry =
+        RetrySpec { correctable: 0.01, gain: 0.5, limit: 3, latency: Duration::new(Time::from_us(1)) };
+    let spread = Share::percent(0);
+    ErrorsSpec { fresh: 0.0, wear: 0.0, retention: 0.0, reads: 0.0, age: None, types: None, spread, retry }
+}
