@@ -14,11 +14,16 @@ pub struct FastDiv {
 const NARROW: u64 = 1 << 32;
 
 impl FastDiv {
+    /// Divides by `by`.
+    ///
+    /// # Panics
+    /// If it is 0.
     pub fn new(by: u64) -> FastDiv {
         assert!(by > 0, "division by zero");
         let shift = if by.is_power_of_two() { by.trailing_zeros() } else { 64 };
         FastDiv { by, shift, reciprocal: if shift < 64 { 0 } else { u64::MAX / by + 1 } }
     }
+    /// The quotient.
     #[inline]
     pub fn div(self, n: u64) -> u64 {
         if self.shift < 64 {
@@ -35,6 +40,7 @@ impl FastDiv {
         let q = self.div(n);
         (q, n - q * self.by)
     }
+    /// The divisor.
     #[inline]
     pub fn get(self) -> u64 {
         self.by

@@ -157,6 +157,7 @@ impl Sets {
         self.sets.iter().any(Buffer::is_starving)
     }
 
+    /// The placement of the unit's last write.
     pub fn last_placement(&self, lpn: Lpn) -> u8 {
         self.of(lpn).last_placement(lpn)
     }

@@ -32,6 +32,7 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// The layout of planes of this geometry.
     pub fn new(geometry: &DirectGeometry, mapping: &DirectMapping) -> Layout {
         let planes = geometry.all_planes();
         let (sets, entry_pages) =

@@ -39,6 +39,7 @@ pub struct Spot {
 /// A log block, one in each plane of its set.
 #[derive(Clone, Debug)]
 pub struct Log {
+    /// The set.
     pub set: u32,
     /// Which share of the set's data blocks it serves.
     share: u32,
@@ -67,18 +68,22 @@ pub struct Blocks {
     share: FastDiv,
     group: FastDiv,
     data_blocks: u32,
+    /// Blocks of a plane.
     pub blocks: u32,
     pages: u32,
     sets: Vec<Option<Box<SetBlocks>>>,
     /// Pages that hold data, from the first on, of data blocks of which not all do, by plane and data block.
     occupied: FxHashMap<(u32, u32), u32>,
+    /// Log blocks, open and full.
     pub logs: Slab<Log>,
-    /// Pages programmed and blocks erased, since the beginning.
+    /// Pages programmed since the beginning.
     pub programmed: u64,
+    /// Blocks erased since the beginning.
     pub erased: u64,
 }
 
 impl Blocks {
+    /// All erased.
     pub fn new(mapping: &DirectMapping, planes: u32, blocks: u32, pages: u32) -> Blocks {
         Blocks {
             share: FastDiv::new(mapping.log_share.into()),

@@ -34,6 +34,10 @@ impl DirectMapping {
         data + data / share + share
     }
 
+    /// Whether it can be built; keys relative to the table of the part.
+    ///
+    /// # Errors
+    /// The key at fault, with what is allowed.
     pub fn check(&self, geometry: &DirectGeometry) -> Result<(), SpecError> {
         SpecError::positive("mapping.group", self.group.into())?;
         SpecError::positive("mapping.data_blocks", self.data_blocks.into())?;

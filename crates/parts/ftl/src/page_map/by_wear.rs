@@ -111,12 +111,12 @@ impl ByWear {
     }
 
     /// Whether this can stand in the place of one that was built.
-    pub fn fits(&self, built: &ByWear) -> bool {
+    pub(crate) fn fits(&self, built: &ByWear) -> bool {
         self.count == built.count && self.entries.len() <= self.count as usize
     }
 
     /// Whether the lists hold `count` units, each one that is closed and in the list of its erases; `erases_of` each as the array has them.
-    pub fn is_sound(
+    pub(crate) fn is_sound(
         &self,
         count: usize,
         is_closed: &dyn Fn(u32) -> bool,

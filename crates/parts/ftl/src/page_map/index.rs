@@ -18,7 +18,7 @@ engine::snapshot!(Links { prev, next });
 
 /// Whether a list runs from its first to its last unit, each of which `of` knows by its links and, with its index, as one of the list's; how
 /// many there are.
-pub fn chain(ends: Links, of: &dyn Fn(u32) -> Option<Links>) -> Option<usize> {
+pub(crate) fn chain(ends: Links, of: &dyn Fn(u32) -> Option<Links>) -> Option<usize> {
     let (mut at, mut last, mut count) = (ends.prev, NONE, 0);
     while at != NONE {
         // One that names another before it, as the first of a circle would, ends it.
@@ -78,7 +78,7 @@ impl Index {
     }
 
     /// Whether this index, of a group that has opened `opened` units, can stand in the place of one that was built.
-    pub fn fits(&self, built: &Index, opened: u32) -> bool {
+    pub(crate) fn fits(&self, built: &Index, opened: u32) -> bool {
         self.entries.len() <= self.count as usize
             && self.closed.iter().all(|ru| *ru < opened && (*ru as usize) < self.entries.len())
             && (self.count, self.units_per_bucket) == (built.count, built.units_per_bucket)
@@ -86,7 +86,7 @@ impl Index {
     }
 
     /// Whether every list of an index that fits holds closed units alone, each once and in its bucket; `valid_of` gives the valid units of a closed one.
-    pub fn is_sound(&self, valid_of: &dyn Fn(u32) -> Option<u32>) -> bool {
+    pub(crate) fn is_sound(&self, valid_of: &dyn Fn(u32) -> Option<u32>) -> bool {
         let listed = |ru: u32| {
             let entry = self.entries.get(ru as usize)?;
             (self.closed.get(entry.place as usize) == Some(&ru)).then_some(entry)

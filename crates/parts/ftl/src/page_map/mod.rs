@@ -81,6 +81,7 @@ pub struct Ftl {
     /// Validity of each slot, as a difference from the base.
     valid: Bits,
     base: Base,
+    /// Planes or sets of planes, each with its reclaim units.
     pub groups: Vec<Group>,
     victim: Box<dyn Victim>,
     wear: WearRule,

@@ -34,7 +34,7 @@ impl Pools {
     }
 
     /// Whether these pools can stand in the place of those that were built.
-    pub fn fits(&self, built: &Pools) -> bool {
+    pub(crate) fn fits(&self, built: &Pools) -> bool {
         let fits = |(pool, built): (&Pool, &Pool)| {
             pool.index.fits(&built.index, self.count) && pool.opened <= 2 * self.count
         };
@@ -43,7 +43,7 @@ impl Pools {
     }
 
     /// Whether each pool holds the closed units of its placement alone; `closed` gives valid units and placement of a closed one.
-    pub fn are_sound(&self, closed: &dyn Fn(u32) -> Option<(u32, u8)>) -> bool {
+    pub(crate) fn are_sound(&self, closed: &dyn Fn(u32) -> Option<(u32, u8)>) -> bool {
         (0u8..=u8::MAX).zip(&self.pools).all(|(placement, pool)| {
             let of = |ru: u32| closed(ru).filter(|(_, own)| *own == placement).map(|(valid, _)| valid);
             let sum = || pool.index.by_age().map(|ru| u64::from(of(ru).unwrap_or(0))).sum::<u64>();
@@ -52,7 +52,7 @@ impl Pools {
     }
 
     /// The same without any reclaim unit.
-    pub fn emptied(&self, units_per_ru: u32) -> Pools {
+    pub(crate) fn emptied(&self, units_per_ru: u32) -> Pools {
         Pools::new(self.pools.len() as u8, self.count, units_per_ru)
     }
 

@@ -67,20 +67,20 @@ impl Slc {
     }
 
     /// Program units that were given out of a unit of the cache; `None` if it is none.
-    pub fn given(&self, group: usize, number: u32) -> Option<u32> {
+    pub(crate) fn given(&self, group: usize, number: u32) -> Option<u32> {
         let part = &self.parts[group];
         let open = part.open.filter(|(open, _)| *open == number).map(|(_, taken)| taken);
         part.has(number).then(|| open.unwrap_or(self.programs))
     }
 
     /// Units that are written now, and those that are listed as closed.
-    pub fn listed(&self, group: usize) -> (u64, u64) {
+    pub(crate) fn listed(&self, group: usize) -> (u64, u64) {
         let part = &self.parts[group];
         (u64::from(part.open.is_some()), part.closed.len() as u64)
     }
 
     /// Whether no unit belongs to the cache: preconditioning writes to others.
-    pub fn is_unused(&self) -> bool {
+    pub(crate) fn is_unused(&self) -> bool {
         let unused = |part: &Part| {
             let Part { members, count, open, closed, takes } = part;
             members.is_empty() && *count == 0 && open.is_none() && closed.is_empty() && !takes
@@ -88,7 +88,7 @@ impl Slc {
         self.parts.iter().all(unused)
     }
 
-    pub fn save(&self, out: &mut Vec<u8>) {
+    pub(crate) fn save(&self, out: &mut Vec<u8>) {
         for Part { members, count, open, closed, takes } in &self.parts {
             members.save(out);
             count.save(out);
@@ -98,7 +98,7 @@ impl Slc {
         }
     }
 
-    pub fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+    pub(crate) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         for part in &mut self.parts {
             part.members = Vec::load(input)?;
             part.count = u32::load(input)?;

@@ -37,9 +37,11 @@ use serde::Serialize;
 /// What a power cut leaves of a device.
 #[derive(Clone, Debug)]
 pub struct Durable {
+    /// What cells hold.
     pub array: NandArray,
     /// What never-erased blocks of the array hold that are not stored one by one.
     pub base: Base,
+    /// What the drive had noted of its map.
     pub journal: Journal,
     /// Reclaim units that have failed.
     pub retired: Vec<u64>,

@@ -127,6 +127,7 @@ impl Timing {
         }
     }
 
+    /// Time that the array takes to read `pages` pages from `page` on.
     #[inline]
     pub fn sense(&self, page: u32, pages: u32) -> Time {
         if pages == 1 {

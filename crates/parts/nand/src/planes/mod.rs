@@ -46,6 +46,7 @@ struct Op<T> {
 /// What the array of a plane does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Work {
+    /// Nothing.
     Idle,
     /// An operation that has waited.
     Op(u32),
@@ -102,6 +103,7 @@ impl Queue {
 pub struct Plane {
     /// What waits: reads and programs.
     queues: [Queue; 2],
+    /// What its array does.
     pub work: Work,
     /// Until when the data register is not free.
     pub held: Time,
@@ -122,6 +124,7 @@ pub struct Planes<T> {
 }
 
 impl<T: Copy> Planes<T> {
+    /// `count` idle planes.
     pub fn new(count: u32, scheduler: Box<dyn Scheduler>) -> Planes<T> {
         let plane = Plane {
             queues: [Queue::default(); 2],
@@ -135,6 +138,7 @@ impl<T: Copy> Planes<T> {
         Planes { planes: vec![plane; count as usize], ops: Slab::default(), arrivals: 0, scheduler }
     }
 
+    /// A plane.
     #[inline]
     pub fn get(&mut self, plane: u32) -> &mut Plane {
         &mut self.planes[plane as usize]
@@ -146,6 +150,7 @@ impl<T: Copy> Planes<T> {
         &self.ops[op].what
     }
 
+    /// What is known of an operation, to be changed.
     #[inline]
     pub fn op_mut(&mut self, op: u32) -> &mut T {
         &mut self.ops[op].what

@@ -105,6 +105,10 @@ impl DirectGeometry {
         self.all_packages() * self.package_planes()
     }
 
+    /// Whether it can be built; keys relative to the table of the part.
+    ///
+    /// # Errors
+    /// The key at fault, with what is allowed.
     pub fn check(&self) -> Result<(), SpecError> {
         let counts = [
             ("geometry.channels", self.channels),
@@ -141,6 +145,10 @@ impl DirectGeometry {
 }
 
 impl DirectArray {
+    /// Whether it can be built; keys relative to the table of the part.
+    ///
+    /// # Errors
+    /// The key at fault, with what is allowed.
     pub fn check(&self) -> Result<(), SpecError> {
         for (key, time) in [("array.read", self.read), ("array.program", self.program)] {
             if time.time() == Time::ZERO {

@@ -14,6 +14,7 @@ pub struct Spread {
 }
 
 impl Spread {
+    /// Least, mean and most of `times`; zeros of none.
     pub fn of(times: impl Iterator<Item = Time>) -> Spread {
         let (mut spread, mut sum, mut count) = (Spread { min: Time::MAX, ..Spread::default() }, 0u128, 0u128);
         for time in times {

@@ -14,6 +14,7 @@ use rustc_hash::FxHashMap;
 /// What a register does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
+    /// Has no page.
     Free,
     /// Holds lines that flash lacks, and takes more.
     Dirty,
@@ -26,12 +27,17 @@ pub enum State {
 /// A register.
 #[derive(Clone, Copy, Debug)]
 pub struct Register {
+    /// Page of the address space.
     pub page: u64,
+    /// Lines of it that flash lacks, a bit each.
     pub lines: u64,
+    /// Application that wrote it.
     pub app: u8,
+    /// What it does.
     pub state: State,
     /// The plane that it belongs to.
     pub plane: u32,
+    /// The set that its page chose from.
     pub set: u32,
     /// The register that the same page is leaving, if it was written again meanwhile.
     older: u32,
@@ -49,9 +55,11 @@ pub struct Set {
     pub free: u32,
     /// Registers whose page leaves and will make room by itself.
     pub leaving: u32,
-    /// Pages that wait for a register, and the first and last of them.
+    /// Pages that wait for a register.
     pub waiting: u32,
+    /// The first of them.
     pub first: u32,
+    /// The last of them.
     pub last: u32,
 }
 
@@ -59,6 +67,7 @@ pub struct Set {
 #[derive(Clone, Debug)]
 pub struct Registers {
     registers: Vec<Register>,
+    /// Registers that a page may choose from, by set.
     pub sets: Vec<Set>,
     /// The newest register of each page.
     pages: FxHashMap<u64, u32>,
@@ -112,6 +121,7 @@ impl Registers {
         this
     }
 
+    /// A register.
     #[inline]
     pub fn get(&self, register: u32) -> &Register {
         &self.registers[register as usize]

@@ -96,7 +96,7 @@ impl Media {
 }
 
 /// The link, first in, first out each way.
-pub struct Link {
+pub(super) struct Link {
     rate: Rate,
     /// To the accelerator: a grant for each page that is simulated, and those that do the same behind it.
     pub(super) inward: Serial,

@@ -16,7 +16,7 @@ const SLICE: u64 = 1 << 12;
 
 /// What an audit has come to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Audit {
+pub enum Audit {
     /// So many are as they should be.
     Fine(u64),
     /// So many are not, and the first of them in words.

@@ -58,7 +58,7 @@ impl fmt::Display for Version {
 
 /// Versions of the sectors of one map unit.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Stamps {
+pub(super) enum Stamps {
     /// All of one version.
     Whole(Version),
     /// Disjoint sets that cover the unit.

@@ -59,6 +59,7 @@ impl Pace {
     pub const COUNT: usize = 3;
     const ALL: [Pace; Pace::COUNT] = [Pace::Even, Pace::Foreground, Pace::Background];
 
+    /// The `n`th of [`Pace::COUNT`].
     pub fn nth(n: usize) -> Pace {
         Pace::ALL[n]
     }

@@ -101,7 +101,7 @@ pub(crate) struct BadBlocks {
 
 impl BadBlocks {
     /// Appends what has happened; what was there from the beginning is not part of it.
-    pub fn save(&self, out: &mut Vec<u8>) {
+    pub(crate) fn save(&self, out: &mut Vec<u8>) {
         let BadBlocks { exist: _, factory: _, lives: _, spare, grown, worn_out } = self;
         spare.save(out);
         grown.save(out);
@@ -109,13 +109,13 @@ impl BadBlocks {
     }
 
     /// Whether what has happened names groups that there are, and no more units than they have.
-    pub fn is_within(&self, groups: &[super::space::Group]) -> bool {
+    pub(crate) fn is_within(&self, groups: &[super::space::Group]) -> bool {
         let spares = self.spare.iter().zip(groups).all(|(spare, group)| *spare <= group.usable());
         spares && self.worn_out.is_none_or(|worn| (worn.group as usize) < groups.len())
     }
 
     /// Replaces it by what was saved; `None` if that is cut short or malformed.
-    pub fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+    pub(crate) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         self.spare = Vec::load(input).filter(|spare: &Vec<u32>| spare.len() == self.spare.len())?;
         self.grown = u64::load(input)?;
         self.worn_out = Option::load(input)?;

@@ -35,7 +35,7 @@ pub(crate) struct Pages {
 
 impl Pages {
     /// Nothing is open. `ru_bytes` of a reclaim unit.
-    pub fn new(choice: Box<dyn PageChoice>, types: Vec<u8>, ftl: &Ftl, ru_bytes: u64) -> Pages {
+    pub(crate) fn new(choice: Box<dyn PageChoice>, types: Vec<u8>, ftl: &Ftl, ru_bytes: u64) -> Pages {
         Pages {
             most_skipping: choice.region() / ru_bytes,
             choice,
@@ -53,7 +53,7 @@ impl Pages {
     }
 
     /// Whether no page was chosen yet: preconditioning programs them in order.
-    pub fn is_unused(&self) -> bool {
+    pub(crate) fn is_unused(&self) -> bool {
         self.open.iter().flatten().all(VecDeque::is_empty)
             && self.skipping == 0
             && self.skips.words().all(|word| word == 0)
@@ -61,7 +61,7 @@ impl Pages {
     }
 
     /// Open units of a group, with the program units given out or skipped of each.
-    pub fn open_units(&self, group: usize) -> impl Iterator<Item = (u32, u32)> + '_ {
+    pub(crate) fn open_units(&self, group: usize) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.open[group].iter().flatten().map(|pointer| (pointer.ru, pointer.next))
     }
 
@@ -87,7 +87,7 @@ impl Pages {
         }
     }
 
-    pub fn save(&self, out: &mut Vec<u8>) {
+    pub(crate) fn save(&self, out: &mut Vec<u8>) {
         let Pages { choice: _, types: _, open, skips, skipping, most_skipping: _, counters } = self;
         for lists in open {
             lists.iter().for_each(|list| list.iter().copied().collect::<Vec<Pointer>>().save(out));
@@ -97,7 +97,7 @@ impl Pages {
         counters.save(out);
     }
 
-    pub fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+    pub(crate) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         for list in self.open.iter_mut().flatten() {
             *list = Vec::<Pointer>::load(input)?.into();
         }

@@ -48,12 +48,12 @@ impl Group {
 }
 
 /// The highest erase count of a reclaim unit's blocks.
-pub fn erases_of(array: &NandArray, geo: &Geometry, ru: u64) -> u32 {
+pub(crate) fn erases_of(array: &NandArray, geo: &Geometry, ru: u64) -> u32 {
     (0..geo.lanes).map(|lane| array.erases(geo.block_of_ru(ru, lane))).max().unwrap_or(0)
 }
 
 /// Whether every list of a group that fits holds the units that it is of, each once and where it belongs; `erases` of each.
-pub fn is_group_sound(
+pub(crate) fn is_group_sound(
     group: &Group,
     geo: &Geometry,
     placements: u8,
