@@ -22,7 +22,7 @@ engine::snapshot!(Skips { per_block, bits, used });
 
 impl Skips {
     /// Whether nothing was skipped.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.used == 0 && self.bits.words().all(|word| word == 0)
     }
 

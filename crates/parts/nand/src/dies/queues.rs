@@ -68,7 +68,7 @@ impl Queues {
         self.dies[die as usize].classes
     }
 
-    pub fn planes_of_a_die(&self) -> usize {
+    pub(crate) fn planes_of_a_die(&self) -> usize {
         self.planes
     }
 

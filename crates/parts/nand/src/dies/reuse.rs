@@ -65,12 +65,12 @@ impl Reuse {
     }
 
     /// Appends what the registers hold; nothing is being read.
-    pub fn save(&self, out: &mut Vec<u8>) {
+    pub(crate) fn save(&self, out: &mut Vec<u8>) {
         self.held.save(out);
     }
 
     /// Replaces it by what a back end of the same parameters saved; `None` if that is cut short or malformed.
-    pub fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+    pub(crate) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         self.held = Vec::load(input).filter(|held: &Vec<u64>| held.len() == self.held.len())?;
         Some(())
     }

@@ -111,11 +111,11 @@ impl Links {
         self.link.shift(op.register, at).since(at)
     }
 
-    pub fn save(&self, out: &mut Vec<u8>) {
+    pub(crate) fn save(&self, out: &mut Vec<u8>) {
         self.link.save(out);
     }
 
-    pub fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+    pub(crate) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         self.link.load(input)
     }
 }

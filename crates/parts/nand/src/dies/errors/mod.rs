@@ -171,14 +171,14 @@ impl Errors {
     }
 
     /// Appends what blocks remember, and which of their pages deviate.
-    pub fn save(&self, out: &mut Vec<u8>) {
+    pub(crate) fn save(&self, out: &mut Vec<u8>) {
         self.rates.seed.save(out);
         self.past.save(out);
         self.due.save(out);
     }
 
     /// Replaces it by what one of the same shape saved; `None` if that is cut short or malformed.
-    pub fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+    pub(crate) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         self.rates.seed = u64::load(input)?;
         self.past = Vec::load(input).filter(|past: &Vec<Past>| past.len() == self.past.len())?;
         self.due = u64::load(input)?;
