@@ -27,7 +27,7 @@ use linux::block::SchedulerPolicy;
 use linux::fs::JournalMode;
 use linux::pagecache::readahead::ReadAheadPolicy;
 use linux::pagecache::reclaim::ReclaimPolicy;
-use linux::swap::SwapBacking;
+use mem::swap::SwapBacking;
 use mem::cache::replace::ReplacementPolicy;
 use mem::dram::sched::DramScheduler;
 use mem::dram_cache::admit::PageAdmission;

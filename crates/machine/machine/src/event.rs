@@ -51,7 +51,7 @@ kinds! {
     /// A flash device that takes block commands.
     Drive(ssd::Event, ssd::Out),
     /// Several drives as one.
-    Stripe(linux::stripe::Event, linux::stripe::Out),
+    Stripe(mem::stripe::Event, mem::stripe::Out),
     /// A host's path to its drives.
     Host(linux::path::Event, linux::path::Out),
     /// The injector of requests.
@@ -83,9 +83,9 @@ kinds! {
     /// An initiator of block commands.
     Initiator(ssd::port::initiator::Event, ssd::port::initiator::Out),
     /// Paging of a GPU's memory by the host.
-    Paging(linux::paging::Event, linux::paging::Out),
+    Paging(mem::paging::Event, mem::paging::Out),
     /// Paging by an operating system.
-    Swap(linux::swap::Event, linux::swap::Out),
+    Swap(mem::swap::Event, mem::swap::Out),
     /// An accelerator.
     Accelerator(compute::vliw::accelerator::Event, compute::vliw::accelerator::Out),
     /// A coprocessor.

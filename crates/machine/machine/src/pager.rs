@@ -1,8 +1,8 @@
 //! What brings pages that are missing in memory from a drive.
 
 use engine::Time;
-use linux::paging::Paging;
-use linux::swap::Swap;
+use mem::paging::Paging;
+use mem::swap::Swap;
 use ssd::Check;
 use stats::EnergyReport;
 

@@ -9,7 +9,7 @@ use crate::memory::Memory;
 use crate::pager::Pager;
 use crate::wires::Wires;
 use engine::Time;
-use linux::stripe::Stripe;
+use mem::stripe::Stripe;
 use mem::mmu::Mmu;
 use proto::memory::Tally;
 use ssd::Check;

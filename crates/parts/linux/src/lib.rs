@@ -1,6 +1,6 @@
-//! Host software: the path of Linux from system calls to drives, page faults of GPUs and servers, stripes of drives.
+//! Linux: the path from system calls to drives.
 //!
-//! * Knows tasks on cores, files, page cache, write-back, ext4, the block layer with its schedulers; swap, paging and stripes.
+//! * Knows tasks on cores, files, page cache, write-back, ext4, the block layer with its schedulers.
 //! * Does not know drives. It issues commands and hears completions.
 //! * Read first: `path/mod.rs`, the life of a system call; then `block/mod.rs` and `pagecache/mod.rs`.
 
@@ -8,10 +8,7 @@ pub mod block;
 pub mod fs;
 mod ids;
 pub mod pagecache;
-pub mod paging;
 pub mod path;
-pub mod stripe;
-pub mod swap;
 pub mod tasks;
 pub mod writeback;
 

@@ -10,7 +10,7 @@ use crate::spec::{Id, Kind, Loaded, Part};
 use compute::simt::{Gpu, GpuSpec};
 use config::Diagnostic;
 use engine::Time;
-use linux::paging::{Paging, PagingSpec};
+use mem::paging::{Paging, PagingSpec};
 use mem::l2::{L2, L2Spec};
 use mem::mmu::{Mmu, MmuSpec, Residency};
 use net::noc::{Noc, NocSpec};

@@ -11,7 +11,7 @@ use crate::spec::{Id, Kind, Loaded, Part, ServerSpec};
 use compute::ooo::sched::ThreadScheduling;
 use compute::ooo::{Cores, MissAction, TableSharing};
 use config::Diagnostic;
-use linux::swap::{Swap, SwapSpec};
+use mem::swap::{Swap, SwapSpec};
 use mem::directory::{Directory, DirectorySpec};
 use mem::dram_cache::Partition;
 use mem::l2::{L2, L2Spec};

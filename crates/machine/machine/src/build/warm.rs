@@ -17,7 +17,7 @@
 
 use config::Diagnostic;
 use engine::Snapshot as _;
-use linux::swap::Swap;
+use mem::swap::Swap;
 use mem::dram_cache::DramCache;
 use mem::mmu::MmuSpec;
 use mem::mmu::table::Table;

@@ -19,7 +19,7 @@ use crate::warmup::{Cut, Warmup};
 use crate::wires::Wires;
 use config::Diagnostic;
 use engine::{At, Event as _, Time};
-use linux::stripe::Stripe;
+use mem::stripe::Stripe;
 use proto::file::Way;
 use proto::memory::Tally;
 use proto::{Account, Command, Completion, Place};
@@ -520,7 +520,7 @@ impl Machine {
                     self.wires.messages.pop_front();
                     self.parts.open_flow(target, flow, batches, advice);
                 }
-                Message::Stripe(_, linux::stripe::Out::Complete(completion)) if is_of_host(completion) => {
+                Message::Stripe(_, mem::stripe::Out::Complete(completion)) if is_of_host(completion) => {
                     self.wires.messages.pop_front();
                     // Its last command has just been answered.
                     self.answered(self.answered_by, completion);

@@ -1,7 +1,7 @@
 //! What brings missing pages did.
 
-use linux::paging::Paging;
-use linux::swap::Swap;
+use mem::paging::Paging;
+use mem::swap::Swap;
 use proto::memory::Stage;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! What a stripe of drives did.
 
-use linux::stripe::{MemberStats, Stripe};
+use mem::stripe::{MemberStats, Stripe};
 use schemars::JsonSchema;
 use serde::Serialize;
 

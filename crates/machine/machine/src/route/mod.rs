@@ -145,10 +145,10 @@ impl Parts {
             Message::Dram(from, mem::dram::Out::Done(command)) => self.done(from, command, wires),
             Message::DramCache(from, out) => self.dram_cache_said(from, out, wires),
             Message::Placement(from, out) => self.placement_said(from, out, wires),
-            Message::Stripe(from, linux::stripe::Out::Submit { member, command }) => {
+            Message::Stripe(from, mem::stripe::Out::Submit { member, command }) => {
                 self.striped(from, member, command, wires);
             }
-            Message::Stripe(_, linux::stripe::Out::Complete(completion)) => self.answered(completion, wires),
+            Message::Stripe(_, mem::stripe::Out::Complete(completion)) => self.answered(completion, wires),
             Message::Direct(from, out) => self.direct_said(from, out, wires),
             Message::Engine(from, ssd::port::engine::Out::Done(command)) => self.done(from, command, wires),
             Message::Engine(from, ssd::port::engine::Out::Submit(command)) => {

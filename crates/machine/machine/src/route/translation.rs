@@ -81,31 +81,31 @@ impl Parts {
     }
 
     /// The host's paging has said something.
-    pub(super) fn paging_said(&mut self, from: u16, out: linux::paging::Out, wires: &mut Wires) {
+    pub(super) fn paging_said(&mut self, from: u16, out: mem::paging::Out, wires: &mut Wires) {
         let home = self.pagers[usize::from(from)].home;
         let complex = &mut self.complexes[usize::from(home)];
         match out {
-            linux::paging::Out::Resolved(translation) => complex.resolve(translation, wires),
-            linux::paging::Out::Evict { app, page } => complex.evict(app, page),
-            linux::paging::Out::Submit(command) => self.submit(Sender::Pager(from), command, wires),
+            mem::paging::Out::Resolved(translation) => complex.resolve(translation, wires),
+            mem::paging::Out::Evict { app, page } => complex.evict(app, page),
+            mem::paging::Out::Submit(command) => self.submit(Sender::Pager(from), command, wires),
         }
     }
 
     /// An operating system's paging has said something.
-    pub(super) fn swap_said(&mut self, from: u16, out: linux::swap::Out, wires: &mut Wires) {
+    pub(super) fn swap_said(&mut self, from: u16, out: mem::swap::Out, wires: &mut Wires) {
         let home = self.pagers[usize::from(from)].home;
         let complex = &mut self.complexes[usize::from(home)];
         match out {
-            linux::swap::Out::Resolve(translation) => complex.resolve(translation, wires),
-            linux::swap::Out::Refuse(translation) => complex.refuse(translation, wires),
-            linux::swap::Out::Submit(command) => self.submit(Sender::Pager(from), command, wires),
+            mem::swap::Out::Resolve(translation) => complex.resolve(translation, wires),
+            mem::swap::Out::Refuse(translation) => complex.refuse(translation, wires),
+            mem::swap::Out::Submit(command) => self.submit(Sender::Pager(from), command, wires),
             // Jobs of other cores that wait for the same page are told in the same instant.
-            linux::swap::Out::Arrived { page, .. } => {
+            mem::swap::Out::Arrived { page, .. } => {
                 let ooo = complex.processor.ooo();
                 ooo.cores.arrived(page, &mut *ooo.service, &mut wires.at(home));
             }
-            linux::swap::Out::Evict { page } => complex.evict(SERVICE, page),
-            linux::swap::Out::Interrupt { core, time } => {
+            mem::swap::Out::Evict { page } => complex.evict(SERVICE, page),
+            mem::swap::Out::Interrupt { core, time } => {
                 let here = &wires.at(home);
                 complex.processor.ooo().cores.interrupt(core, time, here);
             }

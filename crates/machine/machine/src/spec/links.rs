@@ -6,7 +6,7 @@
 use super::Spec;
 use super::kinds::{Declared, Id, Kind};
 use config::{Diagnostic, Resolved};
-use linux::swap::SwapBacking;
+use mem::swap::SwapBacking;
 
 /// A key that names other parts.
 #[derive(Debug)]

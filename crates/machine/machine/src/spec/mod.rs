@@ -20,7 +20,7 @@ use config::{Diagnostic, Layers, Place, Resolved, SleepSpec};
 use engine::Time;
 use ftl::page_map::gc::Victim;
 use linux::path::PathSpec;
-use linux::stripe::Stripe;
+use mem::stripe::Stripe;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};

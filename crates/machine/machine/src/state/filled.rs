@@ -5,7 +5,7 @@ use crate::plan::Plan;
 use crate::spec::{Kind, Loaded, MemorySpec, Part, ServerSpec, StartSpec};
 use crate::workloads::files_of;
 use compute::ooo::{CpuSpec, TableSharing, ThreadsSpec};
-use linux::swap::SwapSpec;
+use mem::swap::SwapSpec;
 use mem::dram::DramSpec;
 use mem::dram_cache::DramCacheSpec;
 use mem::mmu::MmuSpec;
