@@ -17,10 +17,10 @@
 
 use config::Diagnostic;
 use engine::Snapshot as _;
-use mem::swap::Swap;
 use mem::dram_cache::DramCache;
 use mem::mmu::MmuSpec;
 use mem::mmu::table::Table;
+use mem::swap::Swap;
 use proto::cpu::{OpKind, Service};
 use proto::memory::PAGE;
 use std::ops::Range;

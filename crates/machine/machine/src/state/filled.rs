@@ -5,10 +5,10 @@ use crate::plan::Plan;
 use crate::spec::{Kind, Loaded, MemorySpec, Part, ServerSpec, StartSpec};
 use crate::workloads::files_of;
 use compute::ooo::{CpuSpec, TableSharing, ThreadsSpec};
-use mem::swap::SwapSpec;
 use mem::dram::DramSpec;
 use mem::dram_cache::DramCacheSpec;
 use mem::mmu::MmuSpec;
+use mem::swap::SwapSpec;
 use serde_json::{Value, json};
 
 /// Memory that jobs fill before the run.

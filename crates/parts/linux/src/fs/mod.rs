@@ -32,10 +32,13 @@ mod file;
 mod journal;
 mod layout;
 mod mballoc;
+#[cfg_attr(not(any(test, feature = "soak")), expect(dead_code, reason = "a soak drives it"))]
+pub(crate) mod media;
 mod name;
 mod ranges;
 mod recovery;
 mod remove;
+#[cfg(any(test, feature = "soak"))]
 pub mod soak;
 mod space;
 mod spec;

@@ -11,7 +11,7 @@ use crate::block::{Effects, Issued, Plug, Submitted};
 use crate::pagecache::Folio;
 use crate::tasks::Task;
 use engine::{Cx, Inside, Time};
-use proto::{BufferState, Command, Completion, Status};
+use proto::{Command, Completion, Status};
 
 /// A command at a drive.
 #[derive(Clone, Copy, Debug)]
@@ -277,13 +277,14 @@ impl<P: Program> Host<P> {
     }
 
     /// Completions of a disk that say that it has room, and that it is full, and that no handler has looked at.
+    #[cfg(any(test, feature = "soak"))]
     pub(super) fn waiting(&self, disk: u16) -> [u64; 2] {
         let vectors = &self.disks[usize::from(disk)].vectors;
         let waiting = vectors.iter().flat_map(|vector| vector.pending.iter().chain(&vector.batch));
         waiting.fold([0; 2], |[room, full], (_, completion)| match completion.buffer {
-            BufferState::Unknown => [room, full],
-            BufferState::Room => [room + 1, full],
-            BufferState::Full => [room, full + 1],
+            proto::BufferState::Unknown => [room, full],
+            proto::BufferState::Room => [room + 1, full],
+            proto::BufferState::Full => [room, full + 1],
         })
     }
 

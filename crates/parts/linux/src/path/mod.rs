@@ -28,7 +28,9 @@ mod queued;
 mod range;
 mod read;
 mod run;
+#[cfg_attr(not(any(test, feature = "soak")), expect(dead_code, reason = "a soak drives it"))]
 mod shadow;
+#[cfg(any(test, feature = "soak"))]
 pub mod soak;
 mod spec;
 mod stats;

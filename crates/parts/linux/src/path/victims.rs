@@ -103,6 +103,7 @@ impl<P: Program> Host<P> {
     }
 
     /// Whether the dirty ratios are those of what drives have said.
+    #[cfg(any(test, feature = "soak"))]
     pub(super) fn ratios_follow(&self) -> bool {
         let full = self.victims.full.filter(|_| self.victims.is_full.contains(&true));
         self.writeback.bounds() == full.unwrap_or(self.victims.room)

@@ -1,7 +1,7 @@
 //! A drive with a cache that forgets.
 
 use super::Then;
-use super::media::{Cell, Media};
+use crate::fs::media::{Cell, Media};
 use engine::Rng;
 use std::collections::BTreeMap;
 

@@ -8,14 +8,13 @@
 mod act;
 mod check;
 mod drive;
-pub(crate) mod media;
 
+use super::media::Cell;
 use super::{CommitCause, Ext4, FsSpec, Handle, JournalMode, Tid};
 use crate::Inode;
 use config::SpecError;
 use drive::Drive;
 use engine::{Rng, Time};
-use media::Cell;
 use std::collections::BTreeMap;
 
 /// Files of the work.

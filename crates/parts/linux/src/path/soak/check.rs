@@ -3,7 +3,7 @@
 use super::promises::inode;
 use super::{FILES, World};
 use crate::PAGE;
-use crate::fs::soak::media::Cell;
+use crate::fs::media::Cell;
 use crate::fs::{JournalMode, Recovered, RecoveredFile};
 use std::collections::BTreeMap;
 

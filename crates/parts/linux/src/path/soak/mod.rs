@@ -33,7 +33,7 @@ use super::shadow::Shadow;
 use super::{DiskSpec, Event, Host, OnDrives, Out, PathSpec};
 use crate::block::Device;
 use crate::fs::JournalMode;
-use crate::fs::soak::media::Cell;
+use crate::fs::media::Cell;
 use config::SpecError;
 use engine::{EventQueue, Rng, Time};
 use promises::Promises;
