@@ -15,6 +15,7 @@ const WITHIN: &[(&str, &str)] = &[
     ("net", "stats"),
     ("net", "config"),
     ("workload", "nest"),
+    ("workload", "text"),
     ("compute", "mem"),
     ("flash", "mem"),
     ("reproduce", "fit"),

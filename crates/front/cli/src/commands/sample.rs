@@ -11,7 +11,8 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use workload::trace::{unpack, what_is};
+use text::unpack;
+use workload::trace::what_is;
 
 /// Groups that the table shows.
 const SHOWN: usize = 20;

@@ -3,11 +3,11 @@
 use std::io::{Read, Write};
 
 use config::Diagnostic;
+use text::Input;
 
 use crate::cpu_trace::format::{compact, lackey};
 use crate::cpu_trace::instruction::Instruction;
 use crate::cpu_trace::ops::Space;
-use crate::trace::Input;
 
 /// What lackey's output is called in diagnostics.
 const SOURCE: &str = "lackey's output";

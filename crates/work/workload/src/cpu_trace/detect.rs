@@ -6,11 +6,11 @@ use std::path::Path;
 
 use config::Diagnostic;
 use proto::cpu::Service;
+use text::fault::name;
+use text::{Bad, Input};
 
 use crate::cpu_trace::format::{FORMATS, Format};
 use crate::cpu_trace::recorded::{Options, Recorded};
-use crate::simt_trace::{Bad, name};
-use crate::trace::Input;
 
 /// How much of a file says what it is.
 const START: u64 = 64 << 10;

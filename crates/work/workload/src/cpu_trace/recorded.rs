@@ -7,13 +7,12 @@ use config::Diagnostic;
 use engine::Snapshot;
 use proto::cpu::{Op, Service};
 use proto::memory::PAGE;
+use text::{Bad, Input};
 
 use crate::cpu_trace::format::Format;
 use crate::cpu_trace::instruction::{Instruction, Reader};
 use crate::cpu_trace::ops::{Ops, Space};
 use crate::program::{Key, Params};
-use crate::simt_trace::Bad;
-use crate::trace::Input;
 
 /// How a recorded program is served.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

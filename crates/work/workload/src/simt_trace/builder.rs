@@ -1,7 +1,8 @@
 //! A trace while it is read: what both formats share.
 
+use text::Bad;
+
 use crate::simt_trace::code::{Code, Paths, Place, Static, Warp, WarpWriter};
-use crate::simt_trace::fault::Bad;
 use crate::simt_trace::opcode::Window;
 use crate::simt_trace::program::{Recorded, Trace};
 use crate::simt_trace::space::{Touched, WINDOW};

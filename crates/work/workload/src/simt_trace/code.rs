@@ -7,10 +7,9 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use text::{Bad, varint};
 
-use crate::simt_trace::fault::Bad;
 use crate::simt_trace::opcode::Class;
-use crate::simt_trace::varint;
 
 /// An instruction of a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

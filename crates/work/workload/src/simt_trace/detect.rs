@@ -5,12 +5,12 @@ use std::io::Read;
 use std::path::Path;
 
 use config::Diagnostic;
+use text::Input;
+use text::fault::{self, Bad};
 
 use crate::program::Program;
 use crate::simt_trace::builder::Builder;
-use crate::simt_trace::fault::{self, Bad};
 use crate::simt_trace::{accelsim, macsim};
-use crate::trace::Input;
 
 /// What a path is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -18,12 +18,10 @@ mod accelsim;
 mod builder;
 mod code;
 mod detect;
-mod fault;
 mod macsim;
 mod opcode;
 mod program;
 mod space;
-mod varint;
 
 #[cfg(test)]
 mod tests;
@@ -31,7 +29,3 @@ mod tests;
 pub use detect::{is_gpu_trace, open};
 
 pub(crate) use detect::is_text as is_gpu_text;
-
-pub(crate) use accelsim::{Base, Fields, unsigned};
-pub(crate) use fault::{Bad, name};
-pub(crate) use varint::{put, put_difference, unzigzag};

@@ -7,9 +7,9 @@
 use proto::memory::PAGE;
 use proto::simt::LANES;
 use rustc_hash::FxHashSet;
+use text::Bad;
 
 use crate::program::Space;
-use crate::simt_trace::fault::Bad;
 
 /// Warps whose local memory is laid out; those that begin later take their places again. 16 multiprocessors of 80 warps
 /// (ZnG, Table I) hold as many at a time.

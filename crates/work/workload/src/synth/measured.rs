@@ -4,12 +4,12 @@
 //! the number of keys of each group and `popularityWeights` with its requests), and lists of what was requested, one name a
 //! line.
 
-use crate::trace::input::Input;
 use config::{Diagnostic, Place};
 use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use text::Input;
 
 /// The longest file, decompressed: it is held in memory.
 const LONGEST: u64 = 1 << 30;

@@ -1,9 +1,8 @@
 //! What can be wrong with one line.
 
-use std::fmt::Write as _;
-
 use config::{Diagnostic, Place};
 use serde::Serialize;
+use text::shown;
 
 /// The kinds of bad lines; `lenient` skips and counts them by kind.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
@@ -128,23 +127,6 @@ impl Fault {
         let text: Vec<String> = record.iter().take(64).map(|byte| format!("{byte:02x}")).collect();
         (Fault { at: self.at * 3, len: (self.len * 3).saturating_sub(1), ..self }, text.join(" "))
     }
-}
-
-/// Bytes as text that is safe to print: control characters escaped, at most `limit` characters.
-pub(crate) fn shown(bytes: &[u8], limit: usize) -> String {
-    let mut text = String::new();
-    // Four bytes a character at most: no need to decode a 64 KiB line to show its start.
-    let head = &bytes[..bytes.len().min(limit.saturating_mul(4))];
-    for c in String::from_utf8_lossy(head).chars().take(limit) {
-        if c == '\t' {
-            text.push(' ');
-        } else if c.is_control() {
-            let _ = write!(text, "{}", c.escape_default());
-        } else {
-            text.push(c);
-        }
-    }
-    text
 }
 
 /// Whether bytes hold control characters that no text trace has.

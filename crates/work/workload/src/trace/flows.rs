@@ -58,7 +58,7 @@ impl FlowNames {
 
     fn add(&mut self, key: &[u8]) -> u16 {
         let id = self.names.len() as u16;
-        let name = crate::trace::fault::shown(key, MAX_NAME);
+        let name = text::shown(key, MAX_NAME);
         self.names.push(if name.is_empty() { "unnamed".to_owned() } else { name });
         self.ids.insert(key.into(), id);
         id

@@ -1,6 +1,6 @@
 //! Block traces: any common format, plain or compressed, as a stream of [`proto::IoRequest`].
 //!
-//! Bytes are unpacked ([`Compression`], by content), split into lines of bounded length, and read by the parser of
+//! Bytes are unpacked ([`text::Compression`], by content), split into lines of bounded length, and read by the parser of
 //! one format ([`formats`], by content or by name). Requests then pass a sort window, are rebased exactly to time
 //! zero, clipped, scaled and placed on the device. Nothing is guessed, skipped or moved without a line in
 //! [`TraceNotes`]; what cannot be meant is a [`config::Diagnostic`] that names the line.
@@ -24,9 +24,7 @@ mod format;
 
 mod fuzz;
 mod human;
-pub(crate) mod input;
 mod inspect;
-mod lines;
 mod moment;
 mod notes;
 mod objects;
@@ -44,7 +42,6 @@ pub use detect::{Detected, Reading, detect, what_is};
 pub use fault::FaultKind;
 pub use flows::FlowNames;
 pub use format::{FormatInfo, formats};
-pub use input::{Compression, unpack};
 pub use inspect::{Activity, FlowSummary, Inspection, SizeSummary, inspect, inspect_read};
 pub use moment::Moment;
 pub use notes::{Skipped, TraceNotes};
@@ -52,10 +49,6 @@ pub use options::{Action, Align, Remap, SORT_WINDOW, TimeScale, TimeUnit, TraceO
 pub use parts::parts;
 pub use reader::TraceReader;
 pub use together::open_together;
-
-pub(crate) use fault::shown;
-pub(crate) use input::Input;
-pub(crate) use lines::{Line, Lines};
 
 #[doc(hidden)]
 pub use fuzz::fuzz_one;

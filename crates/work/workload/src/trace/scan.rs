@@ -8,14 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use config::{Diagnostic, Place};
+use text::{Compression, Input, Line, Lines, Meter, shown};
 
 use crate::trace::clock::Clock;
 use crate::trace::detect::{self, Translation, is_blank_or_comment};
-use crate::trace::fault::{Fault, FaultKind, is_binary, shown};
+use crate::trace::fault::{Fault, FaultKind, is_binary};
 use crate::trace::format::{Format, FormatInfo, Framing, LineParser, Settings};
 use crate::trace::human;
-use crate::trace::input::{Compression, Input, Meter};
-use crate::trace::lines::{Line, Lines};
 use crate::trace::notes::TraceNotes;
 use crate::trace::options::TraceOptions;
 use crate::trace::record::{RawRequest, Sheet, ZERO};

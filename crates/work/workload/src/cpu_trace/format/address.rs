@@ -4,11 +4,11 @@
 //! The instructions between are told without the access itself: `mcf` has 727,230 accesses and 286,478 instructions between.
 
 use config::Diagnostic;
+use text::{Bad, Base, Fields};
 
 use crate::cpu_trace::format::Format;
 use crate::cpu_trace::format::text::{Meant, begins_with};
 use crate::cpu_trace::instruction::{Access, Instruction, MOST_COUNT, Reader};
-use crate::simt_trace::{Bad, Base, Fields};
 
 pub(in crate::cpu_trace) static FORMAT: Format = Format {
     name: "addresses",

@@ -8,11 +8,11 @@
 use std::io::{self, BufReader, Read};
 
 use config::Diagnostic;
+use text::Bad;
 
 use crate::cpu_trace::format::Format;
 use crate::cpu_trace::format::text::unreadable;
 use crate::cpu_trace::instruction::{Access, Branch, Instruction, Reader};
-use crate::simt_trace::Bad;
 
 pub(in crate::cpu_trace) static FORMAT: Format = Format {
     name: "champsim",

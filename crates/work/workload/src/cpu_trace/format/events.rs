@@ -1,11 +1,10 @@
 //! Texts of fetches and accesses, which follow the fetch of their instruction.
 
 use config::Diagnostic;
+use text::{Bad, Input};
 
 use crate::cpu_trace::format::text::Meant;
 use crate::cpu_trace::instruction::{Access, Instruction, Reader};
-use crate::simt_trace::Bad;
-use crate::trace::Input;
 
 /// Accesses of an instruction at most; what has more goes on as another instruction of the same place. A gather of AVX-512 has 16.
 const MOST: usize = 64;

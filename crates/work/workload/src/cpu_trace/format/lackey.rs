@@ -1,10 +1,11 @@
 //! Valgrind's lackey, `valgrind --tool=lackey --trace-mem=yes`: `I  0401ab70,3`, ` L 1ffeffe7c8,8`, ` S …`, ` M …` (a load and
 //! a store), addresses in hexadecimal and bytes in decimal. Source: `lackey/lk_main.c` and the manual of lackey.
 
+use text::{Bad, Base, unsigned};
+
 use crate::cpu_trace::format::Format;
 use crate::cpu_trace::format::events::{Events, Told};
 use crate::cpu_trace::format::text::{access, begins_with};
-use crate::simt_trace::{Bad, Base, unsigned};
 
 pub(in crate::cpu_trace) static FORMAT: Format = Format {
     name: "lackey",

@@ -1,10 +1,11 @@
 //! memtrace, a lackey with words: `readi 0x4001ab70 3`, `readd 0x1ffeffe7c8 8`, `write 0x1ffeffe7c0 8`, the size in decimal.
 //! Source: the repository oslab-ewha/memtrace.
 
+use text::{Bad, Base, Fields};
+
 use crate::cpu_trace::format::Format;
 use crate::cpu_trace::format::events::{Events, Told};
 use crate::cpu_trace::format::text::{access, begins_with};
-use crate::simt_trace::{Bad, Base, Fields};
 
 pub(in crate::cpu_trace) static FORMAT: Format = Format {
     name: "memtrace",

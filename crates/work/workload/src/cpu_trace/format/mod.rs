@@ -8,8 +8,9 @@ pub(super) mod lackey;
 mod memtrace;
 mod text;
 
+use ::text::Input;
+
 use crate::cpu_trace::instruction::Reader;
-use crate::trace::Input;
 
 /// A format.
 pub(super) struct Format {

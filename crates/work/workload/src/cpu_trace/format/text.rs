@@ -3,10 +3,9 @@
 use std::io;
 
 use config::Diagnostic;
+use text::{Bad, Input, Line, Lines};
 
 use crate::cpu_trace::instruction::Access;
-use crate::simt_trace::Bad;
-use crate::trace::{Input, Line, Lines};
 
 /// Lines by which a text is recognised.
 const SAMPLE: usize = 256;

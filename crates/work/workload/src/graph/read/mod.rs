@@ -10,11 +10,11 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use ::text::Input;
 use config::Diagnostic;
 use rustc_hash::FxHashMap;
 
 use crate::graph::{Edges, Graph, Keep};
-use crate::trace::input::Input;
 use text::Text;
 
 /// How a file says its edges.

@@ -3,9 +3,9 @@
 use std::io::{BufRead, BufReader, Read};
 
 use config::{Diagnostic, Place};
+use text::Bytes;
 
 use super::Values;
-use crate::trace::input::Bytes;
 
 /// The longest line: a vertex of METIS with eight million neighbours.
 const LONGEST: usize = 64 << 20;

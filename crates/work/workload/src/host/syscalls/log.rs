@@ -5,9 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use config::{Diagnostic, Place};
+use text::{Input, Line, Lines, shown};
 
 use crate::host::options::{Parameter, Range};
-use crate::trace::{Input, Line, Lines, shown};
 
 /// What is wrong with a line.
 #[derive(Clone, PartialEq, Eq, Debug)]

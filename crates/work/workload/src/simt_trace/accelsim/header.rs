@@ -1,8 +1,8 @@
 //! The head of a kernel file: `-key = value` lines.
 
-use crate::simt_trace::accelsim::fields::{Base, unsigned};
+use text::{Bad, Base, unsigned};
+
 use crate::simt_trace::builder::{Windows, blocks, threads};
-use crate::simt_trace::fault::Bad;
 
 /// What the head of a kernel file says.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,11 +1,10 @@
 //! Instruction lines: `[line] PC mask ndst [Rn] opcode nsrc [Rn …] width [mode addresses] [immediate]`.
 
 use rustc_hash::FxHashMap;
+use text::{Bad, Base, Fields};
 
-use crate::simt_trace::accelsim::fields::{Base, Fields};
 use crate::simt_trace::builder::{Builder, Windows};
 use crate::simt_trace::code::{Static, WarpWriter, register, sources};
-use crate::simt_trace::fault::Bad;
 use crate::simt_trace::opcode::{self, Class};
 
 /// The most registers that a line names, as the tracer has it (`MAX_SRC` is 5 since version 4).

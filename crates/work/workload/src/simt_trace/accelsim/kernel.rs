@@ -7,16 +7,15 @@ use std::path::Path;
 
 use config::Diagnostic;
 use proto::simt::LANES;
+use text::fault::{self, Bad};
+use text::{Base, Fields, Input, Line, Lines};
 
 use crate::program::Kernel;
-use crate::simt_trace::accelsim::fields::{Base, Fields};
 use crate::simt_trace::accelsim::header::{Header, HeaderReader, triple};
 use crate::simt_trace::accelsim::inst::Lines as InstLines;
 use crate::simt_trace::builder::{Builder, Grid};
 use crate::simt_trace::code::WarpWriter;
-use crate::simt_trace::fault::{self, Bad};
 use crate::simt_trace::program::Recorded;
-use crate::trace::{Input, Line, Lines};
 
 /// Reads a kernel file into the trace. `function` gives a function's number by its name.
 pub(super) fn read(

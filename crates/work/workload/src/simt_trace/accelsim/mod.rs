@@ -1,6 +1,5 @@
 //! Accel-Sim's traces: a list of kernels (`kernelslist.g`) and a file of instruction lines for each.
 
-mod fields;
 mod header;
 mod inst;
 mod kernel;
@@ -10,12 +9,10 @@ use std::path::Path;
 
 use config::Diagnostic;
 use rustc_hash::FxHashMap;
+use text::fault::{self, Bad};
+use text::{Base, Input, Line, Lines, unsigned};
 
 use crate::simt_trace::builder::Builder;
-use crate::simt_trace::fault::{self, Bad};
-use crate::trace::{Input, Line, Lines};
-
-pub(crate) use crate::simt_trace::accelsim::fields::{Base, Fields, unsigned};
 
 /// Functions of a trace: kernels of the same name are the same code.
 #[derive(Default)]

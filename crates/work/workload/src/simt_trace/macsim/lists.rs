@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use config::Diagnostic;
-
-use crate::simt_trace::fault::Bad;
+use text::Bad;
 
 /// The layout of records that MacSim's tracer writes since it traces with NVBit.
 const VERSION: &str = "14";

@@ -11,10 +11,10 @@ use std::path::Path;
 
 use config::Diagnostic;
 use proto::simt::LANES;
+use text::Bad;
 
 use crate::program::Kernel;
 use crate::simt_trace::builder::{Builder, Grid, blocks, threads};
-use crate::simt_trace::fault::Bad;
 use crate::simt_trace::macsim::lists::{Config, Launched, WarpId};
 use crate::simt_trace::macsim::tree::Tree;
 use crate::simt_trace::program::Recorded;

@@ -3,12 +3,11 @@
 use std::io::{self, Read};
 
 use config::Diagnostic;
+use text::{Bad, Input};
 
 use crate::simt_trace::builder::{Builder, Windows};
 use crate::simt_trace::code::{Static, Warp, WarpWriter, register, sources};
-use crate::simt_trace::fault::Bad;
 use crate::simt_trace::opcode::{self, Class};
-use crate::trace::Input;
 
 /// Bytes of a record.
 const RECORD: usize = 64;

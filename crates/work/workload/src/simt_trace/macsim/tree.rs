@@ -6,12 +6,12 @@ use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
 
 use config::Diagnostic;
+use text::Input;
+use text::fault::{self, Bad};
 
 use crate::simt_trace::builder::Builder;
-use crate::simt_trace::fault::{self, Bad};
 use crate::simt_trace::macsim::record::{self, Recording};
 use crate::simt_trace::macsim::tar::Tar;
-use crate::trace::Input;
 
 /// The longest text file: a list of 100 million warps is none that we could run.
 const MOST_TEXT: u64 = 1 << 30;

@@ -5,9 +5,9 @@ use std::io::{Cursor, Read};
 use std::path::Path;
 
 use config::{Diagnostic, Place};
+use text::{Input, shown};
 
-use crate::trace::fault::shown;
-use crate::trace::{Input, TraceOptions, inspect_read};
+use crate::trace::{TraceOptions, inspect_read};
 use crate::{cpu_trace, host, program, simt_trace};
 
 /// How much of a file says what it is.

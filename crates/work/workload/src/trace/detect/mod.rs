@@ -5,12 +5,12 @@ mod reading;
 
 use config::{Diagnostic, Place};
 use serde::Serialize;
+use text::{MAX_LINE, shown};
 
 use crate::trace::detect::known::{no_trace, refuse_magic, wrong_door};
-use crate::trace::fault::{is_binary, shown};
+use crate::trace::fault::is_binary;
 use crate::trace::format::{FORMATS, Format, Framing, Settings, columns, formats, is_header, named};
 use crate::trace::human;
-use crate::trace::lines::MAX_LINE;
 use crate::trace::options::TraceOptions;
 
 pub use known::what_is;

@@ -1,8 +1,9 @@
 //! The traces of Meta's caches that come with CacheLib: block storage, key-value caches and CDN, by the names of their columns.
 
 use proto::IoOp;
+use text::shown;
 
-use crate::trace::fault::{Fault, FaultKind, shown};
+use crate::trace::fault::{Fault, FaultKind};
 use crate::trace::field::{Field, Fields};
 use crate::trace::format::baleen::BLOCK;
 use crate::trace::format::{Format, FormatInfo, Framing, LineParser, Settings, any_request};

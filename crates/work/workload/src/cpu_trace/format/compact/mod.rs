@@ -53,10 +53,10 @@ struct Last {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use text::Input;
 
     use super::{MAGIC, VERSION, Writer};
     use crate::cpu_trace::instruction::{Access, Branch, Instruction, MOST_COUNT};
-    use crate::trace::Input;
 
     fn written(instructions: &[Instruction]) -> Vec<u8> {
         let mut bytes = Vec::new();

@@ -3,14 +3,14 @@
 use std::io::{BufReader, ErrorKind, Read};
 
 use config::Diagnostic;
+use text::varint::unzigzag;
+use text::{Bad, Input};
 
 use crate::cpu_trace::format::compact::{
     ACCESSES, BRANCH, BRANCH_MASK, COUNT, END, Last, MAGIC, MANY, PLACE, REGISTERS, VERSION,
 };
 use crate::cpu_trace::format::text::{access, unreadable};
 use crate::cpu_trace::instruction::{Branch, Instruction, MOST_COUNT, Reader};
-use crate::simt_trace::{Bad, unzigzag};
-use crate::trace::Input;
 
 /// Accesses of an instruction at most: far more than any has, and few enough to be held.
 const MOST_ACCESSES: u64 = 4096;

@@ -4,12 +4,12 @@ use std::io::{self, Write};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use text::varint::{put, put_difference};
 
 use crate::cpu_trace::format::compact::{
     ACCESSES, BRANCH, COUNT, END, Last, MAGIC, MANY, PLACE, REGISTERS, VERSION,
 };
 use crate::cpu_trace::instruction::{Branch, Instruction};
-use crate::simt_trace::{put, put_difference};
 
 /// Bytes that are gathered before they are compressed.
 const BUFFER: usize = 64 << 10;

@@ -6,9 +6,9 @@ use config::Diagnostic;
 use config::diag::nearest;
 use engine::Time;
 use rustc_hash::FxHashMap;
+use text::shown;
 
 use crate::host::syscalls::log::{Fault, Log, Unknown};
-use crate::trace::shown;
 
 /// What is done to a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

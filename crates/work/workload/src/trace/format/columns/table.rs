@@ -1,8 +1,9 @@
 //! What each column of a table is, by its header or by the user.
 
 use config::{Diagnostic, Place};
+use text::shown;
 
-use crate::trace::fault::{Fault, FaultKind, shown};
+use crate::trace::fault::{Fault, FaultKind};
 use crate::trace::format::Settings;
 use crate::trace::format::columns::codes::Codes;
 use crate::trace::format::columns::guess;

@@ -2,17 +2,17 @@
 
 use std::io::{self, Read};
 
-use crate::trace::input::Bytes;
+use crate::input::Bytes;
 
-/// The longest line: no trace format comes near, and a file without line breaks must not be held in memory.
-pub(crate) const MAX_LINE: usize = 64 << 10;
+/// The longest line: no format comes near, and a file without line breaks must not be held in memory.
+pub const MAX_LINE: usize = 64 << 10;
 /// What format detection sees of a file.
-pub(crate) const PREFIX: usize = 64 << 10;
+pub const PREFIX: usize = 64 << 10;
 const BUFFER: usize = 256 << 10;
 
 /// What [`Lines::next`] found.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Line<'a> {
+pub enum Line<'a> {
     /// A line without its end (`\n` or `\r\n`).
     Text(&'a [u8]),
     /// A line longer than [`MAX_LINE`]: its start. The rest is passed over.
@@ -22,7 +22,7 @@ pub(crate) enum Line<'a> {
 }
 
 /// Splits a stream into lines in a fixed buffer.
-pub(crate) struct Lines {
+pub struct Lines {
     source: Bytes,
     buffer: Box<[u8]>,
     start: usize,
@@ -33,20 +33,21 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    pub(crate) fn new(source: Bytes) -> Lines {
+    /// The lines of an input.
+    pub fn new(source: Bytes) -> Lines {
         let buffer = vec![0; BUFFER].into_boxed_slice();
         Lines { source, buffer, start: 0, end: 0, at_end: false, failed: None, number: 0 }
     }
 
     /// The number of the line last returned, counted from one.
-    pub(crate) fn number(&self) -> u64 {
+    pub fn number(&self) -> u64 {
         self.number
     }
 
     /// The first [`PREFIX`] bytes, or fewer if there are fewer; takes nothing.
     ///
     /// A read error waits until the lines before it are taken, unless there are none.
-    pub(crate) fn prefix(&mut self) -> io::Result<&[u8]> {
+    pub fn prefix(&mut self) -> io::Result<&[u8]> {
         const BOM: &[u8] = b"\xef\xbb\xbf";
         while self.end - self.start < PREFIX && self.fill() {}
         // In binary data the same bytes may begin a number.
@@ -63,12 +64,12 @@ impl Lines {
     }
 
     /// Whether [`Lines::prefix`] is the whole input.
-    pub(crate) fn prefix_is_all(&self) -> bool {
+    pub fn prefix_is_all(&self) -> bool {
         self.at_end && self.failed.is_none() && self.end - self.start <= PREFIX
     }
 
     /// The next line.
-    pub(crate) fn next(&mut self) -> io::Result<Line<'_>> {
+    pub fn next(&mut self) -> io::Result<Line<'_>> {
         let mut searched = 0;
         loop {
             if let Some(n) = memchr::memchr(b'\n', &self.buffer[self.start + searched..self.end]) {
@@ -99,7 +100,7 @@ impl Lines {
 
     /// The next record of bytes and whether it is whole, `None` at the end; `length` says how long the one is that begins what it is
     /// given.
-    pub(crate) fn next_record(&mut self, length: fn(&[u8]) -> usize) -> io::Result<Option<(&[u8], bool)>> {
+    pub fn next_record(&mut self, length: fn(&[u8]) -> usize) -> io::Result<Option<(&[u8], bool)>> {
         while self.end - self.start < MAX_LINE && self.fill() {}
         if self.start == self.end {
             return self.failed.take().map_or(Ok(None), Err);

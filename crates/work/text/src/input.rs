@@ -1,4 +1,4 @@
-//! Where a trace's bytes come from: plain or compressed, recognised by content and never by name.
+//! Where a file's bytes come from: plain or compressed, recognised by content and never by name.
 
 use std::io::{self, Cursor, Read};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use serde::Serialize;
 
 /// An input of bytes.
-pub(crate) type Bytes = Box<dyn Read + Send>;
+pub type Bytes = Box<dyn Read + Send>;
 
 /// How the bytes of a file are packed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -39,7 +39,7 @@ impl Compression {
         }
     }
     /// What the first bytes say.
-    pub(crate) fn of(start: &[u8]) -> Compression {
+    fn of(start: &[u8]) -> Compression {
         const BZIP2_BLOCK: &[u8] = b"1AY&SY";
         const BZIP2_END: &[u8] = b"\x17\x72\x45\x38\x50\x90";
         let bzip2 = start.starts_with(b"BZh")
@@ -63,18 +63,18 @@ impl Compression {
 
 /// Counts what is taken from the file, so that an error can say how far it came.
 #[derive(Default, Debug)]
-pub(crate) struct Meter {
+pub struct Meter {
     bytes: AtomicU64,
     at_end: AtomicBool,
 }
 
 impl Meter {
     /// Bytes of the file taken so far.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
     /// Whether the file has no more bytes.
-    pub(crate) fn at_end(&self) -> bool {
+    pub fn at_end(&self) -> bool {
         self.at_end.load(Ordering::Relaxed)
     }
 }
@@ -95,16 +95,19 @@ impl<R: Read> Read for Metered<R> {
     }
 }
 
-/// A trace's decompressed bytes.
-pub(crate) struct Input {
-    pub(crate) bytes: Bytes,
-    pub(crate) compression: Compression,
-    pub(crate) meter: Arc<Meter>,
+/// A file's decompressed bytes.
+pub struct Input {
+    /// The bytes, unpacked.
+    pub bytes: Bytes,
+    /// How they are packed.
+    pub compression: Compression,
+    /// How far the file has been read.
+    pub meter: Arc<Meter>,
 }
 
 impl Input {
     /// Looks at the first bytes and puts the right decoder in front.
-    pub(crate) fn new(source: impl Read + Send + 'static) -> io::Result<Input> {
+    pub fn new(source: impl Read + Send + 'static) -> io::Result<Input> {
         const MAGIC: u64 = 16;
         // More than any `xz -9` needs (65 MiB): a crafted header must not allocate gigabytes.
         const XZ_MEMORY: u64 = 256 << 20;

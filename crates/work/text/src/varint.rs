@@ -2,18 +2,18 @@
 
 /// A signed number as one whose small absolute values are small.
 #[inline]
-pub(crate) fn zigzag(value: i64) -> u64 {
+pub fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 
 /// The reverse of [`zigzag`].
 #[inline]
-pub(crate) fn unzigzag(value: u64) -> i64 {
+pub fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
 /// Appends a number.
-pub(crate) fn put(to: &mut Vec<u8>, mut value: u64) {
+pub fn put(to: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         to.push(value as u8 | 0x80);
         value >>= 7;
@@ -22,13 +22,13 @@ pub(crate) fn put(to: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Appends a difference of two addresses, which may be negative.
-pub(crate) fn put_difference(to: &mut Vec<u8>, value: u64) {
+pub fn put_difference(to: &mut Vec<u8>, value: u64) {
     put(to, zigzag(value as i64));
 }
 
 /// The number at `at`, which moves behind it.
 #[inline]
-pub(crate) fn get(from: &[u8], at: &mut usize) -> u64 {
+pub fn get(from: &[u8], at: &mut usize) -> u64 {
     let mut value = 0;
     let mut shift = 0;
     loop {
@@ -44,7 +44,7 @@ pub(crate) fn get(from: &[u8], at: &mut usize) -> u64 {
 
 /// The reverse of [`put_difference`].
 #[inline]
-pub(crate) fn get_difference(from: &[u8], at: &mut usize) -> u64 {
+pub fn get_difference(from: &[u8], at: &mut usize) -> u64 {
     unzigzag(get(from, at)) as u64
 }
 

@@ -2,29 +2,31 @@
 
 use std::str::FromStr;
 
-use crate::simt_trace::fault::Bad;
+use crate::fault::Bad;
 
 /// The fields of a line, from left to right.
-pub(crate) struct Fields<'a> {
+pub struct Fields<'a> {
     line: &'a [u8],
     at: usize,
 }
 
 /// How a number is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Base {
+pub enum Base {
+    /// Decimal digits.
     Decimal,
     /// With or without `0x`.
     Hex,
 }
 
 impl<'a> Fields<'a> {
-    pub(crate) fn new(line: &'a [u8]) -> Fields<'a> {
+    /// The fields of a line.
+    pub fn new(line: &'a [u8]) -> Fields<'a> {
         Fields { line, at: 0 }
     }
 
     /// What is left of the line, from the next field on.
-    pub(crate) fn rest(&mut self) -> &'a [u8] {
+    pub fn rest(&mut self) -> &'a [u8] {
         while self.line.get(self.at).is_some_and(u8::is_ascii_whitespace) {
             self.at += 1;
         }
@@ -32,18 +34,18 @@ impl<'a> Fields<'a> {
     }
 
     /// Passes over so many bytes.
-    pub(crate) fn skip(&mut self, bytes: usize) {
+    pub fn skip(&mut self, bytes: usize) {
         self.at += bytes;
     }
 
     /// In which byte of the line the next field begins.
-    pub(crate) fn at(&mut self) -> usize {
+    pub fn at(&mut self) -> usize {
         self.rest();
         self.at
     }
 
     /// The next field, if there is one.
-    pub(crate) fn optional(&mut self) -> Option<&'a [u8]> {
+    pub fn optional(&mut self) -> Option<&'a [u8]> {
         let rest = self.rest();
         let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
         self.at += end;
@@ -51,13 +53,13 @@ impl<'a> Fields<'a> {
     }
 
     /// The next field.
-    pub(crate) fn next(&mut self, what: &str) -> Result<&'a [u8], Bad> {
+    pub fn next(&mut self, what: &str) -> Result<&'a [u8], Bad> {
         let at = self.at();
         self.optional().ok_or_else(|| Bad::new(format!("the line ends before the {what}")).at(at))
     }
 
     /// The next field, a number.
-    pub(crate) fn number(&mut self, what: &str, base: Base) -> Result<u64, Bad> {
+    pub fn number(&mut self, what: &str, base: Base) -> Result<u64, Bad> {
         let at = self.at();
         let text = self.next(what)?;
         unsigned(text, base)
@@ -65,7 +67,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The next field, a decimal number that may be negative.
-    pub(crate) fn signed<T: FromStr>(&mut self, what: &str) -> Result<T, Bad> {
+    pub fn signed<T: FromStr>(&mut self, what: &str) -> Result<T, Bad> {
         let at = self.at();
         let text = self.next(what)?;
         std::str::from_utf8(text)
@@ -75,7 +77,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The next field, a small decimal number.
-    pub(crate) fn count(&mut self, what: &str, most: u64) -> Result<usize, Bad> {
+    pub fn count(&mut self, what: &str, most: u64) -> Result<usize, Bad> {
         let at = self.at();
         let count = self.number(what, Base::Decimal)?;
         if count > most {
@@ -85,7 +87,7 @@ impl<'a> Fields<'a> {
     }
 
     /// There are no more fields.
-    pub(crate) fn end(&mut self) -> Result<(), Bad> {
+    pub fn end(&mut self) -> Result<(), Bad> {
         let at = self.at();
         match self.optional() {
             None => Ok(()),
@@ -97,7 +99,7 @@ impl<'a> Fields<'a> {
 }
 
 /// A number, if the text is one of 64 bits.
-pub(crate) fn unsigned(text: &[u8], base: Base) -> Option<u64> {
+pub fn unsigned(text: &[u8], base: Base) -> Option<u64> {
     let (digits, radix) = match base {
         Base::Decimal => (text, 10),
         Base::Hex => (text.strip_prefix(b"0x").unwrap_or(text), 16),
