@@ -4,8 +4,8 @@ use crate::hosted::Hosted;
 use compute::vliw::coprocessor::{Coprocessor, Moved};
 use engine::Time;
 use flash::Check;
-use workload::host::HostProgram;
-use workload::host::offload::Executed;
+use programs::host::HostProgram;
+use programs::host::offload::Executed;
 
 /// The kernels that a coprocessor executes.
 pub(crate) struct OffloadedKernels {

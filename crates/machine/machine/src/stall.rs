@@ -7,7 +7,7 @@ use crate::machine::Machine;
 use engine::Time;
 use flash::Device;
 use proto::IoOp;
-use workload::inject::Waiting;
+use requests::inject::Waiting;
 
 /// Lines of one kind that a report has at most.
 const SHOWN: usize = 8;

@@ -69,6 +69,7 @@ impl Lines {
     }
 
     /// The next line.
+    #[allow(clippy::should_implement_trait, reason = "a line lends the buffer")]
     pub fn next(&mut self) -> io::Result<Line<'_>> {
         let mut searched = 0;
         loop {

@@ -10,8 +10,8 @@ use engine::{Cx, Time};
 use flash::groups::GroupsFlash;
 use nest::executed::Executed;
 use net::pcie::Link;
+use programs::kernels::{Application, Inputs, Program};
 use std::sync::Arc;
-use workload::kernels::{Application, Inputs, Program};
 
 /// A kernel that is offloaded.
 pub(crate) struct Offloaded {

@@ -3,10 +3,10 @@
 use super::io::flows;
 use crate::machine::Machine;
 use flash::device::DeviceStats;
+use requests::inject::{FlowStats, Split};
 use serde_json::{Map, Value};
 use stats::{Breakdown, OpStats};
 use std::collections::BTreeMap;
-use workload::inject::{FlowStats, Split};
 
 /// What requests wait for beside the commands that drives have measured.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -23,10 +23,10 @@ use flash::spec::{Built, FlashSpec};
 use flash::{Device, spec};
 use linux::path::PathSpec;
 use linux::stripe::Stripe;
+use requests::inject::{HostCost, Queues};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use workload::inject::{HostCost, Queues};
 
 /// The host's software. Requests that go straight to a drive spend two times outside the device; those that pass through the page cache, and programs,
 /// take the kernel's path.

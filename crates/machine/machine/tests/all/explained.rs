@@ -6,10 +6,10 @@ use flash::media::dies::op::Class;
 use machine::result::Document;
 use machine::run::{Observers, Outside, Plan, run_observed};
 use proto::{Account, ByHolder, Holder, IoOp};
+use requests::inject::{Observer, Seen};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
-use workload::inject::{Observer, Seen};
 
 type Accounts = Vec<(Seen, Option<Account>)>;
 
