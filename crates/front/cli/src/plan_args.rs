@@ -6,7 +6,7 @@ use crate::trace_args::TraceArgs;
 use config::{Diagnostic, Place};
 use machine::Warmup;
 use machine::run::Plan;
-use workload::trace::Remap;
+use requests::trace::Remap;
 
 /// A system, and how workloads run on it.
 #[derive(clap::Args)]

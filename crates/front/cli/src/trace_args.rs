@@ -4,9 +4,9 @@ use crate::number;
 use config::units::Duration;
 use config::{Diagnostic, Place};
 use engine::Time;
+use requests::trace::{Remap, TraceOptions};
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
-use workload::trace::{Remap, TraceOptions};
 
 /// How traces are read.
 #[derive(clap::Args, Clone, Debug, Default, Deserialize, Serialize)]
@@ -82,6 +82,7 @@ impl TraceArgs {
             remap: parsed("--remap", self.remap.as_ref())?.unwrap_or(remap),
             action: parsed("--action", self.action.as_ref())?,
             sort_window: self.sort_window.unwrap_or(default.sort_window),
+            others: programs::FILES,
         })
     }
 }

@@ -9,11 +9,11 @@ use arrow_array::{
 use arrow_schema::ArrowError;
 use engine::Time;
 use proto::{Account, Holder, IoOp};
+use requests::inject::{Observer, Seen};
 use ssd::device::MILESTONES;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
-use workload::inject::{Observer, Seen};
 
 /// What requests do, by the number that a column has for it.
 const OPS: [&str; 5] = ["read", "write", "trim", "write_zeroes", "flush"];

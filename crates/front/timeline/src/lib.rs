@@ -24,11 +24,11 @@ use nand::dies::observe::{Observer as CommandObserver, Tenure};
 use nand::dies::op::{Class, OpKind};
 use proto::{Account, IoOp};
 use record::Record;
+use requests::inject::{Observer as RequestObserver, Seen};
 use std::cell::RefCell;
 use std::fmt::Arguments;
 use std::io::{self, Write};
 use std::rc::Rc;
-use workload::inject::{Observer as RequestObserver, Seen};
 
 pub use record::Show;
 pub use show::{show, window};

@@ -12,9 +12,9 @@ use machine::source::FioSource;
 use machine::spec::queues;
 use machine::{End, Loaded, Machine};
 use nand::dies::op::Class;
+use requests::fio;
+use requests::inject::{HostCost, Injector};
 use std::sync::atomic::AtomicBool;
-use workload::fio;
-use workload::inject::{HostCost, Injector};
 
 /// The emptiest unit that has rested while nine tenths of what all closed units hold was written.
 struct Rested;

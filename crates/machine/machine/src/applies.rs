@@ -2,7 +2,7 @@
 
 use crate::plan::Plan;
 use config::Diagnostic;
-use workload::trace::{Remap, TraceOptions};
+use requests::trace::{Remap, TraceOptions};
 
 /// Refuses options that would be accepted and do nothing.
 ///
@@ -54,6 +54,7 @@ fn given(plan: &Plan) -> Option<&'static str> {
         remap,
         action,
         sort_window,
+        others: _,
     } = &plan.trace;
     let default = TraceOptions::default();
     let options = [

@@ -3,9 +3,9 @@
 use crate::hosted::Hosted;
 use compute::vliw::coprocessor::{Coprocessor, Moved};
 use engine::Time;
+use programs::host::HostProgram;
+use programs::host::offload::Executed;
 use ssd::Check;
-use workload::host::HostProgram;
-use workload::host::offload::Executed;
 
 /// The kernels that a coprocessor executes.
 pub(crate) struct OffloadedKernels {

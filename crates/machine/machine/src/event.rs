@@ -55,7 +55,7 @@ kinds! {
     /// A host's path to its drives.
     Host(linux::path::Event, linux::path::Out),
     /// The injector of requests.
-    Injector(workload::inject::Event, workload::inject::Out),
+    Injector(requests::inject::Event, requests::inject::Out),
     /// The multiprocessors of a GPU.
     Simt(compute::simt::Event, compute::simt::Out),
     /// The cores of a server.

@@ -1,8 +1,8 @@
 //! A host's path to its drives, and what takes block commands.
 
 use linux::path::Host;
+use programs::host::HostProgram;
 use proto::file::Way;
-use workload::host::HostProgram;
 
 /// A host's path to its drives, which its programs and its requests take.
 pub(crate) struct Hosted {

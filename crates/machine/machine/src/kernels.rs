@@ -9,10 +9,10 @@ use compute::vliw::coprocessor::observe::Observer as StepObserver;
 use compute::vliw::observe::Observer as KernelObserver;
 use config::Diagnostic;
 use nand::dies::observe::Observer as CommandObserver;
+use programs::host::HostProgram;
+use programs::host::offload::observe::Observer as PhaseObserver;
+use programs::kernels::Application;
 use std::collections::BTreeMap;
-use workload::host::HostProgram;
-use workload::host::offload::observe::Observer as PhaseObserver;
-use workload::kernels::Application;
 
 /// Who looks on at an accelerator, and at the flash that it governs.
 type OfAccelerator = (Box<dyn KernelObserver>, Box<dyn CommandObserver>);

@@ -47,7 +47,7 @@ pub enum Stage<'a> {
 #[derive(Default)]
 pub struct Observers {
     /// Sees every completed request.
-    pub requests: Option<Box<dyn workload::inject::Observer>>,
+    pub requests: Option<Box<dyn requests::inject::Observer>>,
     /// Each sees every command that a die of its drive has finished: as many as there are drives, in the order of their declaration, and
     /// behind them as many as there are accelerators, for the flash of each; or none.
     pub commands: Vec<Box<dyn nand::dies::observe::Observer>>,
@@ -56,14 +56,14 @@ pub struct Observers {
     /// Each sees what its coprocessor does: as many as there are, in the order of their declaration, or none.
     pub steps: Vec<Box<dyn compute::vliw::coprocessor::observe::Observer>>,
     /// Each sees what the host's program does that drives its coprocessor: as many as there are, in the order of their declaration, or none.
-    pub phases: Vec<Box<dyn workload::host::offload::observe::Observer>>,
+    pub phases: Vec<Box<dyn programs::host::offload::observe::Observer>>,
 }
 
 /// Several observers of requests in the place of one.
-pub struct Several(pub Vec<Box<dyn workload::inject::Observer>>);
+pub struct Several(pub Vec<Box<dyn requests::inject::Observer>>);
 
-impl workload::inject::Observer for Several {
-    fn completed(&mut self, seen: &workload::inject::Seen, account: Option<&proto::Account>) {
+impl requests::inject::Observer for Several {
+    fn completed(&mut self, seen: &requests::inject::Seen, account: Option<&proto::Account>) {
         self.0.iter_mut().for_each(|one| one.completed(seen, account));
     }
 }

@@ -4,7 +4,7 @@ use crate::precondition::{self, Precondition};
 use crate::spec::{self, Loaded};
 use crate::warmup::Warmup;
 use config::Diagnostic;
-use workload::trace::{Remap, TraceOptions};
+use requests::trace::{Remap, TraceOptions};
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ impl Plan {
             seed: 1,
             precondition: None,
             warmup: None,
-            trace: TraceOptions { remap: Remap::Fit, ..TraceOptions::default() },
+            trace: TraceOptions { remap: Remap::Fit, others: programs::FILES, ..TraceOptions::default() },
             queue_depth: None,
         }
     }

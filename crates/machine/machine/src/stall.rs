@@ -6,8 +6,8 @@ use crate::governed::Governed;
 use crate::machine::Machine;
 use engine::Time;
 use proto::IoOp;
+use requests::inject::Waiting;
 use ssd::Device;
-use workload::inject::Waiting;
 
 /// Lines of one kind that a report has at most.
 const SHOWN: usize = 8;

@@ -6,19 +6,19 @@ use crate::bind::workload_of;
 use crate::source::{FioSource, Replay, TraceSource};
 use config::Diagnostic;
 use engine::Time;
+use programs::cpu_trace;
+use programs::host::{self, HostProgram};
+use programs::kernels::{self, Application};
+use programs::program::{self, Program};
+use programs::service::{self, Service};
+use programs::simt_trace;
+use requests::fio::{self, Behind, Layout};
+use requests::inject::Source;
+use requests::synth::Region;
+use requests::trace::{self, TraceOptions, TraceReader};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use workload::cpu_trace;
-use workload::fio::{self, Behind, Layout};
-use workload::host::{self, HostProgram};
-use workload::inject::Source;
-use workload::kernels::{self, Application};
-use workload::program::{self, Program};
-use workload::service::{self, Service};
-use workload::simt_trace;
-use workload::synth::Region;
-use workload::trace::{self, TraceOptions, TraceReader};
 
 /// Name, meaning and inline job of every shipped workload. A new one is a line.
 pub const WORKLOADS: &[(&str, &str, &str)] = &[
@@ -174,7 +174,11 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
     }
     // A file that is not there is told first, and what a file is before where its requests go.
     if is_there && options.capacity == 0 {
-        let plain = TraceOptions { format: options.trace.format.clone(), ..TraceOptions::default() };
+        let plain = TraceOptions {
+            format: options.trace.format.clone(),
+            others: options.trace.others,
+            ..TraceOptions::default()
+        };
         trace::TraceReader::open(path, &plain).map_err(no_workload)?;
         reaches_flash(options)?;
     }

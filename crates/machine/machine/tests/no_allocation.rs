@@ -2,11 +2,11 @@
 
 use machine::workloads::{self, Opened, WorkloadOptions};
 use machine::{Loaded, Machine};
+use requests::inject::{HostCost, Injector, Queues};
+use requests::trace::TraceOptions;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::alloc::System;
 use std::sync::atomic::AtomicBool;
-use workload::inject::{HostCost, Injector, Queues};
-use workload::trace::TraceOptions;
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;

@@ -4,8 +4,8 @@ use super::job::Job;
 use super::measure::Figures;
 use config::units::Bandwidth;
 use config::{Diagnostic, Place};
+use requests::fio::{JobSpec, Pattern, Quantity, parse_inline};
 use std::collections::BTreeMap;
-use workload::fio::{JobSpec, Pattern, Quantity, parse_inline};
 
 /// A job, and what was measured of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -158,7 +158,7 @@ fn settled(spec: &JobSpec) -> Result<Job, &'static str> {
         return Err("a pattern with a number after it is neither random nor in order");
     }
     let block = spec.bs[usize::from(write)];
-    let depth = if spec.engine == Some(workload::fio::Engine::Blocking) { 1 } else { spec.iodepth };
+    let depth = if spec.engine == Some(requests::fio::Engine::Blocking) { 1 } else { spec.iodepth };
     let span = match spec.size {
         Some(Quantity::Bytes(bytes)) if bytes >= block => Some(bytes),
         _ => None,

@@ -9,14 +9,14 @@ use machine::source::FioSource;
 use machine::spec::{Drive, Loaded, queues};
 use nand::dies::op::Class;
 use proto::{IoOp, IoRequest};
+use requests::fio;
+use requests::inject::{Injector, Next, Source};
 use ssd::Device;
 use stats::BatchMeans;
 use stats::OpStats;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
-use workload::fio;
-use workload::inject::{Injector, Next, Source};
 
 /// Queues of each run that Little's law is checked on.
 pub(super) const QUEUES: usize = 2;

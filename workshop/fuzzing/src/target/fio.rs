@@ -1,7 +1,7 @@
 //! fio's vocabulary: inline jobs behind an even byte, job files behind an odd one, and the requests drawn from them.
 
 use super::Target;
-use workload::fio::{fuzz_one, parse_inline, parse_text};
+use requests::fio::{fuzz_one, parse_inline, parse_text};
 
 pub(super) const TARGET: Target = Target {
     name: "fio",

@@ -6,7 +6,7 @@ use fit::{Figures, Point};
 use foreign::mqsim::{File, Workloads, import, job_file, read_workloads};
 use foreign::{fio, simplessd};
 use machine::Loaded;
-use workload::fio as words;
+use requests::fio as words;
 
 pub(super) const MQSIM: Target = Target {
     name: "mqsim",

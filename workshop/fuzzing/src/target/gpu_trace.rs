@@ -3,11 +3,11 @@
 
 use super::Target;
 use config::Diagnostic;
+use programs::program::{Program, census};
+use programs::simt_trace::{is_gpu_trace, open};
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
-use workload::program::{Program, census};
-use workload::simt_trace::{is_gpu_trace, open};
 
 pub(super) const TARGET: Target = Target {
     name: "gpu_trace",

@@ -2,8 +2,8 @@
 
 use super::Target;
 use config::Diagnostic;
+use programs::graph::{Format, Graph, Keep, Order, ReadOptions, Values, read_from};
 use std::io::Cursor;
-use workload::graph::{Format, Graph, Keep, Order, ReadOptions, Values, read_from};
 
 pub(super) const TARGET: Target = Target {
     name: "graph",

@@ -6,8 +6,8 @@ use std::collections::{BTreeSet, BinaryHeap};
 use super::{Target, texts};
 use config::Diagnostic;
 use engine::Time;
+use programs::host::{HostProgram, open};
 use proto::file::{Call, Fd, Next};
-use workload::host::{HostProgram, open};
 
 pub(super) const STRACE: Target = Target {
     name: "strace",

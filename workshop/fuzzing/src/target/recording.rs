@@ -2,7 +2,7 @@
 
 use super::{Target, texts};
 use config::Diagnostic;
-use workload::cpu_trace::{Options, is_cpu_trace, open};
+use programs::cpu_trace::{Options, is_cpu_trace, open};
 
 pub(super) const TARGET: Target = Target {
     name: "recording",

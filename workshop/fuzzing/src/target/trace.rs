@@ -1,13 +1,13 @@
 //! Block traces: detection, every reader, unpacking, inspection, conversion. The first byte chooses options.
 
 use super::Target;
+use requests::trace::{TraceOptions, TraceReader, formats, fuzz_one};
 use std::io::Cursor;
-use workload::trace::{TraceOptions, TraceReader, formats, fuzz_one};
 
 pub(super) const TARGET: Target = Target {
     name: "trace",
     about: "block traces in every format",
-    run: fuzz_one,
+    run: |bytes| fuzz_one(bytes, programs::FILES),
     examples,
     reads,
     cases: 20_000,
@@ -22,6 +22,6 @@ fn examples() -> Vec<Vec<u8>> {
 fn reads(bytes: &[u8]) -> bool {
     let Some((choice, content)) = bytes.split_first() else { return false };
     let format = formats().nth(usize::from(choice >> 1)).map(|info| info.name.to_owned());
-    let options = TraceOptions { format, ..TraceOptions::default() };
+    let options = TraceOptions { format, others: programs::FILES, ..TraceOptions::default() };
     TraceReader::from_read("example", Cursor::new(content.to_vec()), &options).is_ok()
 }

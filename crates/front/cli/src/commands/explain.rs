@@ -6,11 +6,11 @@ use config::{Diagnostic, catalogue, synonym};
 use machine::catalogue::{families, metrics};
 use machine::systems::SYSTEMS;
 use machine::workloads::WORKLOADS;
+use programs::cpu_trace;
+use requests::fio::{self, Class};
+use requests::trace::{FormatInfo, formats, written_formats};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use workload::cpu_trace;
-use workload::fio::{self, Class};
-use workload::trace::{FormatInfo, formats, written_formats};
 
 /// The README of every shipped system that has one.
 const READMES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/readmes.rs"));
@@ -203,16 +203,16 @@ fn milestone(name: &str) -> Option<String> {
 }
 
 fn unknown(name: &str) -> Diagnostic {
-    if let Some((what, help)) = workload::trace::what_is(std::path::Path::new(name)) {
+    if let Some((what, help)) = requests::trace::what_is(std::path::Path::new(name), programs::FILES) {
         return Diagnostic::new(format!("`{name}` is a file: {what}")).help(help);
     }
     let mut names: BTreeSet<String> = BTreeSet::new();
     names.extend(SYSTEMS.iter().map(|(name, _)| (*name).to_owned()));
     names.extend(WORKLOADS.iter().map(|(name, ..)| (*name).to_owned()));
-    names.extend(workload::program::entries().map(|e| e.name.to_owned()));
-    names.extend(workload::service::entries().map(|e| e.name.to_owned()));
-    names.extend(workload::host::entries().map(|e| e.name.to_owned()));
-    names.extend(workload::kernels::names().map(str::to_owned));
+    names.extend(programs::program::entries().map(|e| e.name.to_owned()));
+    names.extend(programs::service::entries().map(|e| e.name.to_owned()));
+    names.extend(programs::host::entries().map(|e| e.name.to_owned()));
+    names.extend(programs::kernels::names().map(str::to_owned));
     names.extend(cpu_trace::formats().map(|(name, _)| name.to_owned()));
     names.extend([metrics::MILESTONES, metrics::STAGES].into_iter().flatten().map(|(n, _)| (*n).to_owned()));
     names.extend(families().iter().flat_map(|f| f.family.entries.iter().map(|e| e.name.to_owned())));

@@ -1,7 +1,7 @@
 //! Programs of a host, for `list` and `explain`.
 
+use programs::host::{Entry, entries};
 use std::fmt::Write as _;
-use workload::host::{Entry, entries};
 
 /// Name, and source with what it does, of every program.
 pub(crate) fn rows() -> Vec<(String, String)> {

@@ -3,8 +3,8 @@
 use config::Diagnostic;
 use nest::executed::{Area, Summary};
 use nest::{Array, Counts, Grid, Kernel, Microblock, Paper, Piece, Section, programs_of_gpus};
+use programs::kernels::{OnData, Program, entries, explained, of_programs};
 use std::fmt::Write as _;
-use workload::kernels::{OnData, Program, entries, explained, of_programs};
 
 /// Name, and what it is, of everything that can be offloaded.
 pub(crate) fn rows() -> Vec<(String, String)> {

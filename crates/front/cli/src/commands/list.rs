@@ -7,10 +7,10 @@ use config::{Diagnostic, Layers};
 use machine::catalogue::families;
 use machine::systems::{SYSTEMS, Shipped};
 use machine::workloads::WORKLOADS;
+use programs::cpu_trace;
+use requests::fio::{Class, options};
+use requests::trace::{formats, written_formats};
 use std::fmt::Write as _;
-use workload::cpu_trace;
-use workload::fio::{Class, options};
-use workload::trace::{formats, written_formats};
 
 /// What to list.
 #[derive(clap::Args)]
@@ -174,7 +174,7 @@ fn fio_short() -> Result<String, Diagnostic> {
 fn fio_full() -> Result<String, Diagnostic> {
     let mut text = String::new();
     for (class, title) in CLASSES {
-        let name = |o: &workload::fio::FioOption| match o.alias {
+        let name = |o: &requests::fio::FioOption| match o.alias {
             Some(alias) => format!("{}, {alias}", o.name),
             None => o.name.to_owned(),
         };

@@ -2,8 +2,8 @@
 
 use crate::progress::Said;
 use config::Diagnostic;
+use programs::program::{self, Census, Entry, Params, Table, census_within, entries};
 use std::fmt::Write as _;
-use workload::program::{self, Census, Entry, Params, Table, census_within, entries};
 
 /// Name, and suite with what it does, of every program.
 pub(crate) fn rows() -> Vec<(String, String)> {

@@ -244,7 +244,7 @@ fn observers(
     timeline: Option<&TimelineFile>,
 ) -> Observers {
     let mut observers = timeline.map(TimelineFile::observers).unwrap_or_default();
-    let mut requests: Vec<Box<dyn workload::inject::Observer>> = Vec::new();
+    let mut requests: Vec<Box<dyn requests::inject::Observer>> = Vec::new();
     if let Some(log) = log {
         requests.push(Box::new(log.clone()));
     }

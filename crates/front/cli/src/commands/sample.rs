@@ -6,12 +6,13 @@ use crate::outside::{Clocks, peak_rss};
 use crate::progress::Lines;
 use config::units::Share;
 use config::{Diagnostic, Place};
+use requests::trace::what_is;
 use sampling::{Bound, Dims, Format, Group, Plan, Prediction, Profile, Rule, Sample, Selection};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use workload::trace::{unpack, what_is};
+use text::unpack;
 
 /// Groups that the table shows.
 const SHOWN: usize = 20;
@@ -143,7 +144,7 @@ fn profile(path: &Path) -> Result<Profile, Diagnostic> {
     let Ok(unpacked) = File::open(file).and_then(unpack) else { return Profile::read(path) };
     Profile::from_reader(&source, unpacked).map_err(|fault| {
         let place = Place { source: source.clone(), ..Place::default() };
-        match what_is(file).filter(|(what, _)| !what.starts_with("a profile")) {
+        match what_is(file, programs::FILES).filter(|(what, _)| !what.starts_with("a profile")) {
             Some((what, help)) => {
                 Diagnostic::new(format!("this is {what}, not a profile of a GPU")).at(place).help(help)
             }

@@ -1,10 +1,10 @@
 //! Programs of a server, for `list` and `explain`.
 
 use config::Diagnostic;
+use programs::program::Params;
+use programs::service::{self, Entry, Op, OpKind, Service, entries};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use workload::program::Params;
-use workload::service::{self, Entry, Op, OpKind, Service, entries};
 
 /// Jobs that are counted.
 const COUNTED: u64 = 1000;

@@ -10,10 +10,10 @@ use crate::trace_args::{TraceArgs, time};
 use clap::Subcommand;
 use config::Diagnostic;
 use config::units::Share;
-use std::path::{Path, PathBuf};
-use workload::trace::{
+use requests::trace::{
     ConvertOptions, Converted, Remap, Sample, TraceReader, convert, inspect, written_formats,
 };
+use std::path::{Path, PathBuf};
 
 /// What to do with traces.
 #[derive(clap::Args)]

@@ -4,10 +4,10 @@
 use super::sink::Sink;
 use crate::output::Fault;
 use proto::{Account, IoOp};
+use requests::inject::{Observer, Seen};
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
-use workload::inject::{Observer, Seen};
 
 /// A log under way. Warm-up is logged too; the lines are in the order of completion.
 #[derive(Clone)]

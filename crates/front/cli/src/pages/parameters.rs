@@ -4,10 +4,10 @@ use super::{GENERATED, head, row};
 use crate::commands::list::CLASSES;
 use config::schema::Param;
 use machine::catalogue::{families, params};
+use programs::cpu_trace;
+use requests::fio::options;
+use requests::trace::{formats, written_formats};
 use std::fmt::Write as _;
-use workload::cpu_trace;
-use workload::fio::options;
-use workload::trace::{formats, written_formats};
 
 /// The page.
 pub(crate) fn page() -> String {

@@ -9,9 +9,9 @@ use crate::plan_args::warmup;
 use crate::trace_args::TraceArgs;
 use config::{Diagnostic, Layers, Place, Presets, Resolved};
 use machine::Warmup;
+use requests::trace::{Remap, TraceOptions};
 use serde::Deserialize;
 use std::path::Path;
-use workload::trace::{Remap, TraceOptions};
 
 /// The file as it is written.
 #[derive(Deserialize)]

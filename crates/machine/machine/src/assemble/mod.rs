@@ -20,19 +20,19 @@ use crate::warmup::Warmup;
 use crate::workloads::{self, Opened, WorkloadOptions};
 use config::Diagnostic;
 use engine::Time;
+use programs::host::HostProgram;
+use programs::kernels::Application;
+use programs::program::Program;
+use programs::service::Service;
 use proto::file::Way;
+use requests::fio::{Behind, Scheduler};
+use requests::inject::{Injector, Queues, Source};
+use requests::synth::Region;
 use ssd::Device;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
-use workload::fio::{Behind, Scheduler};
-use workload::host::HostProgram;
-use workload::inject::{Injector, Queues, Source};
-use workload::kernels::Application;
-use workload::program::Program;
-use workload::service::Service;
-use workload::synth::Region;
 
-/// Programs of one run: what [`workload::program::Apps`] can number.
+/// Programs of one run: what [`programs::program::Apps`] can number.
 const MOST_PROGRAMS: usize = 254;
 
 /// What a plan's workloads became.
@@ -368,7 +368,7 @@ fn injector(
     loaded: &Loaded,
     sources: Vec<(Box<dyn Source>, u16)>,
     files: usize,
-    observer: Option<Box<dyn workload::inject::Observer>>,
+    observer: Option<Box<dyn requests::inject::Observer>>,
 ) -> Injector {
     let Some(host) = loaded.spec.host.first() else { return Injector::idle() };
     let cost = host.spec.cost();

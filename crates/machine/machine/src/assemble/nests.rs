@@ -9,8 +9,8 @@ use crate::workloads;
 use compute::vliw::GROUP;
 use config::Diagnostic;
 use config::units::Bytes;
-use workload::kernels::{self, Application, Inputs, Room, Settled};
-use workload::{program, service};
+use programs::kernels::{self, Application, Inputs, Room, Settled};
+use programs::{program, service};
 
 /// The parts that execute nests, by kind; where nothing is said, those of the first kind that there is.
 fn executors(loaded: &Loaded) -> [Vec<Id>; 4] {

@@ -7,9 +7,9 @@ use compute::vliw::accelerator::Accelerator;
 use config::units::Bytes;
 use config::{Diagnostic, Place};
 use ftl::page_groups::spec::GroupGeometry;
+use programs::kernels::Application;
 use ssd::page_groups::GroupsFlash;
 use ssd::spec::Built;
-use workload::kernels::Application;
 
 /// Page groups of an accelerator's flash at most: 512 GiB.
 const MOST_GROUPS: u64 = 1 << 23;
@@ -131,7 +131,7 @@ pub(crate) fn build(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workload::kernels::mixes::CAPACITY;
+    use programs::kernels::mixes::CAPACITY;
 
     /// Mixes are drawn so that the flash holds them, whichever way page groups are translated.
     #[test]

@@ -5,10 +5,10 @@ use crate::spec::{DrivenSpec, Id, Loaded, Part};
 use compute::vliw::coprocessor::Coprocessor;
 use config::{Diagnostic, Place, SpecError};
 use nest::executed::Executed;
+use programs::host::offload::Offload;
+use programs::kernels::{Application, Inputs, Program};
 use proto::offload::Plan;
 use std::sync::Arc;
-use workload::host::offload::Offload;
-use workload::kernels::{Application, Inputs, Program};
 
 /// Which of a host's drives has the files of kernels.
 pub(crate) const DRIVE: u16 = 0;

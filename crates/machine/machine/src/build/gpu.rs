@@ -14,9 +14,9 @@ use mem::l2::{L2, L2Spec};
 use mem::mmu::{Mmu, MmuSpec, Residency};
 use mem::paging::{Paging, PagingSpec};
 use net::noc::{Noc, NocSpec};
+use programs::program::{Apps, Program};
 use proto::memory::LINE;
 use proto::simt::Programs;
-use workload::program::{Apps, Program};
 
 /// Checks every table of a GPU that a spec has, and those that it shares with servers.
 ///

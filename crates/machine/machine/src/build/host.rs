@@ -5,11 +5,11 @@ use crate::spec::{Id, Kind, Loaded, queues, queues_of};
 use config::Diagnostic;
 use linux::block::{Device, SchedulerPolicy};
 use linux::path::{DiskSpec, Host, PathSpec};
+use programs::host::HostProgram;
+use requests::fio::Scheduler;
+use requests::synth::Region;
 use ssd::spec::FlashSpec;
 use std::collections::BTreeMap;
-use workload::fio::Scheduler;
-use workload::host::HostProgram;
-use workload::synth::Region;
 
 /// Bytes of a logical block that a host addresses.
 const BLOCK: u32 = 512;

@@ -6,11 +6,11 @@ use compute::ooo::Cores;
 use compute::simt::{Gpu, Need, Unfit};
 use config::Diagnostic;
 use engine::Time;
+use programs::program::Apps;
 use proto::cpu::Service;
 use proto::memory::Tally;
 use proto::simt::Programs;
 use stats::EnergyReport;
-use workload::program::Apps;
 
 /// A processor with its programs.
 pub enum Processor {

@@ -9,9 +9,9 @@ use config::SpecError;
 use engine::{Cx, Time};
 use nest::executed::Executed;
 use net::pcie::Link;
+use programs::kernels::{Application, Inputs, Program};
 use ssd::page_groups::GroupsFlash;
 use std::sync::Arc;
-use workload::kernels::{Application, Inputs, Program};
 
 /// A kernel that is offloaded.
 pub(crate) struct Offloaded {

@@ -23,11 +23,11 @@ use mem::stripe::Stripe;
 use proto::file::Way;
 use proto::memory::Tally;
 use proto::{Account, Command, Completion, Place};
+use requests::inject::Injector;
 use serde_json::Value;
 use ssd::Check;
 use ssd::Device;
 use std::sync::atomic::{AtomicBool, Ordering};
-use workload::inject::Injector;
 
 /// Steps at one instant after which the machine is taken to be stuck.
 const STALL_STEPS: u64 = 1_000_000;
@@ -511,12 +511,12 @@ impl Machine {
                     self.wires.messages.pop_front();
                     self.complete(from, completion);
                 }
-                Message::Injector(from, workload::inject::Out::Submit { target, command }) => {
+                Message::Injector(from, requests::inject::Out::Submit { target, command }) => {
                     let command = Command { from: Sender::Injector(from).port(), ..command };
                     self.wires.messages.pop_front();
                     self.parts.inject(target, command, &mut self.wires);
                 }
-                Message::Injector(_, workload::inject::Out::Open { target, flow, batches, advice }) => {
+                Message::Injector(_, requests::inject::Out::Open { target, flow, batches, advice }) => {
                     self.wires.messages.pop_front();
                     self.parts.open_flow(target, flow, batches, advice);
                 }

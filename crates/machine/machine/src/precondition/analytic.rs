@@ -10,9 +10,9 @@ use ftl::page_map::functional::Placement;
 use ftl::page_map::gc::VictimPolicy;
 use nand::geometry::Geometry;
 use proto::Lpn;
+use requests::synth::Permutation;
 use std::collections::BTreeMap;
 use theory::wa;
-use workload::synth::Permutation;
 
 /// Largest mean share of a reclaim unit that may be padding, which the theory does not know.
 const MOST_PADDING: f64 = 0.01;

@@ -1,7 +1,7 @@
 //! Which unit is written next.
 
 use engine::Rng;
-use workload::synth::{Permutation, Zipf};
+use requests::synth::{Permutation, Zipf};
 
 /// Draws of units of a share, with replacement.
 pub(super) enum Draw {

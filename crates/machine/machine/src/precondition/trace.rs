@@ -4,9 +4,9 @@ use super::session::{Halt, Session};
 use config::Diagnostic;
 use config::units::Share;
 use proto::{IoOp, Lpn};
+use requests::trace::{Remap, TraceOptions, TraceReader};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use workload::trace::{Remap, TraceOptions, TraceReader};
 
 /// Passes beyond this are taken for a mistake.
 const MOST_PASSES: u32 = 1000;
@@ -61,6 +61,7 @@ pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Ha
         remap: params.remap.parse::<Remap>()?,
         capacity: Some(session.ftl.logical() * unit),
         timed: false,
+        others: programs::FILES,
         ..TraceOptions::default()
     };
     for _ in 0..params.passes {

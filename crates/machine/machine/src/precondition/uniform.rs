@@ -5,9 +5,9 @@ use super::session::{Halt, Session};
 use config::Diagnostic;
 use config::units::Share;
 use proto::Lpn;
+use requests::synth::Permutation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use workload::synth::Permutation;
 
 /// Parameters of `uniform`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

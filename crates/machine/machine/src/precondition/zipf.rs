@@ -5,9 +5,9 @@ use super::draw::Draw;
 use super::session::{Halt, Session};
 use config::Diagnostic;
 use config::units::Share;
+use requests::synth::{Permutation, Zipf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use workload::synth::{Permutation, Zipf};
 
 /// Windows of write amplification in a drive write.
 const WINDOWS: f64 = 5.0;

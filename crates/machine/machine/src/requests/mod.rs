@@ -7,8 +7,8 @@ pub use keep::{Keep, Keeper};
 use crate::result::op_name;
 use engine::Time;
 use proto::{Account, ByHolder, Holder};
+use requests::inject::Seen;
 use ssd::device::MILESTONES;
-use workload::inject::Seen;
 
 /// What a column holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,7 +122,7 @@ mod tests {
     use super::{COLUMNS, Cell, columns, row};
     use engine::Time;
     use proto::{Account, IoOp, IoRequest, Place};
-    use workload::inject::Seen;
+    use requests::inject::Seen;
 
     fn seen() -> Seen {
         let at = Time::from_ns(100);

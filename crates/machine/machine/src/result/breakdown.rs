@@ -2,11 +2,11 @@
 
 use super::io::flows;
 use crate::machine::Machine;
+use requests::inject::{FlowStats, Split};
 use serde_json::{Map, Value};
 use ssd::device::DeviceStats;
 use stats::{Breakdown, OpStats};
 use std::collections::BTreeMap;
-use workload::inject::{FlowStats, Split};
 
 /// What requests wait for beside the commands that drives have measured.
 #[derive(Clone, Copy, PartialEq, Eq)]

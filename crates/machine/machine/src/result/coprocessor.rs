@@ -5,11 +5,11 @@ use crate::driven::{Driven, OffloadedKernels};
 use crate::machine::Machine;
 use compute::vliw::coprocessor::Orders;
 use engine::Time;
+use programs::host::offload::{Executed, Phase, Shares};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::Summary;
 use std::collections::BTreeMap;
-use workload::host::offload::{Executed, Phase, Shares};
 
 /// A coprocessor.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -7,12 +7,12 @@ use ::linux::block::{Queue, kind};
 use ::linux::fs::{Ext4, FsStats};
 use ::linux::writeback::{Reason, Writeback};
 use engine::Time;
+use programs::host::{Failed, HostProgram};
 use proto::IoOp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{LevelWindow, Summary, Window};
 use std::collections::BTreeMap;
-use workload::host::{Failed, HostProgram};
 
 /// A host: its cores, its page cache, write-back, and each drive's block layer and file system.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -4,13 +4,13 @@ use super::tail::{SlowRequest, TailResult, slowest, tails};
 use crate::complex::Processor;
 use crate::machine::Machine;
 use engine::Time;
+use requests::fio::LaidOut;
+use requests::inject::{FlowStats, Recorded, Split};
 use schemars::JsonSchema;
 use serde::Serialize;
 use ssd::port::initiator::{InitiatedFlow, Initiator};
 use stats::{Histogram, OpStats, Series, Summary};
 use std::borrow::Cow;
-use workload::fio::LaidOut;
-use workload::inject::{FlowStats, Recorded, Split};
 
 /// Requests of one kind.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -2,14 +2,14 @@
 
 use crate::machine::Machine;
 use proto::{Account, Holder, IoOp};
+use requests::inject::explain::{CHANNEL, DIE, OUTSIDE, PARTS, of_place};
+use requests::inject::{Explain, Explained};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use ssd::device::MILESTONES;
 use stats::{Slowest, Tail};
 use std::collections::BTreeMap;
-use workload::inject::explain::{CHANNEL, DIE, OUTSIDE, PARTS, of_place};
-use workload::inject::{Explain, Explained};
 
 /// The shares of the slowest requests that are told apart; one is all of them.
 const SHARES: [f64; 3] = [0.01, 0.001, 0.0001];

@@ -5,10 +5,10 @@ use config::Diagnostic;
 use engine::Time;
 use proto::file::{Advice, Way};
 use proto::{Batches, IoRequest};
+use requests::fio::{Behind, Group, Guards, JobSpec, Jobs, LaidOut, Layout};
+use requests::inject::{Next, Source};
+use requests::synth::{Generator, Poll};
 use std::collections::VecDeque;
-use workload::fio::{Behind, Group, Guards, JobSpec, Jobs, LaidOut, Layout};
-use workload::inject::{Next, Source};
-use workload::synth::{Generator, Poll};
 
 /// One job under way.
 struct Running {
@@ -300,7 +300,7 @@ impl Source for FioSource {
 mod tests {
     use super::*;
     use engine::Rng;
-    use workload::fio;
+    use requests::fio;
 
     const CAPACITY: u64 = 1 << 30;
 

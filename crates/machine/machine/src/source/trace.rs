@@ -3,8 +3,8 @@
 use config::Diagnostic;
 use engine::Time;
 use proto::IoRequest;
-use workload::inject::{Next, Recorded, Source};
-use workload::trace::TraceReader;
+use requests::inject::{Next, Recorded, Source};
+use requests::trace::TraceReader;
 
 /// How a trace is replayed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

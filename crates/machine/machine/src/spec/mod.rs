@@ -21,13 +21,13 @@ use engine::Time;
 use ftl::page_map::gc::Victim;
 use linux::path::PathSpec;
 use mem::stripe::Stripe;
+use requests::inject::{HostCost, Queues};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use ssd::Device;
 use ssd::spec;
 use ssd::spec::{Built, FlashSpec};
-use workload::inject::{HostCost, Queues};
 
 /// The host's software. Requests that go straight to a drive spend two times outside the device; those that pass through the page cache, and programs,
 /// take the kernel's path.

@@ -12,11 +12,11 @@ use config::SpecError;
 use config::units::{Bytes, Duration};
 use net::energy::LinkEnergySpec;
 use net::pcie::Link;
+use programs::host::offload::OffloadCosts;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use ssd::spec::{FlashSpec, LinkSpec};
-use workload::host::offload::OffloadCosts;
 
 /// A flash device and the state that it is brought into.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -84,7 +84,7 @@ impl StateSpec {
             Filled::Cache(part, spec) => ("memory", json!({ "dram_cache": cache(spec) }), part.table()),
             Filled::Paged(part) => ("swap", paged(&part.spec), part.table()),
         };
-        let files = files_of(program).ok()?.into_iter().chain(workload::service::file_of(program));
+        let files = files_of(program).ok()?.into_iter().chain(programs::service::file_of(program));
         let files: Option<Vec<String>> = files.map(|file| hash_of_file(&file)).collect();
         let mut keys = json!({
             "server": number,

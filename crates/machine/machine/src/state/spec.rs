@@ -123,7 +123,7 @@ impl StateSpec {
 fn precondition_of(precondition: &Precondition) -> Option<Value> {
     let Precondition::trace(params) = precondition else { return Some(tree(precondition)) };
     let trace::Params { file, format, remap, share, passes } = params;
-    let files = workload::trace::parts(Path::new(file)).ok()?;
+    let files = requests::trace::parts(Path::new(file)).ok()?;
     let files: Option<Vec<String>> = files.iter().map(hash_of_file).collect();
     Some(json!({ "trace": {
         "file": files?, "format": format, "remap": remap, "share": tree(share), "passes": passes,

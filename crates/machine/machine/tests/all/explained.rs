@@ -5,11 +5,11 @@ use machine::run::{Observers, Outside, Plan, run_observed};
 use nand::dies::observe::{Observer as CommandObserver, Tenure};
 use nand::dies::op::Class;
 use proto::{Account, ByHolder, Holder, IoOp};
+use requests::inject::{Observer, Seen};
 use ssd::device::milestone;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
-use workload::inject::{Observer, Seen};
 
 type Accounts = Vec<(Seen, Option<Account>)>;
 

@@ -2,8 +2,8 @@
 
 use machine::run::{Plan, run_alone};
 use machine::workloads::{self, Opened, WorkloadOptions};
-use workload::fio::{Class, options};
-use workload::trace::TraceOptions;
+use requests::fio::{Class, options};
+use requests::trace::TraceOptions;
 
 fn plan(job: &str) -> Plan {
     Plan::new("d16", job).set("flash.precondition=none")

@@ -4,11 +4,11 @@ use config::Diagnostic;
 use engine::Time;
 use machine::{Loaded, Machine};
 use proto::{IoOp, IoRequest};
+use requests::inject::{HostCost, Injector, Next, Observer, Queues, Seen, Source};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
-use workload::inject::{HostCost, Injector, Next, Observer, Queues, Seen, Source};
 
 /// Says these, then that nothing follows.
 struct Script(VecDeque<Next>);

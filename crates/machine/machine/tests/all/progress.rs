@@ -2,10 +2,10 @@
 
 use engine::Time;
 use machine::source::{FioSource, Replay, TraceSource};
+use requests::fio;
+use requests::inject::{Next, Source};
+use requests::trace::{TraceOptions, TraceReader};
 use std::io::Write;
-use workload::fio;
-use workload::inject::{Next, Source};
-use workload::trace::{TraceOptions, TraceReader};
 
 fn job(text: &str) -> FioSource {
     FioSource::new(&fio::parse_inline(text).expect("a job"), 1 << 24, 1).expect("a job that fits")

@@ -4,8 +4,8 @@ use machine::Loaded;
 use machine::precondition::parse;
 use machine::run::{Plan, run_alone};
 use machine::systems::SYSTEMS;
+use requests::trace::TraceOptions;
 use serde_json::Value;
-use workload::trace::TraceOptions;
 
 /// What makes a system small enough for garbage collection to begin within the test.
 fn small(system: &str) -> &'static [&'static str] {

@@ -6,10 +6,10 @@ use machine::run::{Plan, run_alone};
 use machine::source::FioSource;
 use machine::{End, Loaded, Machine, stall};
 use proto::IoRequest;
+use requests::fio;
+use requests::inject::{HostCost, Injector, Next, Queues, Source};
+use requests::trace::TraceOptions;
 use std::sync::atomic::AtomicBool;
-use workload::fio;
-use workload::inject::{HostCost, Injector, Next, Queues, Source};
-use workload::trace::TraceOptions;
 
 fn device() -> ssd::Device {
     let set = [

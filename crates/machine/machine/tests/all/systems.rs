@@ -4,9 +4,9 @@ use config::Diagnostic;
 use machine::run::{Plan, run_alone};
 use machine::systems::SYSTEMS;
 use machine::{Loaded, Spec};
+use requests::trace::{Remap, TraceOptions};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use workload::trace::{Remap, TraceOptions};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")

@@ -10,9 +10,9 @@ use super::suite::Suite;
 use config::Diagnostic;
 use mem::cache::replace::ReplacementPolicy;
 use mem::cache::tags::{Shape, Tags};
+use programs::service::{self, Service};
 use proto::memory::{CPU_LINE, PAGE};
 use rustc_hash::FxHashMap;
-use workload::service::{self, Service};
 
 /// Gibibytes of the data set. With as many accesses as below, the largest share is full before they count.
 const GIBIBYTES: u64 = 4;

@@ -5,9 +5,9 @@ use super::super::Reading;
 use super::super::reading::{Choice, Variant, sets, study};
 use super::super::study::Point;
 use super::choices::{Choices, Inputs};
+use programs::kernels::mixes;
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, Mutex};
-use workload::kernels::mixes;
 
 /// The rival: the same accelerator behind a host and a drive.
 pub(super) const SIMD: &str = "flashabacus-simd";
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn mixes_with_the_same_programs_are_one_run() {
         let programs = |workload: &str| {
-            let opened = workload::kernels::open(workload).expect("a mix");
+            let opened = programs::kernels::open(workload).expect("a mix");
             opened.iter().map(|application| application.program.name().to_owned()).collect::<Vec<_>>()
         };
         let mut runs = std::collections::BTreeMap::new();

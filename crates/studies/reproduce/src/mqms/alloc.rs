@@ -146,7 +146,7 @@ fn coverage(profile: &Profile, plan: &Plan) -> Result<(f64, String), Diagnostic>
 fn kernels(figure: &Figure, workload: &'static str) -> Entry {
     let (id, figure) = (figure.id.clone(), figure.clone());
     Entry::new(id, Vec::new(), move |_| {
-        let launched = workload::program::launches(workload)?.count();
+        let launched = programs::program::launches(workload)?.count();
         figure.row(launched as f64, format!("launches of `{workload}`, as eager PyTorch makes them"))
     })
 }

@@ -5,8 +5,8 @@ use super::super::study::{Entry, Point};
 use super::suite::Suite;
 use config::Diagnostic;
 use machine::result::Document;
+use programs::program::{Kernel, launches};
 use std::collections::BTreeMap;
-use workload::program::{Kernel, launches};
 
 /// The networks' whole workloads.
 const WHOLE: [(&str, &str); 3] = [

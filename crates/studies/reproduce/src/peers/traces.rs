@@ -14,8 +14,8 @@ use crate::data::data;
 use crate::{Case, Context, Row, Rule};
 use config::Diagnostic;
 use machine::run::{Outside, Plan, run};
+use requests::trace::{Remap, TraceOptions};
 use serde_json::Value;
-use workload::trace::{Remap, TraceOptions};
 
 /// Folder of the traces among the data sets.
 const FOLDER: &str = "block_io/mqsim";
@@ -223,8 +223,7 @@ impl Setting {
         };
         let plan = Plan::new("mqsim-default", &file.to_string_lossy());
         let mut plan = self.overrides.iter().fold(plan, |plan, set| plan.set(set));
-        plan.trace =
-            TraceOptions { format: Some("mqsim".into()), remap: Remap::Error, ..TraceOptions::default() };
+        plan.trace = TraceOptions { format: Some("mqsim".into()), remap: Remap::Error, ..plan.trace };
         let mut outside = Outside {
             cpu_s: &|| 0.0,
             wall_s: &|| 0.0,

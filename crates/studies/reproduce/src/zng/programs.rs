@@ -3,7 +3,7 @@
 use crate::expected::Figure;
 use crate::study::Entry;
 use config::Diagnostic;
-use workload::program::{self, census};
+use programs::program::{self, census};
 
 /// A figure's entry; none if it is not of Table II.
 pub(super) fn entry(figure: &Figure) -> Option<Entry> {

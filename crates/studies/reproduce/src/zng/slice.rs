@@ -114,10 +114,10 @@ mod tests {
     use super::of;
     use machine::spec::Loaded;
     use machine::spec::MemorySpec;
+    use programs::program::{WarpAt, open};
     use proto::memory::PAGE;
     use proto::simt::{InstKind, Tape};
     use std::collections::{BTreeMap, BTreeSet};
-    use workload::program::{WarpAt, open};
 
     #[test]
     fn every_slice_of_every_platform_can_be_built() {

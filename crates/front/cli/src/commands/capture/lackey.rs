@@ -10,8 +10,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use config::Diagnostic;
+use programs::cpu_trace::{Counts, record};
 use rustix::process::Signal;
-use workload::cpu_trace::{Counts, record};
 
 use super::child::{LOOK, Traced};
 use crate::output::{Fault, write_whole_with};

@@ -8,8 +8,8 @@ use std::process::Command;
 
 use config::Diagnostic;
 use config::units::Bytes;
+use programs::host::{LogContents, log_contents, strace_options};
 use rustix::process::Signal;
-use workload::host::{LogContents, log_contents, strace_options};
 
 use super::child::Traced;
 use crate::output::{Beside, Fault, cannot_write};

@@ -10,11 +10,11 @@ use crate::trace_args::at;
 use config::Diagnostic;
 use machine::requests::{COLUMNS, Cell, Keep, Keeper, row};
 use proto::Account;
+use requests::inject::{Observer, Seen};
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
 use timeline::window;
-use workload::inject::{Observer, Seen};
 
 /// A file of requests under way. Warm-up is in it too; the rows are in the order of completion.
 #[derive(Clone)]

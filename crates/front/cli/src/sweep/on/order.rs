@@ -6,9 +6,9 @@ use crate::sweep::keys::Keys;
 use crate::trace_args::TraceArgs;
 use config::Diagnostic;
 use machine::run::Plan;
+use requests::trace::Remap;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use workload::trace::Remap;
 
 /// A run in the words of its sweep.
 #[derive(Serialize, Deserialize)]

@@ -104,7 +104,7 @@ mod tests {
     use super::super::rules::{On, RULES};
     use crate::catalogue::params;
     use crate::result::metrics::MILESTONES;
-    use workload::host::offload::Phase;
+    use programs::host::offload::Phase;
 
     /// What a rule names is there: its keys are keys of the spec, what time is spent on is what documents report.
     #[test]

@@ -5,9 +5,9 @@ use ftl::page_map::{Ftl, FtlCounters};
 use machine::precondition::{self, Report};
 use machine::{End, Loaded, Machine, Warmup};
 use proto::{IoOp, IoRequest, Lpn};
+use requests::inject::{HostCost, Injector, Next, Queues, Source};
 use ssd::Device;
 use std::sync::atomic::AtomicBool;
-use workload::inject::{HostCost, Injector, Next, Queues, Source};
 
 /// D16 made small: 8 planes of 256 blocks of 64 units of 4 KiB.
 pub(crate) const SMALL: [&str; 7] = [

@@ -1,0 +1,92 @@
+//! What the formats in text share: lines, their faults, and how a text is recognised.
+
+use std::io;
+
+use config::Diagnostic;
+use text::{Bad, Input, Line, Lines};
+
+use crate::cpu_trace::instruction::Access;
+
+/// Lines by which a text is recognised.
+const SAMPLE: usize = 256;
+
+/// Whether a text begins with lines of a format. `parse` says nothing of a line that the format passes over. A text with a few bad lines is
+/// still one: reading it says what is wrong with them.
+pub(super) fn begins_with<T>(
+    start: &[u8],
+    all: bool,
+    mut parse: impl FnMut(&[u8]) -> Result<Option<T>, Bad>,
+) -> bool {
+    let whole = if all { start.len() } else { memchr::memrchr(b'\n', start).unwrap_or(start.len()) };
+    let (mut good, mut bad) = (0, 0);
+    for line in start[..whole].split(|byte| *byte == b'\n') {
+        match parse(line.strip_suffix(b"\r").unwrap_or(line)) {
+            Ok(Some(_)) => good += 1,
+            Ok(None) => {}
+            Err(_) => bad += 1,
+        }
+        if good + bad == SAMPLE {
+            break;
+        }
+    }
+    good > 0 && good >= bad
+}
+
+/// What cannot be read of a file.
+pub(super) fn unreadable(error: &io::Error) -> Bad {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => Bad::new("the file ends within its compressed data: it is truncated")
+            .help("copy or record it again"),
+        _ => Bad::new(format!("cannot read the trace: {error}")),
+    }
+}
+
+/// The lines of a text that mean something.
+pub(super) struct Meant {
+    lines: Lines,
+    source: String,
+}
+
+impl Meant {
+    pub(super) fn new(input: Input, source: &str) -> Meant {
+        Meant { lines: Lines::new(input.bytes), source: source.to_owned() }
+    }
+
+    /// What the next line says that `parse` does not pass over; `None` behind the last.
+    pub(super) fn next<T>(
+        &mut self,
+        mut parse: impl FnMut(&[u8]) -> Result<Option<T>, Bad>,
+    ) -> Result<Option<T>, Diagnostic> {
+        loop {
+            let number = self.lines.number() + 1;
+            let line = match self.lines.next() {
+                Ok(Line::Text(line)) => line,
+                Ok(Line::End) => return Ok(None),
+                Ok(Line::TooLong(start)) => {
+                    return Err(Bad::new("a line longer than 64 KiB").in_line(&self.source, number, start));
+                }
+                Err(error) => return Err(unreadable(&error).in_line(&self.source, number, b"")),
+            };
+            match parse(line) {
+                Ok(None) => {}
+                Ok(told) => return Ok(told),
+                Err(bad) => return Err(bad.in_line(&self.source, number, line)),
+            }
+        }
+    }
+}
+
+/// An access of a width that the trace says; `at` is where in the line the width stands.
+pub(super) fn access(address: u64, width: u64, store: bool, at: usize) -> Result<Access, Bad> {
+    let allowed = || format!("an access has 1 to {} bytes", u16::MAX);
+    let Some(width) = u16::try_from(width).ok().filter(|width| *width > 0) else {
+        return Err(Bad::new(format!("an access of {width} bytes")).at(at).help(allowed()));
+    };
+    if address.checked_add(u64::from(width) - 1).is_none() {
+        let what = format!("an access of {width} bytes at 0x{address:x} ends beyond 64 bits of address");
+        return Err(Bad::new(what)
+            .at(at)
+            .help("the last byte of an access is at 0xffffffffffffffff at most"));
+    }
+    Ok(Access { address, width, store })
+}

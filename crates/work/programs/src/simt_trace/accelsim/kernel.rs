@@ -1,0 +1,250 @@
+//! A kernel file: its head, then thread blocks of warps of instruction lines (`.traceg`), or lines that say whose they are
+//! (`.trace`, as the tracer writes them before `post-traces-processing`).
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+
+use config::Diagnostic;
+use proto::simt::LANES;
+use text::fault::{self, Bad};
+use text::{Base, Fields, Input, Line, Lines};
+
+use crate::program::Kernel;
+use crate::simt_trace::accelsim::header::{Header, HeaderReader, triple};
+use crate::simt_trace::accelsim::inst::Lines as InstLines;
+use crate::simt_trace::builder::{Builder, Grid};
+use crate::simt_trace::code::WarpWriter;
+use crate::simt_trace::program::Recorded;
+
+/// Reads a kernel file into the trace. `function` gives a function's number by its name.
+pub(super) fn read(
+    path: &Path,
+    builder: &mut Builder,
+    function: &mut impl FnMut(&str) -> (u32, &'static str),
+) -> Result<(), Diagnostic> {
+    let source = fault::name(path);
+    let io = |error: std::io::Error, line: u64| {
+        Bad::new(format!("cannot read the kernel file: {error}")).in_line(&source, line, b"")
+    };
+    let input = File::open(path).and_then(Input::new).map_err(|error| io(error, 0))?;
+    let mut lines = Lines::new(input.bytes);
+    let mut head = HeaderReader::default();
+    let mut body: Option<Body> = None;
+    loop {
+        let number = lines.number() + 1;
+        let line = match lines.next().map_err(|error| io(error, number))? {
+            Line::End => break,
+            Line::TooLong(text) => {
+                return Err(Bad::new("a line longer than 64 KiB").in_line(&source, number, text));
+            }
+            Line::Text(text) => text.trim_ascii(),
+        };
+        let taken = match &mut body {
+            _ if line.is_empty() => Ok(()),
+            None if line[0] == b'-' => head.line(line),
+            None => head.finish().and_then(|header| {
+                let mut begun = Body::new(header, function);
+                begun.line(line, builder)?;
+                body = Some(begun);
+                Ok(())
+            }),
+            Some(body) => body.line(line, builder),
+        };
+        taken.map_err(|bad| bad.in_line(&source, number, line))?;
+    }
+    let body = match body {
+        Some(body) => body,
+        None => return Err(Bad::new("no kernel: the file ends within its head").in_file(&source)),
+    };
+    let kernel = body.finish(builder).map_err(|bad| bad.in_file(&source))?;
+    builder.kernel(kernel);
+    Ok(())
+}
+
+/// Where in a grouped file the reader stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// Between thread blocks.
+    Outside,
+    /// Behind `#BEGIN_TB`.
+    Begun,
+    /// In a block, before a warp or between two.
+    Block(u32),
+    /// Behind `warp = `.
+    Warp(u32, u32),
+    /// In a warp: so many of its instructions are to come.
+    Insts(u32, u32, u64),
+}
+
+struct Body {
+    header: Header,
+    name: &'static str,
+    warps: u32,
+    lines: InstLines,
+    state: State,
+    /// Warps of the present block that have been read.
+    read: u64,
+    writer: WarpWriter,
+    grid: Grid,
+    /// Warps of a file that is not grouped.
+    loose: BTreeMap<(u32, u32), WarpWriter>,
+}
+
+impl Body {
+    fn new(header: Header, function: &mut impl FnMut(&str) -> (u32, &'static str)) -> Body {
+        let (number, name) = function(&header.name);
+        Body {
+            name,
+            warps: header.threads.div_ceil(LANES as u32),
+            lines: InstLines::new(number, header.windows, header.line_numbers),
+            header,
+            state: State::Outside,
+            read: 0,
+            writer: WarpWriter::default(),
+            grid: Grid::default(),
+            loose: BTreeMap::new(),
+        }
+    }
+
+    fn line(&mut self, line: &[u8], builder: &mut Builder) -> Result<(), Bad> {
+        match line {
+            b"#BEGIN_TB" => return self.begin(),
+            b"#END_TB" => return self.end(builder),
+            [b'#', ..] => return Ok(()),
+            _ => {}
+        }
+        if let Some(value) = assigned(line, b"thread block") {
+            return self.block(value);
+        }
+        if let Some(value) = assigned(line, b"warp") {
+            return self.warp(value, builder);
+        }
+        if let Some(value) = assigned(line, b"insts") {
+            return self.insts(value);
+        }
+        match self.state {
+            State::Insts(block, warp, left @ 1..) => {
+                self.lines.read(&mut Fields::new(line), builder, &mut self.writer)?;
+                self.state = State::Insts(block, warp, left - 1);
+                Ok(())
+            }
+            State::Insts(_, warp, 0) => {
+                Err(Bad::new(format!("warp {warp} has more instructions than `insts = `")))
+            }
+            State::Outside if self.read == 0 => self.loose_line(line, builder),
+            _ => Err(Bad::new("an instruction outside a warp")),
+        }
+    }
+
+    fn begin(&mut self) -> Result<(), Bad> {
+        if !self.loose.is_empty() {
+            return Err(Bad::new("a thread block after instructions that say themselves whose they are"));
+        }
+        if self.state != State::Outside {
+            return Err(Bad::new("a thread block begins before the one before it ends"));
+        }
+        self.state = State::Begun;
+        Ok(())
+    }
+
+    /// `x,y,z` of a block.
+    fn block(&mut self, value: &str) -> Result<(), Bad> {
+        if self.state != State::Begun {
+            return Err(Bad::new("`thread block = ` that is not the first line of its block"));
+        }
+        let block = triple(value).ok_or_else(|| Bad::new(format!("`{value}` is no thread block x,y,z")))?;
+        self.state = State::Block(self.number(block)?);
+        self.read = 0;
+        Ok(())
+    }
+
+    /// The number of a block in the grid, x fastest.
+    fn number(&self, [x, y, z]: [u64; 3]) -> Result<u32, Bad> {
+        let [width, height, depth] = self.header.grid;
+        if x >= width || y >= height || z >= depth {
+            let what = format!("thread block {x},{y},{z} outside the grid of {width} x {height} x {depth}");
+            return Err(Bad::new(what));
+        }
+        Ok(((z * height + y) * width + x) as u32)
+    }
+
+    fn warp(&mut self, value: &str, builder: &mut Builder) -> Result<(), Bad> {
+        let block = self.close_warp(builder)?;
+        let warp = value.parse().ok().filter(|warp| *warp < self.warps);
+        let Some(warp) = warp else {
+            let (threads, last) = (self.header.threads, self.warps - 1);
+            let what = format!("`{value}` is no warp of a block of {threads} threads: 0 to {last}");
+            return Err(Bad::new(what));
+        };
+        self.state = State::Warp(block, warp);
+        Ok(())
+    }
+
+    fn insts(&mut self, value: &str) -> Result<(), Bad> {
+        let State::Warp(block, warp) = self.state else {
+            return Err(Bad::new("`insts = ` that is not the line after `warp = `"));
+        };
+        let count = value.parse().map_err(|_| Bad::new(format!("`{value}` is no number of instructions")))?;
+        self.state = State::Insts(block, warp, count);
+        Ok(())
+    }
+
+    /// Ends the warp being read, if any; the block being read.
+    fn close_warp(&mut self, builder: &mut Builder) -> Result<u32, Bad> {
+        match self.state {
+            State::Block(block) => Ok(block),
+            State::Insts(block, warp, 0) => {
+                self.grid.add(block, warp, builder.paths.take(&mut self.writer));
+                self.read += 1;
+                Ok(block)
+            }
+            State::Insts(_, warp, left) => {
+                Err(Bad::new(format!("warp {warp} has {left} instructions fewer than `insts = ` says")))
+            }
+            State::Warp(_, warp) => Err(Bad::new(format!("warp {warp} has no `insts = `"))),
+            State::Outside | State::Begun => Err(Bad::new("a warp outside a thread block")),
+        }
+    }
+
+    fn end(&mut self, builder: &mut Builder) -> Result<(), Bad> {
+        self.close_warp(builder)?;
+        if self.read != u64::from(self.warps) {
+            let what = format!("the thread block has {} warps of {}", self.read, self.warps);
+            return Err(Bad::new(what));
+        }
+        self.state = State::Outside;
+        Ok(())
+    }
+
+    /// `x y z warp` before the instruction.
+    fn loose_line(&mut self, line: &[u8], builder: &mut Builder) -> Result<(), Bad> {
+        let mut fields = Fields::new(line);
+        let mut block = [0; 3];
+        for (n, axis) in block.iter_mut().zip(["block's x", "block's y", "block's z"]) {
+            *n = fields.number(axis, Base::Decimal)?;
+        }
+        let block = self.number(block)?;
+        let warp = fields.count("warp", u64::from(self.warps) - 1)? as u32;
+        let writer = self.loose.entry((block, warp)).or_default();
+        self.lines.read(&mut fields, builder, writer)
+    }
+
+    fn finish(mut self, builder: &mut Builder) -> Result<Recorded, Bad> {
+        if self.state != State::Outside {
+            return Err(Bad::new("the file ends within a thread block: it is truncated"));
+        }
+        for ((block, warp), mut writer) in std::mem::take(&mut self.loose) {
+            self.grid.add(block, warp, builder.paths.take(&mut writer));
+        }
+        let Header { blocks, threads, registers, shared, .. } = self.header;
+        let warps = self.grid.finish(blocks, self.warps)?;
+        Ok(Recorded { kernel: Kernel { name: self.name, blocks, threads, registers, shared }, warps })
+    }
+}
+
+/// The value of a `key = value` line.
+fn assigned<'a>(line: &'a [u8], key: &[u8]) -> Option<&'a str> {
+    let rest = line.strip_prefix(key)?.trim_ascii_start().strip_prefix(b"=")?;
+    std::str::from_utf8(rest.trim_ascii()).ok()
+}

@@ -1,0 +1,10 @@
+//! Requests to drives: readers of traces, jobs of fio, generators, and the injector that issues requests and measures them.
+//!
+//! * Knows requests with their parameters, and the latency that a requester sees.
+//! * Does not know programs, nor any component that serves requests.
+//! * Read first: `fio/mod.rs` for jobs, `trace/mod.rs` for traces, `inject/mod.rs` for the injector.
+
+pub mod fio;
+pub mod inject;
+pub mod synth;
+pub mod trace;

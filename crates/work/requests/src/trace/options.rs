@@ -1,0 +1,354 @@
+//! What a user may say about how a trace is read.
+
+use std::fmt;
+use std::str::FromStr;
+
+use config::Diagnostic;
+use serde::Serialize;
+
+use crate::trace::detect::OtherFiles;
+use crate::trace::moment::Moment;
+
+/// How to read a trace. The default reads every request as it was recorded and is strict.
+#[derive(Clone, Debug)]
+pub struct TraceOptions {
+    /// Name of the format ([`crate::trace::formats`]); `None` recognises it by content.
+    pub format: Option<String>,
+    /// What the columns of a table are, from left to right (`time,op,offset,size`): a table without a header that says so.
+    pub columns: Option<String>,
+    /// Unit of the trace's times, if it is not the format's own.
+    pub time_unit: Option<TimeUnit>,
+    /// Bytes per address unit, for formats that count in sectors (512 unless said otherwise).
+    pub sector: Option<u64>,
+    /// Every time is multiplied by this.
+    pub time_scale: TimeScale,
+    /// Whether the times of requests are used. If not, every request has the time zero: how far a trace reaches and what is too late
+    /// for the sort window does not matter then.
+    pub timed: bool,
+    /// Requests before this time, counted from the first request, are dropped; it becomes time zero.
+    pub start: Option<Moment>,
+    /// Requests at or after this time, counted from the first request, are dropped.
+    pub end: Option<Moment>,
+    /// Where time zero is, of several traces that are read side by side.
+    pub align: Align,
+    /// Whether volumes have addresses of their own.
+    pub volumes: Volumes,
+    /// Reading stops after this many requests.
+    pub max_requests: Option<u64>,
+    /// Bad lines are skipped and counted, late requests are clamped and counted.
+    pub lenient: bool,
+    /// Bytes of the device that the requests must fit; `None` does not check.
+    pub capacity: Option<u64>,
+    /// What happens to a request beyond the device.
+    pub remap: Remap,
+    /// The blkparse event that stands for a request; `None` takes `D`, or `Q` if there is no `D`.
+    pub action: Option<Action>,
+    /// How many requests are held back to put an unsorted trace in order.
+    pub sort_window: usize,
+    /// Files that a trace may be mistaken for.
+    pub others: OtherFiles,
+}
+
+/// The default of [`TraceOptions::sort_window`].
+pub const SORT_WINDOW: usize = 65_536;
+
+impl Default for TraceOptions {
+    fn default() -> TraceOptions {
+        TraceOptions {
+            format: None,
+            columns: None,
+            time_unit: None,
+            sector: None,
+            time_scale: TimeScale::ONE,
+            timed: true,
+            start: None,
+            end: None,
+            align: Align::Clock,
+            volumes: Volumes::Apart,
+            max_requests: None,
+            lenient: false,
+            capacity: None,
+            remap: Remap::Error,
+            action: None,
+            sort_window: SORT_WINDOW,
+            others: OtherFiles::NONE,
+        }
+    }
+}
+
+impl TraceOptions {
+    /// Refuses values that mean nothing.
+    pub(crate) fn check(&self) -> Result<(), Diagnostic> {
+        if let Some(sector) = self.sector
+            && !(1..=1 << 20).contains(&sector)
+        {
+            return Err(Diagnostic::new(format!("a sector of {sector} bytes"))
+                .help("--sector takes 1 B to 1 MiB, 512 or 4096 as a rule"));
+        }
+        if let (Some(start), Some(end)) = (self.start, self.end)
+            && start >= end
+        {
+            return Err(Diagnostic::new(format!("the clip from {start} to {end} holds nothing"))
+                .help("--start must be earlier than --end"));
+        }
+        if self.capacity == Some(0) {
+            return Err(Diagnostic::new("a device of zero bytes holds no request"));
+        }
+        let placed = [
+            (self.remap != Remap::Error, "--remap needs the capacity of the device to fit"),
+            (self.volumes != Volumes::Apart, "--volumes needs a device that the volumes lie on"),
+            (self.align != Align::Clock, "--align is for traces that are run side by side"),
+        ];
+        if let Some((_, what)) = placed.iter().find(|(given, _)| *given && self.capacity.is_none()) {
+            return Err(Diagnostic::new(*what));
+        }
+        Ok(())
+    }
+}
+
+/// A unit of time, a power of ten of picoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub enum TimeUnit {
+    /// Seconds.
+    #[serde(rename = "s")]
+    Second,
+    /// Milliseconds.
+    #[serde(rename = "ms")]
+    Millisecond,
+    /// Microseconds.
+    #[serde(rename = "us")]
+    Microsecond,
+    /// 100 ns, the tick of Windows FILETIME.
+    #[serde(rename = "100ns")]
+    Filetime,
+    /// Nanoseconds.
+    #[serde(rename = "ns")]
+    Nanosecond,
+    /// Picoseconds.
+    #[serde(rename = "ps")]
+    Picosecond,
+}
+
+impl TimeUnit {
+    const ALL: [TimeUnit; 6] = [
+        TimeUnit::Second,
+        TimeUnit::Millisecond,
+        TimeUnit::Microsecond,
+        TimeUnit::Filetime,
+        TimeUnit::Nanosecond,
+        TimeUnit::Picosecond,
+    ];
+
+    /// Its name: `s`, `ms`, `us`, `100ns`, `ns`, `ps`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            TimeUnit::Second => "s",
+            TimeUnit::Millisecond => "ms",
+            TimeUnit::Microsecond => "us",
+            TimeUnit::Filetime => "100ns",
+            TimeUnit::Nanosecond => "ns",
+            TimeUnit::Picosecond => "ps",
+        }
+    }
+    /// `k` where the unit is 10^k ps.
+    pub(crate) const fn exponent(self) -> u32 {
+        match self {
+            TimeUnit::Second => 12,
+            TimeUnit::Millisecond => 9,
+            TimeUnit::Microsecond => 6,
+            TimeUnit::Filetime => 5,
+            TimeUnit::Nanosecond => 3,
+            TimeUnit::Picosecond => 0,
+        }
+    }
+}
+
+impl FromStr for TimeUnit {
+    type Err = Diagnostic;
+    fn from_str(text: &str) -> Result<TimeUnit, Diagnostic> {
+        let names = TimeUnit::ALL.map(TimeUnit::name);
+        let found = TimeUnit::ALL.into_iter().find(|unit| unit.name() == text);
+        found.ok_or_else(|| Diagnostic::new(format!("unknown time unit `{text}`")).allowed(text, names))
+    }
+}
+
+/// An exact positive ratio: 2 slows a trace to half its speed, 1/10 makes it ten times faster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimeScale {
+    numerator: u64,
+    denominator: u64,
+}
+
+impl TimeScale {
+    /// As recorded.
+    pub const ONE: TimeScale = TimeScale { numerator: 1, denominator: 1 };
+
+    /// `numerator / denominator`; `None` if either is zero.
+    pub const fn new(numerator: u64, denominator: u64) -> Option<TimeScale> {
+        if numerator == 0 || denominator == 0 { None } else { Some(TimeScale { numerator, denominator }) }
+    }
+    /// The scale that makes times `times` shorter still, if it can be said.
+    pub(crate) fn shortened(self, times: u64) -> Option<TimeScale> {
+        TimeScale::new(self.numerator, self.denominator.checked_mul(times)?)
+    }
+    /// The longest span that is `ps` at most when it is scaled.
+    pub(crate) fn unscaled(self, ps: u64) -> u128 {
+        u128::from(ps) * u128::from(self.denominator) / u128::from(self.numerator)
+    }
+    /// `ps` scaled, rounded down; `None` beyond the range of `u128`.
+    pub(crate) fn apply(self, ps: u128) -> Option<u128> {
+        if self == TimeScale::ONE {
+            return Some(ps);
+        }
+        Some(ps.checked_mul(u128::from(self.numerator))? / u128::from(self.denominator))
+    }
+}
+
+impl fmt::Display for TimeScale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.denominator {
+            1 => write!(f, "{}", self.numerator),
+            denominator => write!(f, "{}/{denominator}", self.numerator),
+        }
+    }
+}
+
+impl FromStr for TimeScale {
+    type Err = Diagnostic;
+    /// Reads `2`, `0.5` or `1/3`.
+    fn from_str(text: &str) -> Result<TimeScale, Diagnostic> {
+        let ratio = match text.split_once('/') {
+            Some((n, d)) => n.trim().parse().ok().zip(d.trim().parse().ok()),
+            None => decimal_ratio(text),
+        };
+        ratio.and_then(|(n, d)| TimeScale::new(n, d)).ok_or_else(|| {
+            Diagnostic::new(format!("`{text}` is not a time scale"))
+                .help("a positive number or ratio: 2 (half speed), 0.5 (double speed), 1/3")
+        })
+    }
+}
+
+fn decimal_ratio(text: &str) -> Option<(u64, u64)> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = format!("{whole}{fraction}");
+    if !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    Some((digits.parse().ok()?, 10_u64.checked_pow(u32::try_from(fraction.len()).ok()?)?))
+}
+
+/// What happens to requests that do not fit the device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Remap {
+    /// As recorded if all requests of the trace come from one device and fit; else [`Remap::Compact`], and so for a pipe.
+    ///
+    /// A file is gone through once more to find out, at most to the first request that does not fit.
+    Fit,
+    /// A request beyond the device is an error.
+    Error,
+    /// The offset modulo the capacity, moved down if the request would straddle the end.
+    Wrap,
+    /// Regions of 1 MiB are packed in the order of their first touch, each flow's apart; trims touch nothing.
+    Compact,
+}
+
+impl Remap {
+    const ALL: [(&'static str, Remap); 4] =
+        [("fit", Remap::Fit), ("error", Remap::Error), ("wrap", Remap::Wrap), ("compact", Remap::Compact)];
+}
+
+impl Remap {
+    /// Whether a reader packs regions; what fits as it is has been found out before.
+    pub(crate) fn packs(self) -> bool {
+        matches!(self, Remap::Compact | Remap::Fit)
+    }
+}
+
+impl FromStr for Remap {
+    type Err = Diagnostic;
+    fn from_str(text: &str) -> Result<Remap, Diagnostic> {
+        by_name("remap policy", text, &Remap::ALL)
+    }
+}
+
+/// Where time zero is, of several traces that are read side by side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Align {
+    /// At the first request of all: what was recorded later comes later.
+    Clock,
+    /// At the first request of each.
+    Start,
+}
+
+impl FromStr for Align {
+    type Err = Diagnostic;
+    fn from_str(text: &str) -> Result<Align, Diagnostic> {
+        by_name("alignment", text, &[("clock", Align::Clock), ("start", Align::Start)])
+    }
+}
+
+/// Whether volumes have addresses of their own: each file is a volume, and each stream of a file whose format does not say that
+/// they share a device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Volumes {
+    /// They do: byte 0 of one is not byte 0 of another.
+    Apart,
+    /// All are one: an address means the same byte in all of them.
+    One,
+}
+
+impl FromStr for Volumes {
+    type Err = Diagnostic;
+    fn from_str(text: &str) -> Result<Volumes, Diagnostic> {
+        by_name("relation of volumes", text, &[("apart", Volumes::Apart), ("one", Volumes::One)])
+    }
+}
+
+/// A blkparse event that can stand for a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// `Q`: queued by the application.
+    Queue,
+    /// `G`: given a request structure.
+    Get,
+    /// `I`: inserted into the scheduler.
+    Insert,
+    /// `D`: issued to the driver.
+    Issue,
+    /// `C`: completed.
+    Complete,
+}
+
+impl Action {
+    const ALL: [(&'static str, Action); 5] = [
+        ("Q", Action::Queue),
+        ("G", Action::Get),
+        ("I", Action::Insert),
+        ("D", Action::Issue),
+        ("C", Action::Complete),
+    ];
+
+    /// The letter blkparse prints.
+    pub const fn letter(self) -> u8 {
+        match self {
+            Action::Queue => b'Q',
+            Action::Get => b'G',
+            Action::Insert => b'I',
+            Action::Issue => b'D',
+            Action::Complete => b'C',
+        }
+    }
+}
+
+impl FromStr for Action {
+    type Err = Diagnostic;
+    fn from_str(text: &str) -> Result<Action, Diagnostic> {
+        by_name("blkparse action", text, &Action::ALL)
+    }
+}
+
+fn by_name<T: Copy>(what: &str, text: &str, all: &[(&'static str, T)]) -> Result<T, Diagnostic> {
+    all.iter().find(|(name, _)| *name == text).map(|(_, value)| *value).ok_or_else(|| {
+        Diagnostic::new(format!("unknown {what} `{text}`")).allowed(text, all.iter().map(|(name, _)| *name))
+    })
+}
