@@ -1,7 +1,7 @@
 //! What networks carry.
 
-use proto::coherence::{Probe, Probed};
 use proto::memory::{Access, MemCommand};
+use proto::{Probe, Probed};
 
 /// What a packet on a network carries.
 #[derive(Clone, Copy, Debug)]

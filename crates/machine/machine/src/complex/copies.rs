@@ -1,7 +1,7 @@
 //! Where the newest copy of a line is, as the messages of cores and the directory say it.
 
 use flash::Check;
-use proto::coherence::Probed;
+use proto::Probed;
 use proto::memory::{Access, AccessKind};
 use rustc_hash::FxHashSet;
 
@@ -59,7 +59,7 @@ impl Copies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proto::coherence::Probe;
+    use proto::Probe;
     use proto::memory::Absent;
 
     fn look(kind: AccessKind, address: u64) -> Access {

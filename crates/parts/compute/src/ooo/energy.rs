@@ -1,7 +1,7 @@
 //! What a server's cores spend: all of them take the idle power all the time, more while they have something to run.
 
 use super::spec::CpuEnergySpec;
-use config::energy::StatePower;
+use config::StatePower;
 use engine::{Mutant, Time, planted_nth};
 use stats::{Activity, EnergyReport, Meter};
 

@@ -44,9 +44,9 @@ use config::SpecError;
 use engine::{Cx, Mutant, Slab, Time, planted_nth};
 use event::{LINE, TEXT};
 use load::Load;
-use proto::coherence::{Probe, Probed};
 use proto::cpu::Service;
 use proto::memory::{Absent, Access, AccessKind, Stage, Tally, Translation};
+use proto::{Probe, Probed};
 
 /// The cores of a server.
 pub struct Cores {

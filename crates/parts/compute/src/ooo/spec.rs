@@ -2,7 +2,7 @@
 
 use super::sched::ThreadScheduling;
 use config::SpecError;
-use config::energy::StatePower;
+use config::StatePower;
 use config::schema::product;
 use config::units::{Duration, Frequency, Power};
 use engine::Time;

@@ -1,7 +1,7 @@
 //! What multiprocessors spend: all of them take the idle power all the time, more in cycles in which they issue.
 
 use super::spec::GpuEnergySpec;
-use config::energy::StatePower;
+use config::StatePower;
 use engine::{Mutant, Time, planted_nth};
 use stats::{Activity, EnergyReport, Meter};
 

@@ -4,7 +4,7 @@ use super::blocks::BlockScheduling;
 use super::kernels::KernelScheduling;
 use super::sched::WarpScheduling;
 use config::SpecError;
-use config::energy::StatePower;
+use config::StatePower;
 use config::schema::product;
 use config::units::{Bytes, Frequency, Power};
 use mem::cache::replace::ReplacementPolicy;

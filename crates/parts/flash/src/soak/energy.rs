@@ -6,7 +6,7 @@ use crate::media::dies::op::OpKind;
 use crate::media::dies::timing::Timing;
 use crate::media::energy::FlashEnergySpec;
 use crate::spec::{Built, FlashSpec, Programming, timing};
-use config::energy::StatePower;
+use config::StatePower;
 use config::units::{Energy, Power, TransferRate};
 use engine::Time;
 use net::energy::LinkEnergySpec;

@@ -2,7 +2,7 @@
 
 use super::{CoreTime, Cores, Mode};
 use config::SpecError;
-use config::energy::StatePower;
+use config::StatePower;
 use config::units::Power;
 use engine::{Mutant, Time, planted_nth};
 use schemars::JsonSchema;

@@ -35,7 +35,7 @@ pub use stats::DirectoryStats;
 
 use config::SpecError;
 use engine::{Cx, Slab, Time};
-use proto::coherence::Probe;
+use proto::Probe;
 use proto::memory::{Access, AccessKind, Stage, Tally};
 use rustc_hash::FxHashMap;
 use transaction::{Line, Purpose, Record};

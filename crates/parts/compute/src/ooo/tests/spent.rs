@@ -1,7 +1,7 @@
 //! Energy, against the slots that cores count.
 
 use super::*;
-use config::energy::StatePower;
+use config::StatePower;
 use config::units::Power;
 
 /// Two cores of 3 W at work and 1 W else, 7 W beside them, at half load: a core is at work in all slots but those that are idle.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::simt::GpuEnergySpec;
-use config::energy::StatePower;
+use config::StatePower;
 use config::units::Power;
 
 /// Two multiprocessors of 2 W, 5 W in cycles of a nanosecond in which they issue; 30 W beside them. Eight warps of six instructions issue

@@ -6,7 +6,7 @@ pub use self::core::{CacheSpec, CoreSpec, ExpansionSpec, LatencySpec, PrefetchSp
 
 use super::sched::AcceleratorScheduling;
 use config::SpecError;
-use config::energy::StatePower;
+use config::StatePower;
 use config::units::{Bandwidth, Bytes, Duration, Energy, Power};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

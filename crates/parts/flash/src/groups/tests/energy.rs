@@ -4,7 +4,7 @@ use crate::control::groups::translation::GroupTranslation;
 use crate::groups::GroupsFlashSpec;
 use crate::groups::testing::{Rig, groups, prototype};
 use crate::media::energy::FlashEnergySpec;
-use config::energy::StatePower;
+use config::StatePower;
 use config::units::{Energy, Power};
 use engine::Time;
 use net::energy::LinkEnergySpec;

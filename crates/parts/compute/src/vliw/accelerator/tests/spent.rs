@@ -3,7 +3,7 @@
 use super::*;
 use crate::vliw::spec::AcceleratorEnergySpec;
 use crate::vliw::testing::power;
-use config::energy::StatePower;
+use config::StatePower;
 use config::units::{Energy, Power};
 
 fn metered(scheduler: AcceleratorScheduling) -> AcceleratorSpec {

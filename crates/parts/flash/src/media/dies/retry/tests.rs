@@ -217,7 +217,7 @@ fn every_sensing_disturbs_its_block() {
 #[test]
 fn steps_cost_energy() {
     use crate::media::energy::FlashEnergySpec;
-    use config::energy::StatePower;
+    use config::StatePower;
     use config::units::{Energy, Power};
     use net::energy::LinkEnergySpec;
     let nothing = || StatePower { idle: Power::new(0), busy: Power::new(0) };
