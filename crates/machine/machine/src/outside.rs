@@ -52,9 +52,9 @@ pub struct Observers {
     /// behind them as many as there are accelerators, for the flash of each; or none.
     pub commands: Vec<Box<dyn flash::media::dies::observe::Observer>>,
     /// Each sees what its accelerator does: as many as there are, in the order of their declaration, or none.
-    pub kernels: Vec<Box<dyn compute::vliw::observe::Observer>>,
+    pub kernels: Vec<Box<dyn compute::vliw::Observer>>,
     /// Each sees what its coprocessor does: as many as there are, in the order of their declaration, or none.
-    pub steps: Vec<Box<dyn compute::vliw::coprocessor::observe::Observer>>,
+    pub steps: Vec<Box<dyn compute::vliw::coprocessor::Observer>>,
     /// Each sees what the host's program does that drives its coprocessor: as many as there are, in the order of their declaration, or none.
     pub phases: Vec<Box<dyn workload::host::offload::observe::Observer>>,
 }

@@ -3,8 +3,8 @@
 mod checks;
 
 use crate::wires::Here;
+use compute::vliw::Instance;
 use compute::vliw::accelerator::Accelerator;
-use compute::vliw::chain::Instance;
 use config::SpecError;
 use engine::{Cx, Time};
 use flash::groups::GroupsFlash;
