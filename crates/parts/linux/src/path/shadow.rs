@@ -2,7 +2,7 @@
 //! which is the newest, which one each command carries to the drive, and what the drive holds.
 
 use super::Host;
-use crate::fs::soak::media::{Cell, Media};
+use crate::fs::soak::{Cell, Media};
 use crate::fs::{Content, Place, Tid};
 use crate::pagecache::Folio;
 use crate::{Inode, PAGE};

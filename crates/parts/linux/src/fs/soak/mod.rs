@@ -7,15 +7,11 @@
 
 mod act;
 mod check;
-mod drive;
-pub(crate) mod media;
 
 use super::{CommitCause, Ext4, FsSpec, Handle, JournalMode, Tid};
-use crate::Inode;
+use crate::{Inode, fs::Content};
 use config::SpecError;
-use drive::Drive;
 use engine::{Rng, Time};
-use media::Cell;
 use std::collections::BTreeMap;
 
 /// Files of the work.
@@ -272,5 +268,143 @@ impl World {
         if let super::Need::Commit { tid, .. } = self.fs.sync_all() {
             self.fs.request_commit(tid, CommitCause::Interval);
         }
+    }
+}
+
+// A drive with a cache that forgets.
+
+/// A write on its way.
+#[derive(Clone, Copy, Debug)]
+struct Write {
+    block: u64,
+    cell: Cell,
+    then: Then,
+    fua: bool,
+}
+
+/// A drive.
+#[derive(Clone, Debug, Default)]
+struct Drive {
+    media: Media,
+    flying: Vec<Write>,
+}
+
+impl Drive {
+    /// A block is durable.
+    fn put(&mut self, block: u64, cell: Cell) {
+        self.media.put(block, cell);
+    }
+
+    fn submit(&mut self, block: u64, cell: Cell, fua: bool, then: Then) {
+        self.flying.push(Write { block, cell, then, fua });
+    }
+
+    /// Ends one of the writes on their way.
+    fn complete(&mut self, rng: &mut Rng) -> Option<Write> {
+        if self.flying.is_empty() {
+            return None;
+        }
+        let write = self.flying.swap_remove(rng.below(self.flying.len() as u64) as usize);
+        if write.fua {
+            self.media.put(write.block, write.cell);
+        } else {
+            self.media.hold(write.block, write.cell);
+        }
+        Some(write)
+    }
+
+    fn is_flying(&self, holds: impl Fn(&Write) -> bool) -> bool {
+        self.flying.iter().any(holds)
+    }
+
+    fn flush(&mut self) {
+        self.media.flush(self.media.newest());
+    }
+
+    /// The power goes: of each block, what was durable or anything newer.
+    fn cut(&mut self, rng: &mut Rng) -> BTreeMap<u64, Cell> {
+        for write in std::mem::take(&mut self.flying) {
+            self.media.hold(write.block, write.cell);
+        }
+        self.media.cut(rng)
+    }
+}
+
+// What a drive with a volatile cache holds.
+
+/// What a block holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Cell {
+    /// Of the file system.
+    Meta(Content),
+    /// A page of a file; versions only grow.
+    Page { file: usize, page: u64, version: u32 },
+}
+
+/// The cells of a drive and its cache.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Media {
+    durable: BTreeMap<u64, Cell>,
+    /// What the cache has, the oldest first, each with its number.
+    cache: BTreeMap<u64, Vec<(u64, Cell)>>,
+    /// Writes that have come to the cache.
+    held: u64,
+}
+
+impl Media {
+    /// A block is durable, as after a write with FUA: what was in the cache for it is older.
+    pub(crate) fn put(&mut self, block: u64, cell: Cell) {
+        self.cache.remove(&block);
+        self.durable.insert(block, cell);
+    }
+
+    /// A block is in the cache.
+    pub(crate) fn hold(&mut self, block: u64, cell: Cell) {
+        self.held += 1;
+        self.cache.entry(block).or_default().push((self.held, cell));
+    }
+
+    /// What a read finds.
+    pub(crate) fn read(&self, block: u64) -> Option<Cell> {
+        let cached = self.cache.get(&block).and_then(|cells| cells.last()).map(|(_, cell)| *cell);
+        cached.or_else(|| self.durable.get(&block).copied())
+    }
+
+    /// Blocks in the cache.
+    pub(crate) fn cached(&self) -> usize {
+        self.cache.len()
+    }
+
+    /// The number of the newest write in the cache: what a flush that begins now makes durable.
+    pub(crate) fn newest(&self) -> u64 {
+        self.held
+    }
+
+    /// Everything up to a number is durable.
+    pub(crate) fn flush(&mut self, newest: u64) {
+        let Media { durable, cache, .. } = self;
+        cache.retain(|block, cells| {
+            let old = cells.partition_point(|(number, _)| *number <= newest);
+            if let Some((_, cell)) = cells.drain(..old).next_back() {
+                durable.insert(*block, cell);
+            }
+            !cells.is_empty()
+        });
+    }
+
+    /// The power goes: of each block, what was durable or anything newer.
+    pub(crate) fn cut(&mut self, rng: &mut Rng) -> BTreeMap<u64, Cell> {
+        for (block, cells) in std::mem::take(&mut self.cache) {
+            // Often all or nothing.
+            let chosen = match rng.below(3) {
+                0 => None,
+                1 => cells.last(),
+                _ => cells.get(rng.below(cells.len() as u64 + 1) as usize),
+            };
+            if let Some((_, cell)) = chosen {
+                self.durable.insert(block, *cell);
+            }
+        }
+        std::mem::take(&mut self.durable)
     }
 }
