@@ -2,7 +2,7 @@
 
 use super::event::{Args, Event};
 use super::{State, Timeline};
-use compute::vliw::observe::{Act, Done, Observer};
+use compute::vliw::{Act, Done, Observer};
 use engine::Time;
 
 /// The track of Flashvisor's core, and of Storengine's, behind those of workers.

@@ -2,7 +2,7 @@
 
 use super::Timeline;
 use super::event::Args;
-use compute::vliw::coprocessor::observe::{Act, Done as Step, Observer as StepObserver};
+use compute::vliw::coprocessor::{Act, Done as Step, Observer as StepObserver};
 use programs::host::offload::observe::{Done as Phase, Observer as PhaseObserver};
 
 /// The tracks of steps and of the link's directions, behind those of cores.

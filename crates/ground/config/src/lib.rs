@@ -7,21 +7,33 @@
 
 pub mod catalogue;
 pub mod diag;
-pub mod energy;
 pub mod layer;
 mod policies;
 pub mod policy;
-mod quote;
 pub mod schema;
 mod sleep;
-mod spec_error;
 pub mod synonym;
-mod text;
 pub mod units;
 
+pub use diag::plain;
+pub use diag::read_text;
 pub use diag::{Diagnostic, Place};
 pub use layer::{Layers, Pieces, Presets, Resolved};
-pub use quote::plain;
+pub use schema::SpecError;
 pub use sleep::SleepSpec;
-pub use spec_error::SpecError;
-pub use text::read_text;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::Power;
+
+// Powers that specs of several parts name alike.
+
+/// What something takes that is at work or not.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StatePower {
+    /// Power while there is nothing to do.
+    pub idle: Power,
+    /// Power at work, the idle power included.
+    pub busy: Power,
+}

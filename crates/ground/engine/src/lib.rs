@@ -6,9 +6,7 @@
 //! * Read first: `cx.rs`, the context that a component sees; then `queue/`.
 
 mod cx;
-mod digest;
 mod event;
-mod flags;
 mod known;
 mod lists;
 pub mod mutant;
@@ -21,10 +19,10 @@ mod snapshot;
 mod time;
 
 pub use cx::{Cx, Inside, Recorder};
-pub use digest::Digest;
 pub use event::{At, Event};
-pub use flags::Flags;
 pub use known::Known;
+pub use lists::Digest;
+pub use lists::Flags;
 pub use lists::{List, Lists};
 pub use mutant::{Mutant, planted, planted_nth};
 pub use prefetch::prefetch;

@@ -84,3 +84,171 @@ impl Busy {
         self.to = self.to.max(self.from);
     }
 }
+
+// When a flow was at work.
+
+/// From the arrival of a flow's first request to the completion of its last, over the requests that completed in a window.
+///
+/// fio divides a job's rates by its own run time in the same sense, from its start to its last completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The earliest arrival; the end of all time if nothing has completed.
+    pub first_arrival: Time,
+    /// The latest arrival.
+    pub last_arrival: Time,
+    /// The latest completion.
+    pub last_completion: Time,
+}
+
+impl Default for Span {
+    fn default() -> Span {
+        Span { first_arrival: Time::MAX, last_arrival: Time::ZERO, last_completion: Time::ZERO }
+    }
+}
+
+impl Span {
+    /// Takes a completed request in.
+    #[inline]
+    pub fn record(&mut self, arrived: Time, completed: Time) {
+        self.first_arrival = self.first_arrival.min(arrived);
+        self.last_arrival = self.last_arrival.max(arrived);
+        self.last_completion = self.last_completion.max(completed);
+    }
+
+    /// From the first to the last arrival.
+    pub fn arrivals(&self) -> Time {
+        self.last_arrival.since(self.first_arrival)
+    }
+
+    /// From the first arrival, or the start of the window if that was later, to the last completion.
+    pub fn active(&self, window: Time) -> Time {
+        self.last_completion.since(self.first_arrival.max(window))
+    }
+}
+
+// A quantity that holds its value between changes: queue length, buffer fill, free blocks.
+
+/// A `u64` quantity weighted by the time it was held, exact: integral in value-picoseconds, mean, maximum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gauge {
+    value: u64,
+    max: u64,
+    start: Time,
+    changed: Time,
+    integral: u128,
+}
+
+engine::snapshot!(Gauge { value, max, start, changed, integral });
+
+impl Gauge {
+    /// A gauge that holds `value` from `start` on.
+    pub const fn new(start: Time, value: u64) -> Gauge {
+        Gauge { value, max: value, start, changed: start, integral: 0 }
+    }
+
+    /// Holds `value` from `now` on. `now` never goes back.
+    #[inline]
+    pub fn set(&mut self, now: Time, value: u64) {
+        debug_assert!(now >= self.changed, "gauge set at {now}, after {}", self.changed);
+        self.integral += u128::from(self.value) * u128::from(now.since(self.changed).ps());
+        self.changed = now;
+        self.value = value;
+        self.max = self.max.max(value);
+    }
+
+    /// Raises the value by `n`.
+    #[inline]
+    pub fn add(&mut self, now: Time, n: u64) {
+        self.set(now, self.value + n);
+    }
+
+    /// Lowers the value by `n`.
+    ///
+    /// # Panics
+    /// If the value would fall below zero.
+    #[inline]
+    pub fn sub(&mut self, now: Time, n: u64) {
+        let value = self.value.checked_sub(n).expect("gauge below zero");
+        self.set(now, value);
+    }
+
+    /// From the first to the second of two times the value was raised, by at most `most`, and is then what it was: the integral of what it was raised by is `integral`.
+    pub fn rise(&mut self, (from, to): (Time, Time), most: u64, integral: u128) {
+        let value = self.value;
+        self.add(from, most);
+        self.value = value;
+        self.set(to, value);
+        self.integral += integral;
+    }
+
+    /// The value now held.
+    pub const fn value(&self) -> u64 {
+        self.value
+    }
+
+    /// The largest value held since the window began.
+    pub const fn max(&self) -> u64 {
+        self.max
+    }
+
+    /// Sum of value times picoseconds from the start of the window to `now`.
+    pub fn integral(&self, now: Time) -> u128 {
+        self.integral + u128::from(self.value) * u128::from(now.since(self.changed).ps())
+    }
+
+    /// Time-weighted mean from the start of the window to `now`; the value itself for an empty window.
+    pub fn mean(&self, now: Time) -> f64 {
+        let window = now.since(self.start).ps();
+        if window == 0 { self.value as f64 } else { self.integral(now) as f64 / window as f64 }
+    }
+
+    /// Begins a new window at `now` with the value held: the end of warm-up.
+    pub fn reset(&mut self, now: Time) {
+        *self = Gauge::new(now, self.value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Gauge, *};
+    use engine::Time;
+
+    #[test]
+    fn covers_what_was_recorded_in_any_order_and_begins_with_the_window() {
+        let us = Time::from_us;
+        let mut span = Span::default();
+        assert_eq!((span.arrivals(), span.active(Time::ZERO)), (Time::ZERO, Time::ZERO));
+        span.record(us(5), us(9));
+        span.record(us(3), us(20));
+        span.record(us(8), us(10));
+        assert_eq!((span.first_arrival, span.last_arrival, span.last_completion), (us(3), us(8), us(20)));
+        assert_eq!((span.arrivals(), span.active(Time::ZERO), span.active(us(4))), (us(5), us(17), us(16)));
+    }
+
+    #[test]
+    fn weights_by_time() {
+        let mut g = Gauge::new(Time::from_ps(10), 1);
+        g.set(Time::from_ps(20), 5);
+        g.add(Time::from_ps(22), 2);
+        g.sub(Time::from_ps(22), 6);
+        assert_eq!(g.integral(Time::from_ps(30)), 10 + 2 * 5 + 8);
+        assert_eq!(g.mean(Time::from_ps(30)), 28.0 / 20.0);
+        assert_eq!((g.value(), g.max()), (1, 7));
+    }
+
+    #[test]
+    fn a_new_window_keeps_the_value_and_forgets_the_past() {
+        let mut g = Gauge::new(Time::ZERO, 9);
+        g.set(Time::from_ps(5), 4);
+        g.reset(Time::from_ps(10));
+        assert_eq!((g.value(), g.max(), g.integral(Time::from_ps(10))), (4, 4, 0));
+        assert_eq!(g.mean(Time::from_ps(10)), 4.0);
+        assert_eq!(g.integral(Time::from_ps(13)), 12);
+    }
+
+    #[test]
+    #[should_panic(expected = "gauge below zero")]
+    fn never_negative() {
+        Gauge::new(Time::ZERO, 1).sub(Time::ZERO, 2);
+    }
+}

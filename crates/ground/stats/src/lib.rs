@@ -6,43 +6,38 @@
 //! * Does not know events and clocks. Callers pass the simulated time.
 //! * Read first: `histogram.rs`; then `meter/`, the milestones of a request.
 
-mod batch;
 mod batched;
 mod breakdown;
 mod busy;
 mod energy;
-mod gauge;
 mod histogram;
 mod levels;
 mod little;
 mod meter;
 mod mser;
-mod requests;
 mod samples;
 mod series;
-mod span;
 mod student;
 mod summary;
 mod tail;
-mod wide;
 
-pub use batch::{BatchMeans, Interval};
 pub use batched::Batched;
 pub use breakdown::{Breakdown, Milestones, Untiled};
 pub use busy::Busy;
+pub use busy::Gauge;
+pub use busy::Span;
 pub use energy::{
     Activity, ActivityEnergy, ActivityKind, EnergyReport, PowerSeries, PowerWindow, Spent, joules,
 };
-pub use gauge::Gauge;
 pub use histogram::{Bucket, Histogram};
 pub use levels::{LevelWindow, Levels};
 pub use little::{Little, LittleViolation};
 pub use meter::{Attojoules, Meter};
 pub use mser::Mser;
-pub use requests::{OpStats, Parts};
 pub use samples::Samples;
 pub use series::{Series, Window};
-pub use span::Span;
+pub use student::{BatchMeans, Interval};
 pub use student::{student_t_cdf, student_t_quantile};
 pub use summary::{HalfWidths, Summary};
+pub use summary::{OpStats, Parts};
 pub use tail::{Slowest, Tail};

@@ -11,8 +11,7 @@ pub mod fit;
 pub mod flash;
 pub mod queue;
 mod solve;
-mod special;
 pub mod tiered;
 pub mod wa;
 
-pub use special::{lambert_w0, ln_gamma, regularized_gamma_q};
+pub use fit::{lambert_w0, ln_gamma, regularized_gamma_q};

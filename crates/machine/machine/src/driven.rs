@@ -1,10 +1,11 @@
 //! A coprocessor, and the host's program that has it execute kernels.
 
-use crate::hosted::Hosted;
 use compute::vliw::coprocessor::{Coprocessor, Moved};
 use engine::Time;
+use linux::path::Host;
 use programs::host::HostProgram;
 use programs::host::offload::Executed;
+use proto::file::Way;
 use ssd::Check;
 
 /// The kernels that a coprocessor executes.
@@ -108,4 +109,35 @@ impl Driven {
 
 fn check(name: &'static str, ok: bool, detail: impl FnOnce() -> String) -> Check {
     Check { name, ok, detail: if ok { String::new() } else { detail() } }
+}
+
+// A host's path to its drives, and what takes block commands.
+
+/// A host's path to its drives, which its programs and its requests take.
+pub(crate) struct Hosted {
+    /// What the user calls it.
+    pub(crate) name: String,
+    pub(crate) host: Host<Box<dyn HostProgram>>,
+    /// Its drives, by its numbers for them.
+    pub(crate) drives: Vec<Target>,
+    /// Its coprocessors, by its numbers for them.
+    pub(crate) coprocessors: Vec<u16>,
+}
+
+/// What takes block commands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Target {
+    /// A drive.
+    Drive(u16),
+    /// A stripe of several.
+    Stripe(u16),
+    /// The file that fills a drive of a host.
+    File {
+        /// Which host.
+        host: u16,
+        /// Which of its drives.
+        disk: u16,
+        /// How requests get there.
+        way: Way,
+    },
 }

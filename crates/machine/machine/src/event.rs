@@ -1,7 +1,10 @@
 //! Every kind of part: its events, and what it says. A line here makes both known to the machine.
 
-use crate::packet::Packet;
 use engine::At;
+use proto::{
+    Probe, Probed,
+    memory::{Access, MemCommand},
+};
 
 /// An event of a part, which becomes one of the machine's.
 pub(crate) trait Happens {
@@ -92,6 +95,27 @@ kinds! {
     Coprocessor(compute::vliw::coprocessor::Event, compute::vliw::coprocessor::Out),
     /// Flash of page groups.
     GroupFlash(ssd::page_groups::Event, proto::groups::Tell),
+}
+
+// What networks carry.
+
+/// What a packet on a network carries.
+#[derive(Clone, Copy, Debug)]
+pub enum Packet {
+    /// An access on its way to the bank, or the tile, that serves its line.
+    Access(Access),
+    /// Its answer.
+    Answer(Access),
+    /// A directory asks a core.
+    Probe(Probe),
+    /// The core's answer.
+    Probed(Probed),
+    /// A command on its way to a controller of the memory of this number.
+    Command(u16, MemCommand),
+    /// Its answer, from the memory of this number.
+    Done(u16, MemCommand),
+    /// Lines of a dirty page that the cache has taken from flash registers. Nobody waits for them.
+    Parked,
 }
 
 #[cfg(test)]

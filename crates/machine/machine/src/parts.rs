@@ -3,8 +3,8 @@
 use crate::address::Asker;
 use crate::complex::{Complex, Processor};
 use crate::driven::Driven;
+pub(crate) use crate::driven::{Hosted, Target};
 use crate::governed::Governed;
-pub(crate) use crate::hosted::{Hosted, Target};
 use crate::memory::Memory;
 use crate::pager::Pager;
 use crate::wires::Wires;

@@ -1,21 +1,18 @@
 //! One run, from names to the result document.
 
-use crate::applies;
-use crate::assemble;
 use crate::bind::{Bound, bind, drives, of_kind, part_for};
 use crate::build::{accelerator, coprocessor, gpu, server};
 use crate::result::Document;
 use crate::spec::{Kind, Loaded};
-use crate::workloads;
+use crate::{applies, machine::Machine, precondition::Progress, state::States};
+use crate::{assemble, workloads};
 use config::Diagnostic;
 use engine::Time;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use crate::bring::{Policies, Schedulers};
-pub use crate::outside::{Observers, Outside, Several, Stage};
+pub use crate::bring::{Policies, Schedulers, Session};
 pub use crate::plan::Plan;
-pub use crate::session::Session;
 
 /// Builds the machine, brings it into its state, runs it.
 ///
@@ -133,4 +130,67 @@ pub fn run_observed(
     };
     session.run(outside, Time::MAX)?;
     Ok(Some(session.document(outside)))
+}
+
+/// What the outside lends to a run: clocks that the model must not see, interruption, progress.
+pub struct Outside<'a> {
+    /// CPU seconds of this thread so far.
+    pub cpu_s: &'a dyn Fn() -> f64,
+    /// Wall-clock seconds so far.
+    pub wall_s: &'a dyn Fn() -> f64,
+    /// Peak resident set, bytes.
+    pub peak_rss: &'a dyn Fn() -> u64,
+    /// Set to end the run early.
+    pub stop: &'a AtomicBool,
+    /// Told now and then what the run is at, and whenever that changes.
+    pub watch: &'a mut dyn FnMut(Stage<'_>),
+    /// Where states after preconditioning are kept, if they are.
+    pub states: Option<&'a dyn States>,
+}
+
+impl Outside<'_> {
+    /// Whether an early end is wanted.
+    pub(crate) fn wants_an_end(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// What a run is at.
+#[derive(Clone, Copy)]
+pub enum Stage<'a> {
+    /// A workload is opened: traces are read through, graphs are built.
+    Reading(&'a str),
+    /// The parts are built around the workloads; the memory of a server is filled.
+    Building,
+    /// The device is brought into its state.
+    Preconditioning(Progress),
+    /// The machine runs: from here on there is a result, if only of a part.
+    Running(&'a Machine),
+    /// The machine has ended: its accounts are held against each other.
+    Checking,
+}
+
+/// Who looks on at a run. Observers schedule nothing: a result is the same bit for bit with them and without.
+#[derive(Default)]
+pub struct Observers {
+    /// Sees every completed request.
+    pub requests: Option<Box<dyn requests::inject::Observer>>,
+    /// Each sees every command that a die of its drive has finished: as many as there are drives, in the order of their declaration, and
+    /// behind them as many as there are accelerators, for the flash of each; or none.
+    pub commands: Vec<Box<dyn nand::dies::observe::Observer>>,
+    /// Each sees what its accelerator does: as many as there are, in the order of their declaration, or none.
+    pub kernels: Vec<Box<dyn compute::vliw::Observer>>,
+    /// Each sees what its coprocessor does: as many as there are, in the order of their declaration, or none.
+    pub steps: Vec<Box<dyn compute::vliw::coprocessor::Observer>>,
+    /// Each sees what the host's program does that drives its coprocessor: as many as there are, in the order of their declaration, or none.
+    pub phases: Vec<Box<dyn programs::host::offload::observe::Observer>>,
+}
+
+/// Several observers of requests in the place of one.
+pub struct Several(pub Vec<Box<dyn requests::inject::Observer>>);
+
+impl requests::inject::Observer for Several {
+    fn completed(&mut self, seen: &requests::inject::Seen, account: Option<&proto::Account>) {
+        self.0.iter_mut().for_each(|one| one.completed(seen, account));
+    }
 }

@@ -6,10 +6,16 @@
 
 pub mod block;
 pub mod fs;
-mod ids;
 pub mod pagecache;
 pub mod path;
 pub mod tasks;
 pub mod writeback;
 
-pub use ids::{Inode, PAGE};
+// Names that floors of the path to a drive share.
+
+/// Bytes of a page of memory.
+pub const PAGE: u64 = 4096;
+
+/// A file of a file system, whoever has it open.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Inode(pub u32);

@@ -11,11 +11,20 @@ pub mod directory;
 pub mod dram;
 pub mod dram_cache;
 pub mod l2;
-mod lines;
 pub mod mmu;
 pub mod paging;
 pub mod placement;
 pub mod stripe;
 pub mod swap;
 
-pub use lines::lines_of;
+use config::SpecError;
+use proto::memory::Lines;
+
+/// The lines of a page, each of `line` bytes, for a memory that is built. Its spec does not say the size: the caches in front
+/// of it have it.
+///
+/// # Errors
+/// A size that memories do not have; its key is `line`.
+pub fn lines_of(line: u64) -> Result<Lines, SpecError> {
+    Lines::of(line).map_err(|error| SpecError::new("line", error.to_string()))
+}

@@ -1,6 +1,6 @@
 //! What flash spends, as a user writes it.
 
-use config::energy::StatePower;
+use config::StatePower;
 use config::units::Energy;
 use net::energy::LinkEnergySpec;
 use schemars::JsonSchema;

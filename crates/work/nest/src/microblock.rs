@@ -1,7 +1,12 @@
 //! A microblock: loops, and statements in them.
 
-use crate::affine::{Affine, DEPTH, Point};
-use crate::registers::Held;
+use crate::{
+    affine::{Affine, DEPTH, Point},
+    counts::{Counts, points},
+    domain::{Domain, Level},
+    kernel::Kernel,
+    piece::Piece,
+};
 
 /// A microblock: runs after the one before it has ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -189,4 +194,187 @@ impl Microblock {
         }
         (chain, innermost.map_or(0, |id| self.loops[id].level + 1))
     }
+}
+
+// What an iteration of a loop needs of an earlier one.
+
+/// A value that one statement stores and another loads, in the same loop.
+///
+/// The chain of operations from that load to the store of `to` is on the path of terms between them: a recurrence is a circle of such
+/// dependences, and lasts as long as its chains for as many iterations as their distances make together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dependence {
+    /// The statement that stores, by number.
+    pub from: usize,
+    /// The statement that loads, by number.
+    pub to: usize,
+    /// What it loads, by its place in its references.
+    pub load: usize,
+    /// So many iterations later; 0 in the same one.
+    pub distance: u64,
+}
+
+impl Microblock {
+    /// The dependences between the statements that stand directly in a loop, inside one passing of it.
+    ///
+    /// Where subscripts do not say how far apart two references to an array are, the distance is 1, as a compiler would assume.
+    pub fn dependences(&self, id: usize) -> Vec<Dependence> {
+        let one = &self.loops[id];
+        let own: Vec<usize> = one
+            .body
+            .iter()
+            .filter_map(|node| match node {
+                Node::Statement(id) => Some(*id),
+                Node::Loop(_) => None,
+            })
+            .collect();
+        let mut found = Vec::new();
+        for from in &own {
+            let stored = &self.statements[*from].references[0];
+            for to in &own {
+                let statement = &self.statements[*to];
+                for (load, reference) in statement.references.iter().enumerate() {
+                    let is_loaded = statement.terms.contains(&Term::Load(load));
+                    if !is_loaded || reference.array != stored.array {
+                        continue;
+                    }
+                    if let Some(distance) = distance(stored, reference, one.level, from < to) {
+                        found.push(Dependence { from: *from, to: *to, load, distance });
+                    }
+                }
+            }
+        }
+        found
+    }
+}
+
+/// How many iterations after the store the same element is loaded; nothing if never.
+fn distance(stored: &Reference, loaded: &Reference, level: usize, is_before: bool) -> Option<u64> {
+    // The distance that each dimension asks for; those that the loop does not change ask for none.
+    let mut asked: Option<i64> = None;
+    for (store, load) in stored.subscripts.iter().zip(&loaded.subscripts) {
+        let apart = store.minus(load);
+        if apart.deepest().is_some() {
+            return Some(1);
+        }
+        let by = store.by[level];
+        match (by, apart.constant) {
+            (0, 0) => {}
+            (0, _) => return None,
+            (_, apart) if apart % by != 0 || asked.is_some_and(|own| own != apart / by) => return None,
+            (_, apart) => asked = Some(apart / by),
+        }
+    }
+    match asked {
+        None => Some(u64::from(!is_before)),
+        Some(0) => is_before.then_some(0),
+        Some(distance) => u64::try_from(distance).ok(),
+    }
+}
+
+// Sums that stay in a register while the innermost loop around them runs.
+//
+// That is scalar replacement (Callahan, Carr and Kennedy, "Improving register allocation for subscripted variables", 1990), as optimising compilers do it: an element that a loop
+// adds to, and that does not change with the loop's variable, is loaded once before the loop and stored once behind it. A loop without iterations does neither.
+
+/// An element that a loop keeps in a register.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// The loop, by number: none is in it.
+    pub within: usize,
+    /// The element.
+    pub reference: Reference,
+}
+
+impl Held {
+    /// Operations each time that the loop is entered: a load before it, a store behind it, and the address of both.
+    pub fn counts(&self) -> Counts {
+        let addresses = u64::from(self.reference.subscripts.len() > 1);
+        Counts { loads: 1, stores: 1, addresses, ..Counts::default() }
+    }
+}
+
+impl Kernel {
+    /// The kernel as a compiler makes it that keeps sums in registers.
+    ///
+    /// An element that a statement of an innermost loop loads and stores (`+=` and its kin) is kept if the loop changes none of its subscripts, and if every other
+    /// element of its array in the loop is the same one or surely another. It stays in memory where it cannot be said in closed form how often the loop is entered.
+    #[must_use]
+    pub fn with_sums_in_registers(mut self) -> Kernel {
+        self.microblocks.iter_mut().for_each(Microblock::hold_sums);
+        self
+    }
+}
+
+impl Microblock {
+    fn hold_sums(&mut self) {
+        for within in 0..self.loops.len() {
+            if !self.loops[within].is_innermost() || !self.entries_are_known(within) {
+                continue;
+            }
+            for at in 0..self.statements.len() {
+                let statement = &self.statements[at];
+                let target = &statement.references[0];
+                let is_sum = statement.parent == Some(within) && statement.terms.contains(&Term::Load(0));
+                if is_sum && target.register.is_none() && self.stays(target, within) {
+                    self.hold(target.clone(), within);
+                }
+            }
+        }
+    }
+
+    /// Whether a loop leaves an element where it is, and touches it under this name alone.
+    fn stays(&self, target: &Reference, within: usize) -> bool {
+        let level = self.loops[within].level;
+        let is_apart = |other: &Reference| {
+            let subscripts = target.subscripts.iter().zip(&other.subscripts);
+            subscripts.into_iter().any(|(own, other)| own.minus(other).as_number().is_some_and(|by| by != 0))
+        };
+        let inside = self.statements.iter().filter(|one| one.parent == Some(within));
+        let mut others = inside.flat_map(|one| &one.references).filter(|one| one.array == target.array);
+        target.subscripts.iter().all(|one| one.by[level] == 0)
+            && others.all(|other| other.subscripts == target.subscripts || is_apart(other))
+    }
+
+    fn hold(&mut self, target: Reference, within: usize) {
+        let register = Some(self.held.len());
+        let inside = self.statements.iter_mut().filter(|one| one.parent == Some(within));
+        for other in inside.flat_map(|one| &mut one.references) {
+            if other.array == target.array && other.subscripts == target.subscripts {
+                other.register = register;
+            }
+        }
+        self.held.push(Held { within, reference: target });
+    }
+
+    fn entries_are_known(&self, within: usize) -> bool {
+        let Some(domain) = Piece::whole(0).domain(self, Some(within), None) else { return true };
+        let mut known = true;
+        domain.each(&mut |side| known &= entries(side).1);
+        known
+    }
+
+    /// How often a piece enters a loop that then has an iteration at least.
+    pub(crate) fn entries(&self, piece: &Piece, within: usize) -> u64 {
+        let Some(domain) = piece.domain(self, Some(within), None) else { return 0 };
+        let mut sum = 0;
+        domain.each(&mut |side| sum += entries(side).0);
+        sum
+    }
+}
+
+/// How often the innermost loop of a domain has an iteration at least, and whether that is exact. Without `most`.
+fn entries(domain: &Domain) -> (u64, bool) {
+    let mut own = *domain;
+    if !own.tighten() {
+        return (0, true);
+    }
+    // What is left over has been cut to iterations in which the loops inside have some, as far as that is possible.
+    let is_exact = (0..own.depth).all(|level| {
+        let Level { from, below, .. } = own.levels[level];
+        let least = Domain { depth: level, ..own }.range(below.minus(&from)).0;
+        least >= i64::from(level + 1 == own.depth)
+    });
+    own.depth -= 1;
+    (points(&own), is_exact)
 }

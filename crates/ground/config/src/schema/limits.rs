@@ -13,10 +13,10 @@
 
 use serde_json::{Value, json};
 
+use super::Node;
 use super::Param;
-use super::node::Node;
+use super::SpecError;
 use super::walk::{Walker, alternatives, join};
-use crate::spec_error::SpecError;
 use crate::units::{LEAST_KEY as LEAST, MOST_KEY as MOST, QUANTITY_KEY, Quantity};
 
 const POWER_OF_TWO: &str = "x-power-of-two";

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use super::Node;
 use super::Param;
-use super::node::Node;
 use super::walk::{Walker, alternatives, join};
 
 /// Every key of a schema document that must be set and is not, in the order of the schema's properties. Tables that may be

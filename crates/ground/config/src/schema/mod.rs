@@ -2,13 +2,12 @@
 
 mod limits;
 mod missing;
-mod node;
 mod walk;
 
 use std::collections::BTreeSet;
 
 use schemars::{JsonSchema, SchemaGenerator};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::diag::Diagnostic;
 use crate::layer::INHERITS;
@@ -128,4 +127,107 @@ fn unknown_prefix(all: &[Param], prefix: &str) -> Diagnostic {
         fault.nearest = crate::diag::nearest(prefix, prefixes).map(str::to_owned);
     }
     fault.pointed(prefix)
+}
+
+// A schema with what its references say, without copies.
+
+/// The keys of a schema and of those that it refers to. The value of a key is that of the first schema that has it.
+#[derive(Clone, Debug, Default)]
+struct Node<'s> {
+    entries: Vec<(&'s str, &'s Value)>,
+    /// Values that stand in no document: they go before the others.
+    own: Vec<(&'static str, Value)>,
+}
+
+impl<'s> Node<'s> {
+    fn of(schema: &'s Value) -> Node<'s> {
+        let mut node = Node::default();
+        if let Some(map) = schema.as_object() {
+            node.add(map);
+        }
+        node
+    }
+
+    /// Adds the keys of a schema that are not there yet.
+    fn add(&mut self, map: &'s Map<String, Value>) {
+        for (name, value) in map {
+            if self.document(name).is_none() {
+                self.entries.push((name, value));
+            }
+        }
+    }
+
+    /// Sets a key, whatever the schemas say.
+    fn set(&mut self, name: &'static str, value: Value) {
+        self.own.retain(|(other, _)| *other != name);
+        self.own.push((name, value));
+    }
+
+    /// Takes a key out.
+    fn take(&mut self, name: &str) -> Option<&'s Value> {
+        let at = self.entries.iter().position(|(other, _)| *other == name)?;
+        Some(self.entries.remove(at).1)
+    }
+
+    fn get(&self, name: &str) -> Option<&Value> {
+        let own = self.own.iter().find(|(other, _)| *other == name).map(|(_, value)| value);
+        own.or_else(|| self.document(name))
+    }
+
+    /// The value of a key in the document, which outlives the node.
+    fn document(&self, name: &str) -> Option<&'s Value> {
+        self.entries.iter().find(|(other, _)| *other == name).map(|(_, value)| *value)
+    }
+
+    fn contains_key(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// The keys of a table.
+    fn properties(&self) -> Option<&'s Map<String, Value>> {
+        self.document("properties").and_then(Value::as_object)
+    }
+}
+
+/// A value that parses but cannot be built. Its key is relative to the table that the part reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpecError {
+    /// Key inside the part's table, dotted.
+    pub key: String,
+    /// What is wrong, with the arithmetic.
+    pub what: String,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl SpecError {
+    /// `what` is wrong with the value of `key`.
+    pub fn new(key: &str, what: impl Into<String>) -> SpecError {
+        SpecError { key: key.into(), what: what.into(), help: None }
+    }
+
+    /// Says what to do about it.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> SpecError {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The same error as the owner of the table knows it, which calls it `table`.
+    #[must_use]
+    pub fn within(mut self, table: &str) -> SpecError {
+        self.key = format!("{table}.{}", self.key);
+        self
+    }
+
+    /// `value`, if it is at least one.
+    ///
+    /// # Errors
+    /// A value of zero.
+    pub fn positive(key: &str, value: u64) -> Result<(), SpecError> {
+        if value == 0 {
+            return Err(SpecError::new(key, format!("`{key}` is 0, but must be at least 1")));
+        }
+        Ok(())
+    }
 }

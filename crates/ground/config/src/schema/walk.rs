@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::node::Node;
+use super::Node;
 use super::{Param, limits};
 use crate::policy::FAMILY_KEY;
 use crate::units::{QUANTITY_KEY, UNITS_KEY};

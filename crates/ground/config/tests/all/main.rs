@@ -2,6 +2,5 @@
 
 mod demo;
 mod layers;
-mod limits;
 mod policies;
 mod units;

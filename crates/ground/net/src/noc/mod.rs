@@ -5,14 +5,16 @@
 //! links of their own, so that answers never wait behind requests. There is room for every packet that waits, so that no
 //! packet ever waits for another to give up a buffer: there is no cycle of waits on a ring, and no need for virtual channels.
 
-mod spec;
 pub mod topology;
 
-pub use spec::NocSpec;
-
-use config::SpecError;
+use config::{
+    SpecError,
+    units::{Bytes, Frequency},
+};
 use engine::{Cx, Mutant, Slab, Time, planted, resource::Serial};
-use topology::Wiring;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use topology::{Topology, Wiring};
 
 /// Whether a packet asks or answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -168,6 +170,46 @@ impl<P: Copy> Noc<P> {
     /// Starts the measured window.
     pub fn reset_stats(&mut self) {
         self.stats = NocStats::default();
+    }
+}
+
+// Networks on a chip as a user writes them.
+
+/// The network between the multiprocessors, the banks of the shared cache and the controllers in front of memory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NocSpec {
+    /// Which links packets take.
+    #[serde(default, skip_serializing_if = "is_default")]
+    #[schemars(extend("default" = "crossbar"))]
+    pub topology: Topology,
+    /// Clock of the links.
+    pub clock: Frequency,
+    /// Bytes that a link carries in a cycle.
+    #[schemars(extend("x-minimum" = "1B"))]
+    pub width: Bytes,
+    /// Bytes of a packet besides its data: address, command, routing.
+    #[schemars(extend("x-minimum" = "1B", "x-maximum" = "1MiB"))]
+    pub header: Bytes,
+    /// Cycles from link to link: through a crossbar, or from one stop of a ring to the next.
+    #[schemars(range(max = 1_000_000), extend("x-unit" = "cycles"))]
+    pub latency: u32,
+}
+
+/// Whether a spec need not say it.
+fn is_default(topology: &Topology) -> bool {
+    *topology == Topology::default()
+}
+
+impl NocSpec {
+    /// Whether it can be built.
+    ///
+    /// # Errors
+    /// The first value that cannot be; its key is relative to the table `network`.
+    pub fn check(&self) -> Result<(), SpecError> {
+        SpecError::positive("clock", self.clock.hz())?;
+        SpecError::positive("width", self.width.get())?;
+        SpecError::positive("header", self.header.get())
     }
 }
 

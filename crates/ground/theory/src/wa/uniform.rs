@@ -9,9 +9,9 @@
 //! levels.
 
 use super::Spare;
-use super::age::fifo;
+use super::fifo;
+use crate::fit::lambert_w0;
 use crate::solve::rising_root;
-use crate::special::lambert_w0;
 
 /// Write amplification of choosing the block with the fewest valid units, `units` to a block.
 ///

@@ -1,11 +1,9 @@
 //! The bill of each part: where its counts come from.
 
-use super::{Bill, Costs, Span};
+use super::{Bill, Costs, Span, Spender};
 use crate::complex::{Ooo, Simt};
-use crate::driven::Driven;
-use crate::energy::Spender;
+use crate::driven::{Driven, Hosted};
 use crate::governed::Governed;
-use crate::hosted::Hosted;
 use crate::memory::Memory;
 use crate::pager::Pager;
 use crate::parts::Parts;

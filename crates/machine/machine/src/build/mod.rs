@@ -5,7 +5,6 @@ pub(crate) mod coprocessor;
 pub(crate) mod gpu;
 pub(crate) mod host;
 mod memory;
-mod place;
 pub(crate) mod server;
 mod warm;
 

@@ -1,23 +1,26 @@
 //! A processor with what stands at the endpoints of its network: translation, the shared cache, a directory.
 
-mod copies;
-mod ends;
 pub(crate) mod lines;
-mod network;
 mod processor;
 mod series;
 
-pub(crate) use copies::Copies;
-pub(crate) use ends::Ends;
-pub use network::Network;
 pub use processor::{Ooo, Processor, Simt};
 pub use series::{InstructionSeries, InstructionWindow};
 
+use crate::{event::Packet, wires::Here};
 use engine::Time;
 use mem::directory::Directory;
 use mem::l2::L2;
 use mem::mmu::Mmu;
-use proto::memory::{Access, Tally};
+use net::{
+    fabric::Fabric,
+    noc::{Class, Noc},
+};
+use proto::{
+    Probed,
+    memory::{Access, AccessKind, Tally},
+};
+use rustc_hash::FxHashSet;
 use ssd::Check;
 
 /// The parts around a processor.
@@ -171,5 +174,220 @@ impl Complex {
         }
         self.l2.reset_stats(now);
         self.tally = Tally::default();
+    }
+}
+
+// Where the parts of a complex stand on its network. Requesters are at the endpoints of their own numbers.
+
+/// Endpoints of a network on a chip, or routers of a mesh. Controllers of memory stand behind the banks, or anywhere on a mesh.
+#[derive(Clone, Debug)]
+pub(crate) struct Ends {
+    /// Endpoint of the first bank of the shared cache; the others follow.
+    first_bank: u32,
+}
+
+impl Ends {
+    /// One after the other: multiprocessors, the memory management unit, banks.
+    pub(crate) fn endpoints(multiprocessors: u16) -> Ends {
+        Ends { first_bank: u32::from(multiprocessors) + 1 }
+    }
+
+    /// On a mesh: a core and a bank at each router.
+    pub(crate) fn mesh() -> Ends {
+        Ends { first_bank: 0 }
+    }
+
+    /// The endpoint of a bank.
+    #[inline]
+    pub(crate) fn bank(&self, bank: u16) -> u32 {
+        self.first_bank + u32::from(bank)
+    }
+
+    /// The bank at an endpoint.
+    #[inline]
+    pub(crate) fn bank_at(&self, endpoint: u32) -> u16 {
+        (endpoint - self.first_bank) as u16
+    }
+}
+
+// The network of a complex.
+
+/// A network that carries packets between endpoints.
+pub enum Network {
+    /// Endpoints, and the links of a topology; requests and answers have links of their own.
+    Noc(Noc<Packet>),
+    /// Routers in rows and columns; requests and answers share links.
+    Mesh(Fabric<Packet>),
+}
+
+impl Network {
+    /// Its name in reports.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Network::Noc(_) => "the network",
+            Network::Mesh(_) => "the mesh",
+        }
+    }
+
+    /// Sends a packet of so many bytes besides its header from one endpoint to another.
+    #[inline]
+    pub(crate) fn send(
+        &mut self,
+        (from, to): (u32, u32),
+        class: Class,
+        bytes: u64,
+        packet: Packet,
+        here: &mut Here<'_>,
+    ) {
+        match self {
+            Network::Noc(noc) => {
+                noc.send((from as u16, to as u16), class, bytes, packet, here);
+            }
+            Network::Mesh(mesh) => mesh.send((from, to), bytes, packet, here),
+        }
+    }
+
+    /// The network on a chip.
+    ///
+    /// # Panics
+    /// If it is none.
+    #[inline]
+    pub(crate) fn noc(&mut self) -> &mut Noc<Packet> {
+        let Network::Noc(noc) = self else { unreachable!("an event of a network on a chip") };
+        noc
+    }
+
+    /// The mesh.
+    ///
+    /// # Panics
+    /// If it is none.
+    #[inline]
+    pub(crate) fn mesh(&mut self) -> &mut Fabric<Packet> {
+        let Network::Mesh(mesh) = self else { unreachable!("an event of a mesh") };
+        mesh
+    }
+
+    /// Packets under way.
+    pub(crate) fn outstanding(&self) -> usize {
+        match self {
+            Network::Noc(noc) => noc.outstanding(),
+            Network::Mesh(mesh) => mesh.outstanding(),
+        }
+    }
+
+    /// Bytes moved in the measured window, headers included.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Network::Noc(noc) => noc.stats.bytes,
+            Network::Mesh(mesh) => mesh.stats.bytes,
+        }
+    }
+
+    /// Starts the measured window.
+    pub(crate) fn reset_stats(&mut self) {
+        match self {
+            Network::Noc(noc) => noc.reset_stats(),
+            Network::Mesh(mesh) => mesh.reset_stats(),
+        }
+    }
+}
+
+// Where the newest copy of a line is, as the messages of cores and the directory say it.
+
+/// Lines whose newest copy is not in a bank: an owner has answered a probe with changed data, and the bank has not been given them, or a
+/// later change, yet.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Copies {
+    is_on: bool,
+    stale: FxHashSet<u64>,
+    /// Reads of a bank whose copy is old, and the first of them.
+    wrong: u64,
+    first: Option<u64>,
+}
+
+impl Copies {
+    /// From now on messages are followed; no core has a line yet.
+    pub(crate) fn follow(&mut self) {
+        self.is_on = true;
+    }
+
+    /// A core has answered a probe.
+    #[inline]
+    pub(crate) fn probed(&mut self, answer: &Probed) {
+        if self.is_on && answer.dirty {
+            self.stale.insert(answer.probe.address);
+        }
+    }
+
+    /// The directory turns to a bank.
+    #[inline]
+    pub(crate) fn looked(&mut self, access: &Access) {
+        if !self.is_on {
+            return;
+        }
+        let line = access.address;
+        if access.kind == AccessKind::Write {
+            self.stale.remove(&line);
+        } else if self.stale.contains(&line) {
+            self.wrong += 1;
+            self.first.get_or_insert(line);
+        }
+    }
+
+    /// Whether every read of a line has brought the newest copy.
+    pub(crate) fn check(&self) -> Check {
+        let first = self.first.map(|line| format!(", the first of line {line:#x}")).unwrap_or_default();
+        Check {
+            name: "banks are not read for what a core has changed since",
+            ok: self.wrong == 0,
+            detail: format!("{} reads brought an old copy{first}", self.wrong),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Ends, *};
+    use proto::{Probe, memory::Absent};
+
+    #[test]
+    fn there_are_multiprocessors_translation_and_banks_in_turn() {
+        let ends = Ends::endpoints(16);
+        assert_eq!((ends.bank(0), ends.bank(5), ends.bank_at(22)), (17, 22, 5));
+    }
+
+    fn look(kind: AccessKind, address: u64) -> Access {
+        Access {
+            tag: 0,
+            kind,
+            address,
+            bytes: 64,
+            app: 0,
+            port: 0,
+            warp: 0,
+            pc: 0,
+            absent: Absent::Wait,
+            since: engine::Time::ZERO,
+        }
+    }
+
+    fn answer(address: u64, invalidate: bool) -> Probed {
+        let probe = Probe { tag: 0, core: 0, tile: 0, address, invalidate };
+        Probed { probe, found: true, dirty: true }
+    }
+
+    #[test]
+    fn a_bank_is_old_until_it_is_given_the_change() {
+        let mut copies = Copies::default();
+        copies.follow();
+        copies.probed(&answer(64, false));
+        copies.looked(&look(AccessKind::Read, 0));
+        copies.looked(&look(AccessKind::Write, 64));
+        copies.looked(&look(AccessKind::Read, 64));
+        assert!(copies.check().ok);
+        // The next owner has the change, and the bank does not.
+        copies.probed(&answer(64, true));
+        copies.looked(&look(AccessKind::Read, 64));
+        assert!(!copies.check().ok);
     }
 }

@@ -4,11 +4,11 @@ mod window;
 
 use crate::address::Sender;
 use crate::advance::Advance;
+use crate::bill::Spender;
 use crate::bill::{self, Span};
 use crate::complex::{Complex, Ooo, Processor, Simt};
 use crate::driven::Driven;
 use crate::end::End;
-use crate::energy::Spender;
 use crate::event::{Ev, Message};
 use crate::gauges::Gauges;
 use crate::governed::Governed;

@@ -1,8 +1,7 @@
 //! The steady state under uniform random writes, drawn from its theory.
 
-use super::fill::Fill;
-use super::places::{unit_of_group, units_of_group};
 use super::session::{Halt, Session};
+use super::{Fill, unit_of_group, units_of_group};
 use config::Diagnostic;
 use engine::Rng;
 use ftl::page_map::assume::Drawn;

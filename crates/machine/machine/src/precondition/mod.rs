@@ -19,10 +19,6 @@
 //! Shares of the logical space are taken from its beginning. A *drive write* is as many units as that share has.
 
 pub mod analytic;
-mod draw;
-mod fill;
-mod places;
-mod report;
 mod session;
 pub mod steady;
 mod text;
@@ -30,13 +26,16 @@ pub mod trace;
 pub mod uniform;
 pub mod zipf;
 
-pub use fill::Fill;
-pub use report::{FreeUnits, Report};
 pub use session::Progress;
 pub use text::parse;
 
-use config::Diagnostic;
+use config::{Diagnostic, units::Share};
+use engine::{Rng, Snapshot};
 use ftl::page_map::Ftl;
+use nand::geometry::Geometry;
+use requests::synth::{Permutation, Zipf};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use session::{Halt, Session};
 use ssd::spec::FlashSpec;
 
@@ -129,8 +128,8 @@ fn bring(state: &Precondition, mut session: Session<'_>) -> Result<Report, Halt>
     session.pause()?;
     match state {
         Precondition::none => {}
-        Precondition::sequential(fill) => fill::sequential(fill, &mut session)?,
-        Precondition::interleaved(fill) => fill::interleaved(fill, &mut session)?,
+        Precondition::sequential(fill) => sequential(fill, &mut session)?,
+        Precondition::interleaved(fill) => interleaved(fill, &mut session)?,
         Precondition::uniform(params) => uniform::apply(params, &mut session)?,
         Precondition::zipf(params) => zipf::apply(params, &mut session)?,
         Precondition::steady(params) => steady::apply(params, &mut session)?,
@@ -138,6 +137,173 @@ fn bring(state: &Precondition, mut session: Session<'_>) -> Result<Report, Halt>
         Precondition::analytic(fill) => analytic::apply(fill, &mut session)?,
     }
     Ok(session.report(state.name())?)
+}
+
+// Which units static allocation sends where.
+
+/// Units `0..units` that static allocation sends to a group.
+fn units_of_group(geo: &Geometry, group: u32, units: u64) -> u64 {
+    let per_program = u64::from(geo.units_per_program);
+    let groups = u64::from(geo.groups);
+    let position = geo.sequential_unit(group, 0, 0) / per_program;
+    let (stripes, rest) = (units / per_program, units % per_program);
+    let whole = (stripes + groups - 1 - position) / groups;
+    whole * per_program + if stripes % groups == position { rest } else { 0 }
+}
+
+/// Unit number `nth` of those that static allocation sends to a group.
+fn unit_of_group(geo: &Geometry, group: u32, nth: u64) -> u64 {
+    let per_program = u64::from(geo.units_per_program);
+    geo.sequential_unit(group, nth / per_program, (nth % per_program) as u32)
+}
+
+// Which unit is written next.
+
+/// Draws of units of a share, with replacement.
+enum Draw {
+    /// Each unit is as likely.
+    Uniform(u64),
+    /// By rank, and ranks scattered over the share.
+    Zipf(Box<(Zipf, Permutation)>),
+}
+
+impl Draw {
+    #[inline]
+    fn unit(&self, rng: &mut Rng) -> u64 {
+        match self {
+            Draw::Uniform(units) => rng.below(*units),
+            Draw::Zipf(ranks) => ranks.1.at(ranks.0.rank(|| rng.unit())),
+        }
+    }
+}
+
+// Written once.
+
+/// How much is filled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Fill {
+    /// Share of the logical space, from its beginning.
+    pub share: Share,
+}
+
+impl Default for Fill {
+    fn default() -> Fill {
+        Fill { share: Share::percent(100) }
+    }
+}
+
+fn sequential(fill: &Fill, session: &mut Session<'_>) -> Result<(), Diagnostic> {
+    session.share(fill.share)?;
+    session.fill_in_order();
+    Ok(())
+}
+
+fn interleaved(fill: &Fill, session: &mut Session<'_>) -> Result<(), Diagnostic> {
+    session.share(fill.share)?;
+    session.fill_in_turn();
+    Ok(())
+}
+
+// What preconditioning has done.
+
+/// The state that was reached.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Report {
+    /// The state's name.
+    pub kind: &'static str,
+    /// Share of the logical units that hold data.
+    pub mapped_share: f64,
+    /// Share of the programmed map units that hold no valid data, padding among them.
+    pub invalid_share: f64,
+    /// Free reclaim units of the groups.
+    pub free_reclaim_units: FreeUnits,
+    /// Units written, the fill included, for each unit of the share that was filled.
+    pub drive_writes: f64,
+    /// Units programmed for each unit written in the last window of overwrites; null if nothing was overwritten.
+    pub write_amplification: Option<f64>,
+    /// Whether write amplification has become steady; null if the state does not ask.
+    pub steady: Option<bool>,
+}
+
+impl Report {
+    /// Appends all but the state's name.
+    pub(crate) fn save(&self, out: &mut Vec<u8>) {
+        // Naming every field makes a forgotten one a compile error.
+        let Report {
+            kind: _,
+            mapped_share,
+            invalid_share,
+            free_reclaim_units,
+            drive_writes,
+            write_amplification,
+            steady,
+        } = self;
+        mapped_share.save(out);
+        invalid_share.save(out);
+        free_reclaim_units.save(out);
+        drive_writes.save(out);
+        write_amplification.save(out);
+        steady.save(out);
+    }
+
+    /// Whether what it says of a translation layer is so. A map on flash is written behind the report: of such a layer, the free units and the
+    /// invalid share are not compared.
+    pub(crate) fn is_of(&self, ftl: &Ftl) -> bool {
+        let Report {
+            kind: _,
+            mapped_share,
+            invalid_share,
+            free_reclaim_units,
+            drive_writes,
+            write_amplification,
+            steady: _,
+        } = self;
+        let is_amount = |amount: &f64| amount.is_finite() && *amount >= 0.0;
+        let (mapped, invalid) = shares(ftl);
+        let is_as_left = *invalid_share == invalid && *free_reclaim_units == FreeUnits::of(ftl);
+        *mapped_share == mapped
+            && (is_as_left || (ftl.hidden() > 0 && (0.0..=1.0).contains(invalid_share)))
+            && [Some(*drive_writes), *write_amplification].iter().flatten().all(is_amount)
+    }
+
+    /// Takes the report of a state of this name off the front of `input`; `None` if it is cut short or malformed.
+    pub(crate) fn load(kind: &'static str, input: &mut &[u8]) -> Option<Report> {
+        Some(Report {
+            kind,
+            mapped_share: f64::load(input)?,
+            invalid_share: f64::load(input)?,
+            free_reclaim_units: FreeUnits::load(input)?,
+            drive_writes: f64::load(input)?,
+            write_amplification: Option::load(input)?,
+            steady: Option::load(input)?,
+        })
+    }
+}
+
+/// The share of the logical units that hold data, and the share of the programmed map units that hold no valid data.
+fn shares(ftl: &Ftl) -> (f64, f64) {
+    let (mapped, programmed) = (ftl.mapped(), ftl.programmed_units());
+    (mapped as f64 / ftl.logical() as f64, (programmed - mapped) as f64 / programmed.max(1) as f64)
+}
+
+/// Free reclaim units of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct FreeUnits {
+    /// Fewest.
+    pub min: u32,
+    /// Over all groups.
+    pub mean: f64,
+}
+
+engine::snapshot!(FreeUnits { min, mean });
+
+impl FreeUnits {
+    fn of(ftl: &Ftl) -> FreeUnits {
+        let free = (0..ftl.geo.groups).map(|group| ftl.free(group));
+        let sum: u64 = free.clone().map(u64::from).sum();
+        FreeUnits { min: free.min().unwrap_or(0), mean: sum as f64 / f64::from(ftl.geo.groups) }
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Preconditioning under way.
 
-use super::draw::Draw;
-use super::report::{FreeUnits, Report, shares};
+use super::{Draw, FreeUnits, Report, shares};
 use config::Diagnostic;
 use config::units::Share;
 use engine::Rng;

@@ -1,8 +1,7 @@
 //! Overwritten at random until write amplification is steady.
 
-use super::draw::Draw;
 use super::session::{Halt, Session};
-use super::zipf;
+use super::{Draw, zipf};
 use config::Diagnostic;
 use config::units::Share;
 use schemars::JsonSchema;

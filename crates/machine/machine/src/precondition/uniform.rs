@@ -1,7 +1,7 @@
 //! Written once in random order, then overwritten at random, without garbage collection.
 
-use super::places::{unit_of_group, units_of_group};
 use super::session::{Halt, Session};
+use super::{unit_of_group, units_of_group};
 use config::Diagnostic;
 use config::units::Share;
 use proto::Lpn;

@@ -1,6 +1,6 @@
 //! Overwritten with Zipf-distributed popularity.
 
-use super::draw::Draw;
+use super::Draw;
 
 use super::session::{Halt, Session};
 use config::Diagnostic;

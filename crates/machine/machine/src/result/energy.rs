@@ -1,7 +1,7 @@
 //! What the parts have spent, and what it comes to for what was served.
 
 use super::Document;
-use crate::energy::Spender;
+use crate::bill::Spender;
 use crate::machine::Machine;
 use engine::Time;
 use schemars::JsonSchema;

@@ -1,11 +1,9 @@
 //! The result document, `nandscape.result/2`.
 
 mod accelerator;
-mod breakdown;
 mod caveats;
 mod coprocessor;
 mod cpu;
-mod drive_series;
 mod energy;
 mod eviction;
 mod flash;
@@ -15,9 +13,6 @@ mod host;
 mod io;
 mod memory;
 pub mod metrics;
-mod pager;
-mod placement;
-mod stripe;
 mod summary;
 mod tail;
 pub mod told;
@@ -25,15 +20,13 @@ pub mod told;
 pub use self::accelerator::{AcceleratorResult, GroupFlashResult};
 pub use self::coprocessor::CoprocessorResult;
 pub use self::cpu::CpuResult;
-pub use self::drive_series::DriveWindow;
 pub use self::energy::{EnergyResult, PartEnergy, TotalEnergy};
 pub use self::eviction::PagesByType;
-pub use self::flash::FlashResult;
-pub use self::gpu::GpuResult;
+pub use self::flash::{DriveWindow, FlashResult};
+pub use self::gpu::{GpuResult, StripeResult};
 pub use self::host::{HostResult, ProgramResult};
 pub use self::io::{Active, FileResult, FlowResult, Io, Kinds, OpResult, RecordedResult};
 pub use self::memory::DirectResult;
-pub use self::stripe::StripeResult;
 pub use self::summary::human;
 pub use self::tail::{Blocked, BlockingDie, SlowRequest, TailResult, op_name};
 
@@ -232,7 +225,7 @@ impl Document {
         let mut flash: Vec<FlashResult> =
             machine.drives().map(|(name, device)| FlashResult::collect(name, device, machine)).collect();
         for (number, ((_, device), result)) in machine.drives().zip(&mut flash).enumerate() {
-            result.series = drive_series::collect(machine, number, device);
+            result.series = flash::collect(machine, number, device);
         }
         for (drive, report) in flash.iter_mut().zip(frame.preconditions) {
             drive.precondition = Some(report);
@@ -341,7 +334,7 @@ fn checks(machine: &Machine, end: End, stop: &AtomicBool) -> Vec<Check> {
         format!("{ended} ended, {recorded} latencies recorded"),
     );
     for (name, stripe) in machine.stripes() {
-        stripe::checks(name, stripe).into_iter().for_each(|(name, ok, detail)| check(&name, ok, detail));
+        gpu::checks(name, stripe).into_iter().for_each(|(name, ok, detail)| check(&name, ok, detail));
     }
     let by_itself =
         machine.complexes().is_empty() && machine.stripes().next().is_none() && machine.hosts().is_empty();
@@ -446,7 +439,7 @@ fn measured(machine: &Machine) -> Option<(bool, String)> {
 
 /// Mean time a milestone: of the host's requests, of a GPU's, and of a server's.
 fn breakdown(machine: &Machine) -> BTreeMap<String, Map<String, Value>> {
-    let mut all = breakdown::of_requests(machine);
+    let mut all = tail::of_requests(machine);
     let gpus = machine.gpus().map(|(complex, simt)| (complex, gpu::breakdown(machine, complex, simt)));
     let cpus = machine.servers().map(|(complex, ooo)| (complex, cpu::breakdown(machine, complex, ooo)));
     // Where there are several of a kind, each has its own under its name.

@@ -2,8 +2,8 @@
 
 use crate::address::Asker;
 use crate::complex::Processor;
+use crate::event::Packet;
 use crate::memory::Memory;
-use crate::packet::Packet;
 use crate::parts::{Behind, Parts};
 use crate::wires::Wires;
 use net::noc::Class;

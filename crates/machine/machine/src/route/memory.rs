@@ -1,7 +1,7 @@
 //! Lines of pages, between those who ask memory and memory.
 
 use crate::address::{Asker, Sender};
-use crate::packet::Packet;
+use crate::event::Packet;
 use crate::pager::Pager;
 use crate::parts::{Behind, Parts};
 use crate::wires::Wires;

@@ -1,6 +1,6 @@
 //! fio jobs as a source: groups one after another, the jobs of a group side by side.
 
-use super::turns::Turns;
+use super::Turns;
 use config::Diagnostic;
 use engine::Time;
 use proto::file::{Advice, Way};

@@ -1,6 +1,6 @@
 //! What a state depends on.
 
-use super::version::{hex, version};
+use super::{hex, version};
 use crate::plan::Plan;
 use crate::precondition::{Precondition, trace};
 use crate::spec::{DriveSpec, Loaded, stream};

@@ -2,8 +2,6 @@
 
 mod accelerator;
 mod agree;
-mod asleep;
-mod buffered;
 mod depth;
 mod energy;
 mod explained;
@@ -16,18 +14,15 @@ mod interrupted;
 mod keys;
 mod limits;
 mod matrix;
-mod mqms;
 mod mqsim_switches;
 mod parts;
 mod plane_reads;
 mod precondition;
-mod progress;
 mod sata;
 mod sequential_reads;
 mod shadow;
 mod spread;
 mod states;
-mod steps;
 mod stuck;
 mod systems;
 mod tails;

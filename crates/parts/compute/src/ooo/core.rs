@@ -1,18 +1,19 @@
 //! A core: its state.
 
-use super::energy::CoreMeter;
 use super::l1::L1;
 use super::load::Load;
 use super::sched::{Halted, ThreadScheduler};
+use super::spec::CoreMeter;
 use super::spec::{CpuSpec, MissAction};
-use super::stats::CoresStats;
 use super::stores::Stores;
-use super::thread::Thread;
 use super::window::{Spent, Window};
 use engine::{Rng, Slab, Ticket, Time};
 use mem::mmu::tlb::Tlb;
-use proto::memory::{Absent, Tally};
-use stats::Mser;
+use proto::{
+    cpu::Op,
+    memory::{Absent, Tally},
+};
+use stats::{Batched, Mser};
 
 /// What all cores know.
 pub(super) struct Shared {
@@ -303,5 +304,118 @@ impl Core {
             }
             self.retire = until;
         }
+    }
+}
+
+// What cores have counted.
+
+/// Counters of all cores together.
+#[derive(Clone, Debug, Default)]
+pub struct CoresStats {
+    /// Jobs that have ended.
+    pub jobs: u64,
+    /// Instructions that have retired, those that were executed again included.
+    pub instructions: u64,
+    /// Of them, instructions that had retired behind a store whose page was in flash, and were executed again.
+    pub repeated: u64,
+    /// Instructions in the window that were thrown away because the page of an older one was in flash.
+    pub squashed: u64,
+    /// Loads, stores and atomics that have looked into the first-level data cache.
+    pub data_accesses: u64,
+    /// Of them, those that found what they needed.
+    pub data_hits: u64,
+    /// Loads that took their value from the store buffer because their line was missing.
+    pub forwarded: u64,
+    /// Lines of instructions looked up.
+    pub fetches: u64,
+    /// Of them, found.
+    pub fetch_hits: u64,
+    /// Requests for lines sent.
+    pub requests: u64,
+    /// Lines sent back changed.
+    pub write_backs: u64,
+    /// Lines taken away by other cores.
+    pub probed: u64,
+    /// Translations asked of the second-level TLBs.
+    pub translations: u64,
+    /// Answers that said that a page is in flash.
+    pub signals: u64,
+    /// Jobs halted because a page was in flash.
+    pub halts: u64,
+    /// Of them, because of a store that had retired.
+    pub store_halts: u64,
+    /// Halted jobs resumed because there were as many as there may be.
+    pub crowded: u64,
+    /// From the begin of a job to its end, picoseconds.
+    pub service: Batched,
+    /// From the arrival of a job to its end, picoseconds.
+    pub latency: Batched,
+    /// Picoseconds from requests to answers, summed over requests for lines and translations: what the stages of all parts tile.
+    pub waited: u128,
+    /// Slots (a cycle has as many as the width) of all cores by what they were spent for.
+    pub spent: [u64; Spent::COUNT],
+}
+
+// A thread: its job, and the operations of it that may still be executed.
+
+/// A user-level thread. Its operations are numbered from one; a need of zero is none.
+#[derive(Debug, Default)]
+pub(super) struct Thread {
+    tape: Vec<Op>,
+    /// Number of the tape's first operation.
+    first: u64,
+    /// The operation that is dispatched next.
+    pub(super) next: u64,
+    /// The job has no more operations than the tape holds.
+    pub(super) ended: bool,
+    /// The operation with which the thread went on when it was halted last: its accesses are completed, whatever it takes. Zero
+    /// if there is none.
+    pub(super) must: u64,
+    /// When the job came.
+    pub(super) arrived: Time,
+    /// When it began to run.
+    pub(super) begun: Time,
+}
+
+impl Thread {
+    /// Begins a job.
+    pub(super) fn begin(&mut self, arrived: Time, begun: Time) {
+        self.tape.clear();
+        *self = Thread {
+            tape: std::mem::take(&mut self.tape),
+            first: 1,
+            next: 1,
+            arrived,
+            begun,
+            ..Thread::default()
+        };
+    }
+
+    /// The number behind that of the last operation that is known.
+    #[inline]
+    pub(super) fn end(&self) -> u64 {
+        self.first + self.tape.len() as u64
+    }
+
+    /// An operation of the tape.
+    #[inline]
+    pub(super) fn op(&self, number: u64) -> &Op {
+        &self.tape[(number - self.first) as usize]
+    }
+
+    /// The tape, to be continued; operations before `keep` are not needed any more.
+    pub(super) fn tape(&mut self, keep: u64) -> &mut Vec<Op> {
+        let old = (keep - self.first) as usize;
+        // Moving what is kept costs more than the memory: only when most of it is old.
+        if old > 1024.max(self.tape.len() / 2) {
+            self.tape.drain(..old);
+            self.first = keep;
+        }
+        &mut self.tape
+    }
+
+    /// Instructions of the operations in a range of numbers.
+    pub(super) fn instructions(&self, numbers: std::ops::Range<u64>) -> u64 {
+        numbers.map(|number| u64::from(self.op(number).count)).sum()
     }
 }

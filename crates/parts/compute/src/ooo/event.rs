@@ -1,6 +1,6 @@
 //! What happens inside cores, what leaves them, and the tags of their requests.
 
-use proto::coherence::Probed;
+use proto::Probed;
 use proto::memory::{Access, CPU_LINE, Translation};
 
 /// Bytes of a line.

@@ -14,7 +14,6 @@
 
 mod answers;
 mod core;
-mod energy;
 mod event;
 mod execute;
 mod l1;
@@ -22,20 +21,18 @@ mod load;
 mod run;
 pub mod sched;
 mod spec;
-mod stats;
 mod stores;
 #[cfg(test)]
 mod tests;
-mod thread;
 mod window;
 
+pub use core::CoresStats;
 pub use event::{Event, Out};
 pub use load::Queue;
 pub use spec::{
     Arrivals, CpuEnergySpec, CpuSpec, L1Spec, LoadSpec, MissAction, Poisson, TableSharing, ThreadsSpec,
     TlbSpec,
 };
-pub use stats::CoresStats;
 pub use window::Spent;
 
 use self::core::{Core, Shape, Shared, What};
@@ -44,9 +41,9 @@ use config::SpecError;
 use engine::{Cx, Mutant, Slab, Time, planted_nth};
 use event::{LINE, TEXT};
 use load::Load;
-use proto::coherence::{Probe, Probed};
 use proto::cpu::Service;
 use proto::memory::{Absent, Access, AccessKind, Stage, Tally, Translation};
+use proto::{Probe, Probed};
 
 /// The cores of a server.
 pub struct Cores {

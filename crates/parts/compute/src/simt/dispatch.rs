@@ -2,8 +2,8 @@
 
 use super::Gpu;
 use super::blocks::{Place, Room};
-use super::event::{Event, Out};
 use super::model::Model;
+use super::sm::{Event, Out};
 use super::sm::{Needs, Sm};
 use super::stats::{Counters, KernelStats};
 use engine::Cx;

@@ -2,8 +2,6 @@
 
 pub mod blocks;
 mod dispatch;
-mod energy;
-mod event;
 pub mod kernels;
 mod model;
 pub mod sched;
@@ -14,7 +12,7 @@ mod stats;
 mod tests;
 
 pub use dispatch::{Need, Unfit};
-pub use event::{Event, Out};
+pub use sm::{Event, Out};
 pub use spec::{
     AluSpec, GpuEnergySpec, GpuSpec, L1Spec, LoadStoreSpec, ResidentSpec, SfuSpec, SharedSpec, TlbSpec,
 };
@@ -23,13 +21,13 @@ pub use stats::{Counters, GpuStats, KernelStats, LatencySum, SmStats};
 use blocks::BlockScheduler;
 use config::SpecError;
 use dispatch::App;
-use energy::GpuMeter;
 use engine::{Cx, Ticket, Time};
 use kernels::{AppView, KernelScheduler};
 use model::Model;
 use proto::memory::{Access, Tally, Translation};
 use proto::simt::Programs;
 use sm::{Env, Sm};
+use spec::GpuMeter;
 use std::ops::Range;
 
 /// No cycle.

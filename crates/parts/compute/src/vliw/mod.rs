@@ -2,19 +2,15 @@
 
 pub mod accelerator;
 pub mod caches;
-pub mod chain;
 pub mod coprocessor;
 pub mod frames;
 pub mod issue;
-mod meter;
-pub mod observe;
 mod program;
 pub mod recorded;
 pub mod sched;
 mod sharing;
 mod spec;
 pub mod stalls;
-mod streams;
 #[cfg(test)]
 mod testing;
 
@@ -23,5 +19,329 @@ pub use spec::{
     FirmwareSpec, LatencySpec, PrefetchSpec, UnitsSpec,
 };
 
+use config::units::Energy;
+use engine::{Mutant, Time, planted_nth};
+use spec::WorkerPower;
+use stats::{Activity, Attojoules, EnergyReport, Meter};
+
 /// Bytes of a page group: in these, programs are told what of their arrays is in memory.
 pub const GROUP: u64 = 64 << 10;
+
+// Looking on at an accelerator: what its cores did when, and who had which data section.
+
+/// What took a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Act<'a> {
+    /// A worker had a screen, from Flashvisor's decision to its knowledge of the end.
+    Screen {
+        /// The worker.
+        worker: u16,
+        /// Its microblock, in the kernel.
+        microblock: u32,
+        /// Which of the microblock's it is.
+        screen: u32,
+    },
+    /// A worker computed a section of its screen.
+    Section {
+        /// The worker.
+        worker: u16,
+        /// Of the time, the part for which it waited for its caches or for memory.
+        stalled: Time,
+    },
+    /// A kernel waited for the lock on a data section.
+    Waits {
+        /// The array.
+        array: &'a str,
+    },
+    /// It held it.
+    Holds {
+        /// The array.
+        array: &'a str,
+    },
+    /// Flashvisor's core worked.
+    Flashvisor,
+    /// Storengine's core worked.
+    Storengine,
+}
+
+/// Something that an accelerator did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Done<'a> {
+    /// What.
+    pub act: Act<'a>,
+    /// For which kernel; none of firmware.
+    pub kernel: Option<Instance>,
+    /// Its program.
+    pub program: &'a str,
+    /// From when.
+    pub from: Time,
+    /// Until when: of firmware's cores, it may lie ahead.
+    pub to: Time,
+}
+
+/// Looks on at everything that an accelerator does, when its end is known.
+///
+/// An observer cannot schedule anything: a result is the same bit for bit with it and without.
+pub trait Observer {
+    /// Something is done, or will be.
+    fn done(&mut self, done: &Done<'_>);
+}
+
+// What a chip spends that executes programs: its cores by what they do, its memory by what it carries, whatever else is on.
+
+/// What a core does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// It has no work.
+    Idle,
+    /// It has some, and waits.
+    Waits,
+    /// It computes, stalls included.
+    Computes,
+}
+
+/// The first activities of a chip's meter, in the order of [`State`].
+const CORES: [Activity; 3] =
+    [Activity::state("worker idle"), Activity::state("worker waits"), Activity::state("worker computes")];
+
+/// Bytes cross memory.
+const MEMORY_TRANSFER: Activity = Activity::operation("memory transfer");
+
+/// Memory is on.
+const MEMORY_ON: Activity = Activity::state("memory on");
+
+/// The rest of the chip is on.
+const CHIP_ON: Activity = Activity::state("chip on");
+
+/// What a chip has spent.
+struct ChipMeter {
+    power: WorkerPower,
+    /// Cores in each state.
+    count: [u64; 3],
+    /// A byte that crosses something, by its activity.
+    bytes: [Attojoules; MOST],
+    meter: Meter,
+}
+
+/// Activities of a chip at most.
+const MOST: usize = 8;
+
+impl ChipMeter {
+    /// So many idle cores, whose activities come first. Of other activities, the power of what is on, in microwatts, and the energy of a byte of what carries some.
+    fn new(
+        activities: &'static [Activity; MOST],
+        (power, cores): (WorkerPower, u16),
+        on: impl IntoIterator<Item = (usize, u64)>,
+        carries: impl IntoIterator<Item = (usize, Energy)>,
+    ) -> ChipMeter {
+        let mut meter = Meter::new(activities);
+        on.into_iter().for_each(|(activity, power)| meter.set_power(activity, Time::ZERO, power));
+        let mut bytes = [0; MOST];
+        carries.into_iter().for_each(|(activity, byte)| bytes[activity] = byte.attojoules().into());
+        let mut chip = ChipMeter { power, count: [cores.into(), 0, 0], bytes, meter };
+        chip.set(Time::ZERO);
+        chip
+    }
+
+    fn set(&mut self, now: Time) {
+        let each = [self.power.idle, self.power.waits, self.power.computes];
+        for (state, (power, cores)) in each.into_iter().zip(self.count).enumerate() {
+            self.meter.set_power(state, now, power.microwatts() * cores);
+        }
+    }
+
+    /// So many cores go from one state to another.
+    fn turn(&mut self, now: Time, cores: usize, (from, to): (State, State)) {
+        self.count[from as usize] -= cores as u64;
+        self.count[to as usize] += cores as u64;
+        if !planted_nth(Mutant::UnpaidWorker, 16) {
+            self.set(now);
+        }
+    }
+
+    /// Bytes cross something in a time, or will.
+    fn carry(&mut self, activity: usize, from: Time, to: Time, bytes: u64) {
+        self.meter.spread(activity, from, to, self.bytes[activity] * Attojoules::from(bytes));
+    }
+
+    /// Something takes more for a time.
+    fn spend_over(&mut self, activity: usize, from: Time, to: Time, microwatts: u64) {
+        self.meter.spend_over(activity, from, to, microwatts);
+    }
+
+    /// What was spent since the measured window began.
+    fn report(&self, now: Time) -> EnergyReport {
+        self.meter.report(now)
+    }
+
+    /// Starts the measured window.
+    fn reset(&mut self, now: Time) {
+        self.meter.reset(now);
+    }
+}
+
+// What is left to do of each kernel, and what may be done now: the multi-app execution chain (FlashAbacus, section 4.2).
+
+/// A kernel that was offloaded, by its place in the order in which they came.
+pub type Instance = u32;
+
+/// What a core executes at one go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A kernel from its beginning to its end.
+    Kernel(Instance),
+    /// A screen of the microblock that a kernel is in.
+    Screen(Instance),
+}
+
+/// Work for a core: a screen of a microblock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Screen {
+    /// Whose.
+    pub instance: Instance,
+    /// The microblock, by its place in the kernel.
+    pub microblock: u32,
+    /// The screen, by its place in the microblock.
+    pub screen: u32,
+}
+
+/// What the end of a screen has brought about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Nothing: others of the microblock are not over.
+    Screen,
+    /// Its microblock is over, and the next may begin.
+    Microblock,
+    /// Its kernel is over.
+    Kernel,
+}
+
+/// A kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Kernel {
+    app: u16,
+    /// Screens of each microblock.
+    screens: Vec<u32>,
+    /// The microblock that it is in, and how many of its screens have begun and ended.
+    microblock: u32,
+    begun: u32,
+    ended: u32,
+    /// Whether one core executes all of it.
+    whole: bool,
+}
+
+impl Kernel {
+    fn is_over(&self) -> bool {
+        self.microblock as usize == self.screens.len()
+    }
+
+    /// Screens that may begin.
+    fn ready(&self) -> u32 {
+        if self.is_over() { 0 } else { self.screens[self.microblock as usize] - self.begun }
+    }
+
+    fn has_begun(&self) -> bool {
+        self.microblock > 0 || self.begun > 0
+    }
+}
+
+/// Kernels with their microblocks and screens. A screen may begin when every screen of the microblock before it has ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chain {
+    kernels: Vec<Kernel>,
+    /// All before it are over.
+    first: usize,
+}
+
+impl Chain {
+    /// A kernel of an application has been offloaded: so many screens in each of its microblocks.
+    ///
+    /// # Panics
+    /// If it has no microblock, or one without screens.
+    pub fn offload(&mut self, app: u16, screens: &[u32]) -> Instance {
+        assert!(!screens.is_empty() && screens.iter().all(|count| *count > 0), "a kernel without work");
+        let screens = screens.to_vec();
+        self.kernels.push(Kernel { app, screens, microblock: 0, begun: 0, ended: 0, whole: false });
+        self.kernels.len() as Instance - 1
+    }
+
+    /// Kernels that are not over, in the order in which they came.
+    pub fn open(&self) -> impl Iterator<Item = Instance> + '_ {
+        let kernels = self.kernels.iter().enumerate().skip(self.first);
+        kernels.filter(|(_, kernel)| !kernel.is_over()).map(|(at, _)| at as Instance)
+    }
+
+    /// Whether every kernel is over.
+    pub fn is_over(&self) -> bool {
+        self.first == self.kernels.len()
+    }
+
+    /// The application of a kernel.
+    pub fn app(&self, instance: Instance) -> u16 {
+        self.kernels[instance as usize].app
+    }
+
+    /// Whether nothing of a kernel has begun.
+    pub fn is_fresh(&self, instance: Instance) -> bool {
+        !self.kernels[instance as usize].has_begun()
+    }
+
+    /// Screens of a kernel that may begin, of one that no core has for itself.
+    pub fn ready(&self, instance: Instance) -> u32 {
+        let kernel = &self.kernels[instance as usize];
+        if kernel.whole { 0 } else { kernel.ready() }
+    }
+
+    /// A core begins a unit: its first screen.
+    ///
+    /// # Panics
+    /// If it may not begin.
+    pub fn begin(&mut self, unit: Unit) -> Screen {
+        let (instance, whole) = match unit {
+            Unit::Kernel(instance) => (instance, true),
+            Unit::Screen(instance) => (instance, false),
+        };
+        let kernel = &mut self.kernels[instance as usize];
+        assert!(!kernel.whole && (!whole || !kernel.has_begun()), "another core has the kernel");
+        kernel.whole = whole;
+        self.next(instance)
+    }
+
+    /// The core that has a kernel for itself goes on with its next screen.
+    ///
+    /// # Panics
+    /// If the kernel is over, or its microblock's screens have all begun.
+    pub fn next(&mut self, instance: Instance) -> Screen {
+        let kernel = &mut self.kernels[instance as usize];
+        assert!(kernel.ready() > 0, "no screen may begin");
+        let screen = Screen { instance, microblock: kernel.microblock, screen: kernel.begun };
+        kernel.begun += 1;
+        screen
+    }
+
+    /// Whether a screen is the first of its kernel.
+    pub fn is_first(&self, screen: Screen) -> bool {
+        screen.microblock == 0 && screen.screen == 0
+    }
+
+    /// A screen has ended.
+    pub fn end(&mut self, screen: Screen) -> Ended {
+        let kernel = &mut self.kernels[screen.instance as usize];
+        debug_assert_eq!(
+            kernel.microblock, screen.microblock,
+            "a microblock before the one that is under way"
+        );
+        kernel.ended += 1;
+        if kernel.ended < kernel.screens[kernel.microblock as usize] {
+            return Ended::Screen;
+        }
+        (kernel.microblock, kernel.begun, kernel.ended) = (kernel.microblock + 1, 0, 0);
+        if !kernel.is_over() {
+            return Ended::Microblock;
+        }
+        while self.kernels.get(self.first).is_some_and(Kernel::is_over) {
+            self.first += 1;
+        }
+        Ended::Kernel
+    }
+}

@@ -6,7 +6,7 @@
 //!
 //! Left out: the worker that puts requests back (`blk_mq_requeue_work`); they are in front of their hardware queue at once, and a worker runs it.
 
-use super::effects::Effects;
+use super::Effects;
 use super::list::RequestList;
 use super::queue::Queue;
 use super::request::{NONE, Requests};

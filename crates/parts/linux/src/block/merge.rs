@@ -1,7 +1,7 @@
 //! Which bios and requests become one (block/blk-merge.c).
 
 use super::bio::Piece;
-use super::device::has_data;
+use super::has_data;
 use super::list::RequestList;
 use super::request::{NONE, Request, Requests};
 use crate::PAGE;

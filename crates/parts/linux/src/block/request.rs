@@ -1,9 +1,8 @@
 //! Requests: one or more bios side by side, which become one command.
 
 use super::bio::{BioFlags, Piece, Wholes, is_sync};
-use super::device::Limits;
-use super::effects::Done;
 use super::wbt::Account;
+use super::{Done, Limits};
 use engine::{Slab, Time};
 use proto::{IoOp, Status};
 

@@ -1,12 +1,12 @@
 //! A file, and the directory that all files are in.
 
-use super::content::Tid;
 use super::extents::ExtentTree;
-use super::layout::{BLOCK, FIRST, Layout};
-use super::mballoc::Prealloc;
-use super::ranges::Ranges;
+use super::layout::{BLOCK, FIRST, Layout, ROOT};
+use super::mballoc::{Grant, Prealloc, Request};
+use super::{Ext4, FsError, Handle, Tid, recovery::Record};
+use crate::{Inode, fs::extents::Extent};
 use engine::Time;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A tick of the kernel's clock with `CONFIG_HZ=250`: what times of files are given in (`ktime_get_coarse_real_ts64`).
 const JIFFY: Time = Time::from_ms(4);
@@ -101,5 +101,269 @@ impl Directory {
     /// Which of its blocks has the entry of a file.
     pub(super) fn block_of(number: u32) -> usize {
         ((number - FIRST) / ENTRIES) as usize
+    }
+}
+
+// Sets of pages as ranges.
+
+/// A set of pages.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ranges {
+    /// End by begin; neither overlapping nor adjacent.
+    ends: BTreeMap<u64, u64>,
+}
+
+impl Ranges {
+    /// Whether there is no page.
+    pub(super) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The first range that ends behind a page, cut to begin there at the earliest: begin and end.
+    pub(super) fn next(&self, page: u64) -> Option<(u64, u64)> {
+        let covering = self.ends.range(..=page).next_back().filter(|(_, end)| **end > page);
+        covering
+            .map(|(_, end)| (page, *end))
+            .or_else(|| self.ends.range(page..).next().map(|(b, e)| (*b, *e)))
+    }
+
+    /// Adds pages, none of which is in the set.
+    pub(super) fn insert(&mut self, begin: u64, end: u64) {
+        let end = self.ends.remove(&end).unwrap_or(end);
+        match self.ends.range_mut(..begin).next_back() {
+            Some((_, left)) if *left == begin => *left = end,
+            _ => _ = self.ends.insert(begin, end),
+        }
+    }
+
+    /// Removes what there is of a range; how many pages that was.
+    pub(super) fn remove(&mut self, begin: u64, end: u64) -> u64 {
+        let mut removed = 0;
+        while let Some((from, to)) = self.next(begin).filter(|(from, _)| *from < end) {
+            let start = *self.ends.range(..=from).next_back().expect("a range covers it").0;
+            self.ends.remove(&start);
+            if start < from {
+                self.ends.insert(start, from);
+            }
+            if to > end {
+                self.ends.insert(end, to);
+            }
+            removed += to.min(end) - from;
+        }
+        removed
+    }
+}
+
+// Files become shorter, or go.
+
+impl Ext4 {
+    /// Whether dirty pages that are about to be cut off a file, or removed with it, have to be written first, because a transaction that is being
+    /// committed makes their blocks visible (`jbd2_journal_begin_ordered_truncate`).
+    pub fn must_write_before_truncate(&self, inode: Inode) -> bool {
+        self.journal.is_ordering(inode)
+    }
+
+    /// Makes a file shorter or longer (`ext4_setattr`, `ext4_truncate`). Whether it is done: the blocks of a long file are freed over several
+    /// transactions (`ext4_ext_truncate_extend_restart`), and until it is done this is to be called again with a new handle. Pages in memory
+    /// behind the end are the caller's: it asks [first](Ext4::must_write_before_truncate) what becomes of them.
+    ///
+    /// # Errors
+    /// No such file.
+    pub fn truncate(&mut self, handle: &Handle, inode: Inode, bytes: u64) -> Result<bool, FsError> {
+        let mut file = self.take_file(inode)?;
+        file.flush_on_close |= bytes == 0 && self.spec.auto_da_alloc;
+        if file.size != bytes || file.disk_size != bytes {
+            (file.size, file.disk_size) = (bytes, bytes);
+            self.drop_delayed(&mut file, bytes.div_ceil(BLOCK));
+            self.allocator.discard(&mut file.preallocs);
+            // The list of orphans begins in the super block.
+            self.dirty(handle.tid, self.layout.super_block());
+            self.dirty_inode(handle.tid, inode, &mut file);
+        }
+        let done = self.free_from(handle, inode, &mut file, bytes.div_ceil(BLOCK));
+        self.put_file(inode, file);
+        Ok(done)
+    }
+
+    /// Removes a file that nobody has open (`ext4_unlink`, `ext4_evict_inode`). Whether it is done, as [`Ext4::truncate`].
+    ///
+    /// # Errors
+    /// No such file.
+    pub fn unlink(&mut self, handle: &Handle, inode: Inode) -> Result<bool, FsError> {
+        let mut file = self.take_file(inode)?;
+        let tid = handle.tid;
+        if !file.unlinked {
+            file.unlinked = true;
+            (file.size, file.disk_size) = (0, 0);
+            self.drop_delayed(&mut file, 0);
+            self.allocator.discard(&mut file.preallocs);
+            self.dirty_name(tid, file.number);
+            self.dirty(tid, self.layout.super_block());
+            self.dirty_inode(tid, inode, &mut file);
+            self.record(tid, inode, Record::Unlink);
+        }
+        let done = self.free_from(handle, inode, &mut file, 0);
+        if done {
+            self.dirty(tid, self.layout.super_block());
+            self.dirty(tid, self.layout.bitmap_of_inode(file.number));
+            self.dirty(tid, self.layout.descriptor(self.layout.group_of_inode(file.number)));
+            self.directory.give(file.number);
+        } else {
+            self.put_file(inode, file);
+        }
+        Ok(done)
+    }
+
+    fn drop_delayed(&mut self, file: &mut File, from: u64) {
+        let dropped = file.delayed.remove(from, u64::MAX);
+        self.allocator.unpromise(dropped);
+    }
+
+    /// Frees the blocks of pages from one on, from the end, as far as the handle's credits go (`ext4_ext_remove_space`); whether that was all.
+    fn free_from(&mut self, handle: &Handle, inode: Inode, file: &mut File, from: u64) -> bool {
+        let tid = handle.tid;
+        let budget = self.journal.changed() + handle.credits().saturating_sub(8) as usize;
+        let is_on = self.journal.is_on();
+        let mut freed = false;
+        let done = loop {
+            let Some(last) = file.extents.previous(u64::MAX).filter(|last| last.page + last.pages > from)
+            else {
+                break true;
+            };
+            if is_on && freed && self.journal.changed() >= budget {
+                break false;
+            }
+            // A record of the kernel's, which is in one group.
+            let begin = last.page.max(from).max((last.page + last.pages).saturating_sub(1 << 15));
+            self.free_extent(tid, file, begin);
+            self.record(tid, inode, Record::Hole { from: begin });
+            freed = true;
+        };
+        if freed {
+            self.settle(tid, file);
+            self.dirty_inode(tid, inode, file);
+            file.data_sync = tid;
+        }
+        done
+    }
+
+    fn free_extent(&mut self, tid: Tid, file: &mut File, begin: u64) {
+        let mut gone = Vec::with_capacity(1);
+        file.extents.remove(begin, u64::MAX, |extent| gone.push(extent));
+        for extent in gone {
+            self.stats.freed += extent.pages;
+            self.free_blocks(tid, extent.block, extent.pages, true);
+            if self.journals_data() {
+                (extent.block..extent.block + extent.pages).for_each(|block| self.free_journaled(tid, block));
+            }
+        }
+    }
+}
+
+// Files come to be.
+
+impl Ext4 {
+    /// A file that was there before: so long, written at once and closed. Its blocks lie one after another, as far as those that are free do.
+    ///
+    /// # Errors
+    /// No room, or no inode; then nothing has changed.
+    pub fn exists(&mut self, inode: Inode, bytes: u64) -> Result<(), FsError> {
+        let pages = bytes.div_ceil(BLOCK);
+        if self.available() < pages {
+            return Err(self.no_space());
+        }
+        let mut file = Box::new(File::new(self.number_for(inode)?, None));
+        let mut goal = self.layout.goal_of_inode(file.number);
+        let mut page = 0;
+        while page < pages {
+            let grant = match self.room(goal, page, pages, &mut file) {
+                Some(grant) => grant,
+                None => {
+                    self.discard_preallocations();
+                    self.room(goal, page, pages, &mut file).expect("as many blocks are free as it has pages")
+                }
+            };
+            file.extents.set(Extent { page, pages: grant.blocks, block: grant.block, unwritten: false });
+            (page, goal) = (page + grant.blocks, grant.block + grant.blocks);
+        }
+        self.allocator.discard(&mut file.preallocs);
+        let allocator = &mut self.allocator;
+        file.extents.settle(|goal| allocator.metadata(goal), |_| {});
+        (file.size, file.disk_size, file.raw_size) = (bytes, bytes, bytes);
+        self.grow_directory(None, file.number);
+        if self.history.is_some() {
+            self.record(Tid(0), inode, Record::Create);
+            self.record(Tid(0), inode, Record::Size(bytes));
+            let extents: Vec<Extent> = file.extents.iter().copied().collect();
+            extents.into_iter().for_each(|extent| self.record(Tid(0), inode, Record::Map(extent)));
+        }
+        self.put_file(inode, file);
+        Ok(())
+    }
+
+    /// Blocks for a page of a file that was there before and for the pages behind it.
+    fn room(&mut self, goal: u64, page: u64, pages: u64, file: &mut File) -> Option<Grant> {
+        if page == 0 {
+            let request =
+                Request { page: 0, pages: pages.min(2048), size: pages, goal, left: None, right: None };
+            return self.allocator.data(&request, &mut file.preallocs);
+        }
+        self.allocator.discard(&mut file.preallocs);
+        self.allocator.run(goal, pages - page)
+    }
+
+    /// A new file without data (`ext4_create`).
+    ///
+    /// # Errors
+    /// There is such a file, or no inode is left.
+    pub fn create(&mut self, handle: &Handle, inode: Inode, now: Time) -> Result<(), FsError> {
+        let tid = handle.tid;
+        let number = self.number_for(inode)?;
+        let mut file = Box::new(File::new(number, Some(jiffies(now))));
+        self.dirty(tid, self.layout.bitmap_of_inode(number));
+        self.dirty(tid, self.layout.descriptor(self.layout.group_of_inode(number)));
+        self.grow_directory(Some(tid), number);
+        self.dirty_name(tid, number);
+        self.record(tid, inode, Record::Create);
+        self.dirty_inode(tid, inode, &mut file);
+        file.data_sync = tid;
+        self.put_file(inode, file);
+        Ok(())
+    }
+
+    /// The directory's entry of a file is changed, and the directory's times with it.
+    pub(super) fn dirty_name(&mut self, tid: Tid, number: u32) {
+        if let Some(block) = self.directory.blocks.get(Directory::block_of(number)) {
+            self.dirty(tid, *block);
+        }
+        self.dirty(tid, self.layout.inode_block(ROOT));
+    }
+
+    fn number_for(&mut self, inode: Inode) -> Result<u32, FsError> {
+        let at = inode.0 as usize;
+        if self.files.len() <= at {
+            self.files.resize_with(at + 1, || None);
+        }
+        if self.files[at].is_some() {
+            return Err(FsError::NoInode);
+        }
+        self.directory.take(&self.layout).ok_or(FsError::NoInode)
+    }
+
+    /// The directory gets a block if it has none for an entry; without one on a full drive, as names are no programs' data.
+    fn grow_directory(&mut self, tid: Option<Tid>, number: u32) {
+        while self.directory.blocks.len() <= Directory::block_of(number) {
+            let Some(block) = self.allocator.metadata(0) else { return };
+            self.directory.blocks.push(block);
+            if let Some(tid) = tid {
+                self.dirty_groups(tid, block, 1);
+            }
+        }
+    }
+
+    /// There is no room, and whether a commit would make some.
+    pub(super) fn no_space(&mut self) -> FsError {
+        self.stats.no_space += 1;
+        FsError::NoSpace { retry: self.pending.back().map(|(tid, ..)| *tid) }
     }
 }

@@ -24,9 +24,6 @@
 //! Fast commits, quotas, inline data, holes punched, the page at a new end that `truncate` fills with zeroes, trees of hashes in directories,
 //! lazy initialisation of inode tables. Programs run as root: the 5 % that `mke2fs` reserves are theirs.
 
-mod access;
-mod content;
-mod direct;
 mod extents;
 mod file;
 mod journal;
@@ -34,28 +31,18 @@ mod layout;
 mod mballoc;
 #[cfg_attr(not(any(test, feature = "soak")), expect(dead_code, reason = "a soak drives it"))]
 pub(crate) mod media;
-mod name;
-mod ranges;
 mod recovery;
-mod remove;
 #[cfg(any(test, feature = "soak"))]
 pub mod soak;
 mod space;
-mod spec;
-mod stats;
-mod sync;
 #[cfg(test)]
 mod tests;
 mod write;
 
-pub use access::Changes;
-pub use content::{Content, Tid};
 pub use extents::Extent;
-pub use journal::{Checkpoint, CommitCause, Handle, Step, Wait};
-pub use recovery::{Fault, Recovered, RecoveredFile};
-pub use spec::{FsSpec, JournalMode};
-pub use stats::FsStats;
-pub use sync::Need;
+pub use journal::{Checkpoint, CommitCause, FsSpec, Handle, JournalMode, Step, Wait};
+pub use layout::Changes;
+pub use recovery::{Fault, Need, Recovered, RecoveredFile};
 
 use crate::Inode;
 use config::SpecError;
@@ -401,4 +388,82 @@ impl Ext4 {
         }
         (self.changes, self.new_blocks) = (changes, allocated);
     }
+}
+
+// What blocks of a drive hold, as far as recovery looks at it.
+
+/// The number of a transaction, counted from one. Without a journal, that of a change.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Tid(pub u32);
+
+/// What a block of metadata, or of the journal, holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Content {
+    /// The journal's superblock.
+    Superblock {
+        /// Where the log begins, in blocks from the superblock.
+        tail: u32,
+        /// The transaction that begins there.
+        tid: Tid,
+    },
+    /// One of the descriptors, revoke blocks and copies of a transaction.
+    Log {
+        /// The transaction.
+        tid: Tid,
+        /// Which of them.
+        index: u32,
+        /// How many there are.
+        of: u32,
+    },
+    /// A commit block.
+    Commit {
+        /// The transaction.
+        tid: Tid,
+    },
+    /// A block in its home place, as it was when this transaction was closed.
+    Home {
+        /// The transaction.
+        tid: Tid,
+    },
+}
+
+// What a file system counts.
+
+/// Counters of the measured window.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FsStats {
+    /// Commits that `fsync` or `sync` asked for.
+    pub commits_sync: u64,
+    /// Commits of transactions whose time was up.
+    pub commits_interval: u64,
+    /// Commits of transactions that were too large, or whose blocks a checkpoint needed.
+    pub commits_space: u64,
+    /// Descriptor blocks in the log.
+    pub log_descriptors: u64,
+    /// Copies of blocks of metadata in the log.
+    pub log_metadata: u64,
+    /// Copies of pages of files in the log.
+    pub log_data: u64,
+    /// Revoke blocks in the log, and what they revoke.
+    pub log_revokes: u64,
+    /// Blocks revoked.
+    pub revoked: u64,
+    /// Commit blocks in the log.
+    pub log_commits: u64,
+    /// Writes of the journal's superblock.
+    pub superblocks: u64,
+    /// Batches of blocks that were written home to make room in the log.
+    pub checkpoints: u64,
+    /// Their blocks.
+    pub checkpoint_blocks: u64,
+    /// Blocks of metadata, and of data that was journaled, written home, for whatever reason.
+    pub home_blocks: u64,
+    /// Blocks allocated for data.
+    pub allocated: u64,
+    /// Allocations that were made for that.
+    pub allocations: u64,
+    /// Blocks of data freed.
+    pub freed: u64,
+    /// Writes refused because there was no room.
+    pub no_space: u64,
 }

@@ -21,36 +21,28 @@
 //!
 //! Bounds: folios by memory, shadow entries by an eighth of it.
 
-mod check;
-mod core;
 mod folio;
 mod index;
 mod list;
 mod marks;
 pub mod readahead;
 pub mod reclaim;
-mod removal;
-mod spec;
-mod stats;
 #[cfg(test)]
 mod tests;
-mod watermarks;
 
 pub use folio::Folio;
 pub use index::{Run, Tag};
 pub use readahead::{FileRa, Plan};
 pub use reclaim::{Next, Reclaimed, ScanControl, Throttle};
-pub use spec::PageCacheSpec;
-pub use stats::PageCacheStats;
-pub use watermarks::Watermarks;
 
-use crate::Inode;
-use config::SpecError;
-use core::{Core, NodeState};
+use crate::{Inode, PAGE};
+use config::{SpecError, units::Bytes};
 use folio::{Folios, flag};
 use index::Index;
-use readahead::ReadAhead;
-use reclaim::Reclaim;
+use readahead::{ReadAhead, ReadAheadPolicy};
+use reclaim::{Core, NodeState, Reclaim, ReclaimPolicy};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Why a page comes to memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -253,5 +245,198 @@ impl PageCache {
     /// Starts the measured window: what happened before is forgotten.
     pub fn reset_stats(&mut self) {
         self.core.stats = PageCacheStats::default();
+    }
+}
+
+// How much memory is kept free, and who reclaims when.
+
+/// The watermarks of a zone, in pages. An allocation succeeds at once while more than `low` are free, wakes `kswapd` otherwise, and still succeeds while
+/// more than `min` are free; beneath, the task reclaims itself. `kswapd` works until more than `high` are free.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Watermarks {
+    /// `WMARK_MIN`.
+    pub min: u64,
+    /// `WMARK_LOW`.
+    pub low: u64,
+    /// `WMARK_HIGH`.
+    pub high: u64,
+}
+
+impl Watermarks {
+    /// Of a memory that is one zone (`calculate_min_free_kbytes`, `__setup_per_zone_wmarks`).
+    ///
+    /// The kernel counts all of its memory here. Where `khugepaged` runs it raises `min_free_kbytes` further
+    /// (`set_recommended_min_free_kbytes`): then give the spec what `/proc/sys/vm/min_free_kbytes` says.
+    pub fn new(spec: &PageCacheSpec, pages: u64) -> Watermarks {
+        let min = match spec.min_free_kbytes {
+            Some(bytes) => bytes.get() / PAGE,
+            None => {
+                let lowmem_kbytes = pages * (PAGE >> 10);
+                (lowmem_kbytes * 16).isqrt().clamp(128, 262_144) / (PAGE >> 10)
+            }
+        };
+        let apart = (min / 4).max(pages * u64::from(spec.watermark_scale_factor) / 10_000);
+        Watermarks { min, low: min + apart, high: min + 2 * apart }
+    }
+}
+
+// What the page cache counts.
+
+/// Counters of the measured window, in pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PageCacheStats {
+    /// Look-ups that found the page, with its data.
+    pub hits: u64,
+    /// Look-ups that found the page while its data were still being read.
+    pub hits_under_read: u64,
+    /// Look-ups that did not find the page.
+    pub misses: u64,
+    /// Pages that came by read-ahead without having been asked for.
+    pub read_ahead: u64,
+    /// Of those that came so, in this window or before, accessed since for the first time.
+    pub read_ahead_used: u64,
+    /// Of those that came so, gone without ever having been accessed.
+    pub read_ahead_wasted: u64,
+    /// Pages made dirty (`nr_dirtied`).
+    pub dirtied: u64,
+    /// Pages whose write-back ended (`nr_written`).
+    pub written: u64,
+    /// Pages that reclaim took off lists to look at (`pgscan_file`).
+    pub scanned: u64,
+    /// Of them, by direct reclaim (`pgscan_direct`).
+    pub scanned_direct: u64,
+    /// Pages that were reclaimed, all of them clean (`pgsteal_file`).
+    pub evicted: u64,
+    /// Of them, by direct reclaim (`pgsteal_direct`).
+    pub evicted_direct: u64,
+    /// Pages that came to the active list, or were protected (`pgactivate`).
+    pub activated: u64,
+    /// Pages that left the active list for the inactive one (`pgdeactivate`).
+    pub deactivated: u64,
+    /// Pages sent to the tail, since their write-back ended (`pgrotated`).
+    pub rotated: u64,
+    /// Pages that came back while their shadow entry was there (`workingset_refault_file`).
+    pub refaults: u64,
+    /// Of them, activated at once (`workingset_activate_file`).
+    pub refaults_activated: u64,
+    /// Of them, active when they were reclaimed, or hot (`workingset_restore_file`).
+    pub refaults_restored: u64,
+    /// Dirty pages that reclaim marked, so that they go when they are written (`nr_vmscan_immediate_reclaim`).
+    pub marked_for_reclaim: u64,
+    /// Dirty pages that `kswapd` chose to write itself.
+    pub pageouts: u64,
+    /// Pages that a truncation, an advice or an unlink removed.
+    pub removed: u64,
+}
+
+// What holds of the page cache at any time.
+
+impl PageCache {
+    /// Holds the accounts against each other. O(folios): for tests, and the checks of a run.
+    ///
+    /// # Errors
+    /// What does not hold, in numbers.
+    pub fn check(&self) -> Result<(), String> {
+        let core = &self.core;
+        let mut listed = vec![false; self.slots()];
+        for at in self.reclaim.lists(core).into_iter().flatten() {
+            if !core.folios.has(at, flag::LIVE) || std::mem::replace(&mut listed[at as usize], true) {
+                return Err(format!("folio {at} is free, or on two lists"));
+            }
+        }
+        let (mut dirty, mut writeback) = (0, 0);
+        for at in core.folios.live() {
+            let (inode, page) = core.folios.owner(at);
+            if !listed[at as usize] {
+                return Err(format!("folio {at} is on no list"));
+            }
+            if core.index.find(inode, page) != Some(at) {
+                return Err(format!("folio {at} is not the one of page {page} of {inode:?}"));
+            }
+            let (is_dirty, is_writeback) =
+                (core.folios.has(at, flag::DIRTY), core.folios.has(at, flag::WRITEBACK));
+            dirty += u64::from(is_dirty);
+            writeback += u64::from(is_writeback);
+            // A page that is about to be written keeps its tag until it is.
+            if is_dirty && !core.index.has_tag(inode, page, Tag::Dirty)
+                || is_writeback != core.index.has_tag(inode, page, Tag::Writeback)
+            {
+                return Err(format!("page {page} of {inode:?} has tags that its folio belies"));
+            }
+        }
+        if (dirty, writeback) != (core.nr_dirty, core.nr_writeback) {
+            let counted = (core.nr_dirty, core.nr_writeback);
+            return Err(format!("{dirty} dirty and {writeback} written, counted {counted:?}"));
+        }
+        core.index.check(core.folios.len())
+    }
+
+    fn slots(&self) -> usize {
+        self.core.folios.live().last().map_or(0, |at| at as usize + 1)
+    }
+}
+
+// What a user writes about the page cache.
+
+/// The page cache, by the names that Linux has for what can be turned. What is left out is as Linux 6.1 has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PageCacheSpec {
+    /// The most that is read ahead at once (`/sys/block/*/queue/read_ahead_kb`): whole pages. Zero reads single pages, as they are asked for.
+    #[schemars(extend("x-maximum" = "1GiB"))]
+    pub read_ahead_kb: Bytes,
+    /// How it is decided what is read ahead.
+    pub readahead: ReadAheadPolicy,
+    /// Which pages leave when memory is short.
+    pub reclaim: ReclaimPolicy,
+    /// Whether a page that was reclaimed leaves a shadow entry, so that its return is noticed (`mm/workingset.c`).
+    pub workingset: bool,
+    /// Memory below which tasks reclaim themselves (`vm.min_free_kbytes`); without it, what `calculate_min_free_kbytes` makes of the size of
+    /// memory.
+    #[schemars(extend("x-minimum" = "128KiB"))]
+    pub min_free_kbytes: Option<Bytes>,
+    /// How far the watermarks are apart, in ten thousandths of memory (`vm.watermark_scale_factor`).
+    #[schemars(range(min = 1, max = 3000))]
+    pub watermark_scale_factor: u32,
+}
+
+impl Default for PageCacheSpec {
+    fn default() -> PageCacheSpec {
+        PageCacheSpec {
+            // `VM_READAHEAD_PAGES`.
+            read_ahead_kb: Bytes::from_kib(128),
+            readahead: ReadAheadPolicy::default(),
+            reclaim: ReclaimPolicy::default(),
+            workingset: true,
+            min_free_kbytes: None,
+            watermark_scale_factor: 10,
+        }
+    }
+}
+
+impl PageCacheSpec {
+    /// Checks everything for a memory of `pages`.
+    ///
+    /// # Errors
+    /// The first value that cannot be built, with its key.
+    pub fn check(&self, pages: u64) -> Result<(), SpecError> {
+        if !self.read_ahead_kb.get().is_multiple_of(crate::PAGE) {
+            let what = format!("{} is no whole number of pages of 4KiB", self.read_ahead_kb);
+            return Err(SpecError::new("read_ahead_kb", what));
+        }
+        SpecError::positive("watermark_scale_factor", self.watermark_scale_factor.into())?;
+        let high = Watermarks::new(self, pages).high;
+        if high >= pages {
+            let what = format!("{high} pages are kept free of {pages}: none is left for files");
+            let key =
+                if self.min_free_kbytes.is_some() { "min_free_kbytes" } else { "watermark_scale_factor" };
+            return Err(SpecError::new(key, what).help("keep less free, or give the host more memory"));
+        }
+        Ok(())
+    }
+
+    /// Pages of [`read_ahead_kb`](PageCacheSpec::read_ahead_kb).
+    pub fn ra_pages(&self) -> u32 {
+        (self.read_ahead_kb.get() / crate::PAGE) as u32
     }
 }

@@ -1,9 +1,13 @@
 //! What a thread can be in the middle of.
 
-use crate::fs::Tid;
+use super::{Event, Host, Out, io::IoEnd, thread::Step, wait::Wait};
 use crate::{Inode, PAGE};
-use engine::Time;
-use proto::file::Call;
+use crate::{
+    fs::{Changes, Tid},
+    tasks::Task,
+};
+use engine::{Cx, Inside, Time};
+use proto::file::{Call, Program};
 use proto::offload::Order;
 use proto::{Completion, IoOp};
 
@@ -280,4 +284,135 @@ pub(super) struct Resize {
     pub(super) bytes: u64,
     /// Whether the file itself goes.
     pub(super) remove: bool,
+}
+
+// Orders of programs to coprocessors: a call of the driver, sleep, an interrupt.
+//
+// The driver's steps cost what those of a drive's driver cost (`CostsSpec`): the call and the request before the device hears of it, the
+// interrupt and the completion after it is done, on the core that the thread slept on. What the device itself needs is the device's.
+
+/// An order at a coprocessor.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ordered {
+    /// The thread that sleeps until it is done.
+    task: Task,
+    /// Whether it is, as far as the kernel knows.
+    pub(super) done: bool,
+}
+
+impl<P: Program> Host<P> {
+    /// A thread that has paid for the driver's work gives a coprocessor an order.
+    pub(super) fn order(
+        &mut self,
+        task: Task,
+        device: u16,
+        order: Order,
+        cx: &mut impl Cx<Event, Out>,
+    ) -> Step {
+        if self.owes(task) {
+            return self.pay_then(task, Frame::Order { device, order });
+        }
+        let tag = self.orders.insert(Ordered { task, done: false });
+        cx.emit(Out::Order { tag, device, order });
+        self.wait_for(task, Wait::Order(tag), Frame::Ordered(tag))
+    }
+
+    /// A coprocessor has done an order, and interrupts.
+    pub fn ordered(&mut self, tag: u32, cx: &mut impl Cx<Event, Out>) {
+        let core = self.cores.core_of(self.orders[tag].task);
+        let cost = self.costs.interrupt + self.costs.complete;
+        let delay = self.cores.interrupt(core, cost, &mut Inside::of(cx));
+        cx.after(delay, Event::Ordered(tag));
+    }
+
+    /// The handler of the interrupt wakes who waits.
+    pub(super) fn order_ended(&mut self, tag: u32, cx: &mut impl Cx<Event, Out>) {
+        self.stats.orders += 1;
+        let at = &mut self.orders[tag];
+        at.done = true;
+        let task = at.task;
+        self.wake(task, cx);
+    }
+
+    /// A thread looks whether its order is done.
+    pub(super) fn wait_order(&mut self, task: Task, tag: u32) -> Step {
+        if !self.orders[tag].done {
+            return self.wait_for(task, Wait::Order(tag), Frame::Ordered(tag));
+        }
+        self.orders.remove(tag);
+        Step::Again
+    }
+}
+
+// Extents that are new on a drive: their pages are written together, whatever their bios (`fs/ext4/page-io.c`).
+
+impl<P: Program> Host<P> {
+    /// Pages of a new extent are about to be submitted, in one bio: what they belong to (`ext4_init_io_end`, `ext4_get_io_end`).
+    pub(super) fn get_io_end(&mut self, io_end: Option<u32>, inode: Inode, page: u64, pages: u64) -> u32 {
+        let new = IoEnd { inode, page, pages: 0, count: 1 };
+        let name = io_end.unwrap_or_else(|| self.io_ends.insert(new));
+        let at = &mut self.io_ends[name];
+        debug_assert_eq!((at.inode, at.page + at.pages), (inode, page), "an extent is in one piece");
+        at.pages += pages;
+        at.count += 1;
+        name
+    }
+
+    /// One bio less, or all have been submitted; after the last, the extent is made the file's (`ext4_put_io_end_defer`).
+    pub(super) fn put_io_end(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
+        let io_end = &mut self.io_ends[name];
+        io_end.count -= 1;
+        if io_end.count > 0 {
+            return;
+        }
+        let io_end = *io_end;
+        self.io_ends.remove(name);
+        let at = &mut self.disks[usize::from(self.nodes[io_end.inode.0 as usize].disk)];
+        at.converting.push_back(io_end);
+        if let Some(task) = at.converter {
+            self.wake(task, cx);
+        }
+    }
+
+    /// A thread goes on in a range at some page: the extent that it was in has been submitted, unless it is in it still.
+    pub(super) fn leave_extent(
+        &mut self,
+        range: &mut Range,
+        page: Option<u64>,
+        cx: &mut impl Cx<Event, Out>,
+    ) {
+        if page.is_some_and(|page| page == range.page && page < range.extent_end) {
+            return;
+        }
+        range.extent_end = 0;
+        if let Some(io_end) = range.io_end.take() {
+            self.put_io_end(io_end, cx);
+        }
+    }
+
+    /// The worker that makes blocks the file's whose data are on the drive (`ext4_end_io_rsv_work`).
+    pub(super) fn convert(&mut self, task: Task, disk: u16, cx: &mut impl Cx<Event, Out>) -> Step {
+        if self.owes(task) {
+            return self.pay_then(task, Frame::Convert(disk));
+        }
+        let at = &mut self.disks[usize::from(disk)];
+        let (Some(fs), Some(io_end)) = (&mut at.fs, at.converting.pop_front()) else {
+            self.push(task, Frame::Convert(disk));
+            return Step::Sleep;
+        };
+        let IoEnd { inode, page, pages, .. } = io_end;
+        if fs.is_logged(Changes::Inode(inode)) {
+            at.converting.push_front(io_end);
+            return self.wait_for(task, Wait::Log(disk), Frame::Convert(disk));
+        }
+        let handle = fs.start_reserved(cx.now());
+        let done = fs.end_io(&handle, inode, page, pages);
+        fs.stop(handle);
+        debug_assert!(done.is_ok(), "a file stays while its pages are being written");
+        self.charge(task, self.costs.handle + self.costs.end_page.times(pages));
+        self.written(inode, page, pages, cx);
+        self.arm_commit(disk, cx);
+        self.push(task, Frame::Convert(disk));
+        Step::Again
+    }
 }

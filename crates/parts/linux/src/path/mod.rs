@@ -11,19 +11,12 @@
 mod costs;
 mod direct;
 mod driver;
-mod failure;
 mod files;
 mod flow;
 mod frame;
 mod io;
-mod io_end;
 mod journal;
-mod laid;
-mod mapped;
-mod memory;
 mod names;
-mod order;
-mod poll;
 mod queued;
 mod range;
 mod read;
@@ -32,35 +25,25 @@ mod run;
 mod shadow;
 #[cfg(any(test, feature = "soak"))]
 pub mod soak;
-mod spec;
-mod stats;
-mod stuck;
 mod sync;
 #[cfg(test)]
 mod tests;
 mod thread;
-mod victims;
 mod wait;
-mod write;
 mod writeback;
 
-pub use costs::CostsSpec;
+pub use costs::{CostsSpec, DriverSpec, OnDrives, PathSpec, RatiosSpec, VictimizationSpec};
 pub use names::{Unfit, file_bytes};
-pub use spec::{DriverSpec, OnDrives, PathSpec};
-pub use stats::PathStats;
-pub use victims::{RatiosSpec, VictimizationSpec};
 
-use self::costs::Costs;
+use self::costs::{Costs, Victims};
 use self::driver::{Sent, Vector};
 use self::files::{Node, Open, Running};
 use self::flow::Flow;
-use self::frame::Frame;
+use self::frame::{Frame, Ordered};
 use self::io::{Dio, Io, IoEnd};
-use self::laid::Laid;
-use self::order::Ordered;
+use self::names::Laid;
 use self::shadow::Shadow;
 use self::thread::Thread;
-use self::victims::Victims;
 use self::wait::Waits;
 use crate::Inode;
 use crate::block::{BlockSpec, Device, Effects, Plug, Queue, SchedulerPolicy};
@@ -68,12 +51,12 @@ use crate::fs::{Ext4, JournalMode, Tid};
 use crate::pagecache::{Folio, PageCache, Run};
 use crate::tasks::{self, Cores, Task};
 use crate::writeback::Writeback;
-use ::stats::Levels;
 use config::SpecError;
 use engine::{Cx, Inside, Lists, Slab, Time};
 use proto::file::Program;
 use proto::offload::Order;
 use proto::{Command, Completion};
+use stats::Levels;
 use std::collections::VecDeque;
 
 engine::events! {
@@ -461,4 +444,33 @@ impl<P: Program> Host<P> {
         self.dirty.set(now, self.writeback.dirty());
         self.under_writeback.set(now, self.writeback.writeback());
     }
+}
+
+// What happened on a host that none of its floors knows alone.
+
+/// Counts since the window began.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PathStats {
+    /// Interrupts of drives.
+    pub interrupts: u64,
+    /// Orders that coprocessors have done, each with an interrupt of its own.
+    pub orders: u64,
+    /// Completions that threads have looked for themselves.
+    pub polled: u64,
+    /// Bios that ended with an error.
+    pub errors: u64,
+    /// Writes that found no space on a drive.
+    pub no_space: u64,
+    /// Dirty pages that found none when they were written back: their data are lost.
+    pub lost: u64,
+    /// Syncs that returned before the commit block of their transaction was on the drive.
+    pub early_syncs: u64,
+    /// Times a thread waited for a page that was being read.
+    pub page_waits: u64,
+    /// Pages that were announced to drives before they were written.
+    pub announced: u64,
+    /// Times the dirty ratios changed because a drive was full, or was so no more.
+    pub ratio_changes: u64,
+    /// Times a thread had to reclaim memory itself.
+    pub direct_reclaims: u64,
 }

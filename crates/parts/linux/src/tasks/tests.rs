@@ -1,5 +1,5 @@
 use super::*;
-use config::energy::StatePower;
+use config::StatePower;
 use config::units::{Duration, Power};
 use engine::{EventQueue, Ticket};
 

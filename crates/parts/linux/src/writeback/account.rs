@@ -2,9 +2,8 @@
 //! `__folio_start_writeback`, `__folio_end_writeback`, `mm/page-writeback.c`; `__mark_inode_dirty`, `fs/fs-writeback.c`).
 
 use super::balance::Dirtier;
-use super::clock::interval;
 use super::inodes::{DirtyFlags, On};
-use super::{Wake, Writeback};
+use super::{Wake, Writeback, interval};
 use crate::Inode;
 use engine::{Mutant, Time, planted};
 

@@ -7,10 +7,8 @@
 //! * Dirty inodes count as inodes (`get_nr_dirty_pages`); the kernel takes all that are in use.
 //! * Left out: the emergency worker, laptop mode, `lazytime`.
 
-use super::Writeback;
-use super::batch::Batch;
-use super::clock::Jiffies;
-use super::work::{ALL_PAGES, Kind, Reason, Step, Wake, Work, WorkId};
+use super::batch::{ALL_PAGES, Batch, Kind, Reason, Step, Wake, Work, WorkId};
+use super::{Jiffies, Writeback};
 use crate::Inode;
 use engine::Time;
 use std::collections::VecDeque;

@@ -23,32 +23,21 @@
 
 mod account;
 mod balance;
-mod bandwidth;
 mod batch;
-mod clock;
 mod flusher;
-mod fprop;
 mod inodes;
 mod limits;
-mod pause;
-mod position;
-mod spec;
-mod stats;
 #[cfg(test)]
 mod tests;
-mod work;
 
 pub use account::SyncInode;
 pub use balance::{Balance, Dirtier};
-pub use inodes::DirtyFlags;
-pub use limits::{Bound, DirtyBounds, DirtyLimits};
-pub use spec::WritebackSpec;
-pub use stats::{Estimates, FlusherStats, WritebackStats};
-pub use work::{Reason, Step, SyncMode, Wake, WorkId, WriteInode, Wrote};
+pub use batch::{Reason, Step, SyncMode, Wake, WorkId, WriteInode, Wrote};
+pub use inodes::{DirtyFlags, Estimates, FlusherStats, WritebackStats};
+pub use limits::{Bound, DirtyBounds, DirtyLimits, WritebackSpec};
 
 use crate::Inode;
-use bandwidth::Bandwidth;
-use clock::{Clock, Jiffies};
+use balance::Bandwidth;
 use config::SpecError;
 use engine::Time;
 use flusher::Flusher;
@@ -67,7 +56,7 @@ struct Wb {
     /// Ever written (`WB_WRITTEN`).
     written: u64,
     /// Its part of what all devices have written.
-    completions: fprop::Local,
+    completions: Local,
     ratios: Ratios,
     max_prop_frac: u64,
     bandwidth: Bandwidth,
@@ -88,9 +77,9 @@ impl Wb {
             writeback: 0,
             dirtied: 0,
             written: 0,
-            completions: fprop::Local::default(),
+            completions: Local::default(),
             ratios,
-            max_prop_frac: fprop::FRAC_BASE * u64::from(ratios.max) / 100,
+            max_prop_frac: FRAC_BASE * u64::from(ratios.max) / 100,
             bandwidth: Bandwidth::new(hz, now),
             bandwidth_due: None,
             dirty_exceeded: false,
@@ -152,8 +141,8 @@ impl Writeback {
         let clock = Clock::new(hz);
         let now = clock.jiffies(Time::ZERO);
         let ratios = Ratios {
-            min: spec::percent("min_ratio", spec.min_ratio)?,
-            max: spec::percent("max_ratio", spec.max_ratio)?,
+            min: limits::percent("min_ratio", spec.min_ratio)?,
+            max: limits::percent("max_ratio", spec.max_ratio)?,
         };
         let mut writeback = Writeback {
             clock,
@@ -235,5 +224,198 @@ impl Writeback {
     fn stat_error(&self) -> u64 {
         let cores = (self.cores.len() as u64).max(1);
         cores * 8 * u64::from(1 + cores.ilog2())
+    }
+}
+
+// How long a writer pauses, and how many pages it may dirty before it is looked at again (`mm/page-writeback.c`).
+
+/// `DIRTY_POLL_THRESH`: pauses are made longer rather than that a writer is looked at more often than every so many pages.
+const DIRTY_POLL_THRESH: u64 = 32;
+
+/// `dirty_poll_interval`: pages that a writer may dirty while nobody has to pause, about the root of what is left.
+fn dirty_poll_interval(dirty: u64, thresh: u64) -> u64 {
+    if thresh > dirty { 1 << ((thresh - dirty).ilog2() >> 1) } else { 1 }
+}
+
+/// `wb_max_pause`: the longest pause, in which the device writes an eighth of what is dirty for it.
+fn wb_max_pause(hz: u64, avg_write_bandwidth: u64, wb_dirty: u64) -> Jiffies {
+    let eighth = (1 + hz / 8).next_power_of_two();
+    (wb_dirty / (1 + avg_write_bandwidth / eighth) + 1).min(interval(hz))
+}
+
+/// Rates of a writer, in pages a second.
+#[derive(Clone, Copy, Debug)]
+struct Rates {
+    /// Of the device (`avg_write_bandwidth`).
+    write_bandwidth: u64,
+    /// Of each of its writers.
+    dirty_ratelimit: u64,
+    /// The same times the position ratio.
+    task_ratelimit: u64,
+}
+
+/// The shortest pause that is taken, and the pages that a writer dirties before its next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct MinPause {
+    pause: Jiffies,
+    nr_dirtied_pause: u64,
+}
+
+/// `wb_min_pause`: about 10 ms for one writer, and 10 ms more whenever there are twice as many.
+fn wb_min_pause(hz: u64, max_pause: Jiffies, rates: &Rates) -> MinPause {
+    let ticks = hz.next_power_of_two();
+    let (hi, lo) = (rates.write_bandwidth.ilog2(), rates.dirty_ratelimit.ilog2());
+    let more = u64::from(hi.saturating_sub(lo)) * (10 * hz) / 1024;
+    let mut target = ((hz / 100).max(1) + more).min(1 + max_pause / 2);
+    let mut pages = rates.dirty_ratelimit * target / ticks;
+    if pages < DIRTY_POLL_THRESH {
+        target = max_pause;
+        pages = rates.dirty_ratelimit * target / ticks;
+        if pages > DIRTY_POLL_THRESH {
+            pages = DIRTY_POLL_THRESH;
+            target = hz * DIRTY_POLL_THRESH / rates.dirty_ratelimit;
+        }
+    }
+    if hz * pages / (rates.task_ratelimit + 1) > max_pause {
+        target = max_pause;
+        pages = rates.task_ratelimit * target / ticks;
+    }
+    let pause = if pages >= DIRTY_POLL_THRESH { 1 + target / 2 } else { target };
+    MinPause { pause, nr_dirtied_pause: pages }
+}
+
+// The kernel's clock: ticks, and when a timer fires that counts them.
+
+/// A point in time or a span, in ticks.
+type Jiffies = u64;
+
+/// A wheel of the timers has 64 slots; each is eight times as wide as those of the wheel below.
+const WHEEL_SHIFT: u32 = 3;
+
+const WHEELS: u32 = 9;
+
+/// Ticks of the kernel's clock, counted as Linux does: from five minutes before a 32-bit counter wraps (`INITIAL_JIFFIES`), so that
+/// zero can mean "never".
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    hz: u64,
+    tick: u64,
+}
+
+impl Clock {
+    fn new(hz: u32) -> Clock {
+        Clock { hz: hz.into(), tick: Time::period(hz.into()).ps() }
+    }
+
+    fn hz(&self) -> u64 {
+        self.hz
+    }
+
+    fn initial(&self) -> Jiffies {
+        (1 << 32) - 300 * self.hz
+    }
+
+    /// Ticks that have passed.
+    #[inline]
+    fn jiffies(&self, now: Time) -> Jiffies {
+        self.initial() + now.ps() / self.tick
+    }
+
+    /// When a tick comes.
+    fn time(&self, jiffies: Jiffies) -> Time {
+        Time::from_ps((jiffies - self.initial()) * self.tick)
+    }
+
+    /// A span in ticks, rounded up (`msecs_to_jiffies`).
+    fn span(&self, span: Time) -> Jiffies {
+        span.ps().div_ceil(self.tick)
+    }
+
+    /// The tick at which a timer fires that is set now for `delay` ticks: never early, and the later the more it is
+    /// (`kernel/time/timer.c`, `calc_wheel_index`, `calc_index`).
+    fn expiry(&self, now: Jiffies, delay: Jiffies) -> Jiffies {
+        let level = (1..WHEELS).find(|level| delay < 63 << ((level - 1) * WHEEL_SHIFT)).unwrap_or(WHEELS) - 1;
+        let shift = level * WHEEL_SHIFT;
+        (((now + delay) >> shift) + 1) << shift
+    }
+}
+
+/// `BANDWIDTH_INTERVAL` and `MAX_PAUSE`: 200 ms.
+fn interval(hz: u64) -> Jiffies {
+    hz / 5
+}
+
+// Proportions of events, of which older ones count less (`lib/flex_proportions.c`).
+//
+// Events of a kind are counted, and all of them together; every count halves when a period ends. Each kind does so when it is looked at next.
+// The kernel's counters are sums over processors and read with an error; these are exact.
+
+/// Precision of a maximum proportion.
+const FRAC_SHIFT: u32 = 10;
+
+/// All.
+const FRAC_BASE: u64 = 1 << FRAC_SHIFT;
+
+/// Events of all kinds.
+#[derive(Clone, Copy, Debug)]
+struct Global {
+    events: u64,
+    period: u64,
+}
+
+/// Events of a kind.
+#[derive(Clone, Copy, Debug, Default)]
+struct Local {
+    events: u64,
+    period: u64,
+}
+
+impl Default for Global {
+    /// One event that no kind has, so that no period is without any (`fprop_global_init`).
+    fn default() -> Global {
+        Global { events: 1, period: 0 }
+    }
+}
+
+impl Global {
+    /// A period has ended. Returns whether it changes anything that further ones end (`fprop_new_period`).
+    fn new_period(&mut self) -> bool {
+        let more = self.events > 1;
+        if more {
+            self.events /= 2;
+            self.period += 1;
+        }
+        more
+    }
+}
+
+impl Local {
+    /// Events have happened, unless the kind has `max_frac` parts of all of [`FRAC_BASE`] already; of those that would exceed it, as many
+    /// as just reach it (`__fprop_add_percpu_max`).
+    fn add(&mut self, global: &mut Global, max_frac: u64, mut nr: u64) {
+        if max_frac < FRAC_BASE {
+            let (numerator, denominator) = self.fraction(global);
+            let room = i128::from(denominator * max_frac) - i128::from(numerator << FRAC_SHIFT);
+            let Ok(room) = u64::try_from(room) else { return };
+            let others = FRAC_BASE - max_frac;
+            if room < nr * others {
+                nr = room.div_ceil(others);
+            }
+        }
+        self.events = self.now(global) + nr;
+        self.period = global.period;
+        global.events += nr;
+    }
+
+    /// The kind's part of all events: numerator and denominator (`fprop_fraction_percpu`).
+    fn fraction(&self, global: &Global) -> (u64, u64) {
+        let numerator = self.now(global);
+        (numerator, global.events.max(numerator).max(1))
+    }
+
+    /// Its events, with what they have lost in periods since (`fprop_reflect_period_percpu`).
+    fn now(&self, global: &Global) -> u64 {
+        let periods = global.period - self.period;
+        if periods < 64 { self.events >> periods } else { 0 }
     }
 }

@@ -2,7 +2,6 @@
 //! was measured. `cargo test -p nandscape-linux --test calibration -- --nocapture` prints the comparison.
 
 mod document;
-mod drive;
 mod fio;
 mod gaps;
 mod run;

@@ -24,20 +24,17 @@
 //! Sources: Sorin, Hill and Wood, A Primer on Memory Consistency and Cache Coherence, 2011, chapter 8 (MESI, with what
 //! makes a directory block); the states, Papamarcos and Patel, ISCA 1984.
 
-mod spec;
-mod stats;
 #[cfg(test)]
 mod tests;
 mod transaction;
 
-pub use spec::DirectorySpec;
-pub use stats::DirectoryStats;
-
-use config::SpecError;
+use config::{SpecError, units::Frequency};
 use engine::{Cx, Slab, Time};
-use proto::coherence::Probe;
+use proto::Probe;
 use proto::memory::{Access, AccessKind, Stage, Tally};
 use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use transaction::{Line, Purpose, Record};
 
 engine::events! {
@@ -215,5 +212,63 @@ impl Directory {
     pub fn reset_stats(&mut self, _now: Time) {
         self.stats = DirectoryStats::default();
         self.tally = Tally::default();
+    }
+}
+
+// What a directory counts.
+
+/// What a directory has counted in the measured window.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DirectoryStats {
+    /// Transactions begun for a copy that may be shared.
+    pub reads: u64,
+    /// Transactions begun for the only copy.
+    pub owns: u64,
+    /// Answers to the latter without data: the core had a shared copy.
+    pub upgrades: u64,
+    /// Changed lines that cores have written back.
+    pub write_backs: u64,
+    /// Probes that leave a shared copy.
+    pub downgrades: u64,
+    /// Probes that leave nothing.
+    pub invalidations: u64,
+    /// Probes that have brought the line for the requester.
+    pub forwarded: u64,
+    /// Accesses of page walks, which go past the directory.
+    pub walks: u64,
+    /// Requests that found another transaction of their line under way.
+    pub conflicts: u64,
+}
+
+// A directory as a user writes it.
+
+/// The directory at the tiles of a shared cache: which first-level caches have which lines.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DirectorySpec {
+    /// Clock of the directory.
+    pub clock: Frequency,
+    /// Cycles of a look-up. One can begin in every cycle; zero if it is done while the tags of the shared cache are read.
+    #[schemars(range(max = 1_000_000), extend("x-unit" = "cycles"))]
+    pub latency: u32,
+}
+
+impl DirectorySpec {
+    /// Whether it can be built for so many cores.
+    ///
+    /// # Errors
+    /// A clock of zero; no core, or more cores than the bits of a line's entry. Keys are relative to this table.
+    pub fn check(&self, cores: u16) -> Result<(), SpecError> {
+        SpecError::positive("clock", self.clock.hz())?;
+        if !(1..=64).contains(&cores) {
+            let what = format!("{cores} cores; an entry of the directory has a bit for each of 1 to 64");
+            return Err(SpecError::new("cores", what));
+        }
+        Ok(())
+    }
+
+    /// The time of a look-up.
+    fn look_up(&self) -> Time {
+        Time::period(self.clock.hz()).times(self.latency.into())
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{Directory, Event, Out};
 use engine::{Cx, Mutant, planted_nth};
-use proto::coherence::{Probe, Probed};
 use proto::memory::{Absent, Access, AccessKind, CPU_LINE, Stage};
+use proto::{Probe, Probed};
 
 /// No record.
 const NONE: u32 = u32::MAX;

@@ -4,7 +4,7 @@
 //! them; a precharge alone closes none, since the row that asks for it is opened behind it. Refreshes that nobody has waited
 //! for are counted when somebody looks.
 
-use super::timing::Timing;
+use super::Timing;
 use config::units::{Energy, Power};
 use engine::{Mutant, Time, planted, planted_nth};
 use schemars::JsonSchema;

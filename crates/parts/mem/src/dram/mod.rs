@@ -5,29 +5,24 @@
 //! edges. Left out are bank groups (the accesses in flight are taken to spread over them, so that `ccd` is the shorter
 //! tCCD), ranks, power-down, and the command bus.
 
-mod bank;
 mod controller;
 pub mod energy;
-mod map;
 pub mod sched;
 pub mod spec;
 #[cfg(test)]
 mod tests;
-mod timing;
 
 pub use energy::DramEnergySpec;
 pub use spec::{DramBanksSpec, DramBusSpec, DramRefreshSpec, DramSpec, DramTimingSpec};
 
-use bank::Piece;
 use config::SpecError;
+use controller::Piece;
 use controller::{Around, Controller};
 use energy::DramMeter;
 use engine::{Cx, Slab, Time};
-use map::{Map, Place};
 use proto::memory::{MemCommand, PAGE, Stage, Tally};
 use sched::Scheduler;
 use stats::EnergyReport;
-use timing::Timing;
 
 /// What leaves a memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -318,4 +313,131 @@ impl Dram {
             cx.emit(Out::Done(command));
         }
     }
+}
+
+// Times as the controllers use them.
+
+/// Refresh of one controller.
+#[derive(Clone, Copy, Debug)]
+struct Refresh {
+    interval: Time,
+    duration: Time,
+}
+
+/// Times between commands.
+#[derive(Clone, Copy, Debug)]
+struct Timing {
+    rcd: Time,
+    cl: Time,
+    cwl: Time,
+    rp: Time,
+    ras: Time,
+    rrd: Time,
+    faw: Time,
+    wr: Time,
+    wtr: Time,
+    rtp: Time,
+    turnaround: Time,
+    /// A line on the data bus.
+    transfer: Time,
+    /// From the first column access of a line to that of the next.
+    line: Time,
+    /// From one column access to the next.
+    column: Time,
+    refresh: Option<Refresh>,
+}
+
+impl Timing {
+    /// The times of a memory that passes its check, for lines of `line` bytes.
+    fn new(spec: &DramSpec, line: u64) -> Timing {
+        let timing = &spec.timing;
+        let bursts = line / spec.bus.burst_bytes();
+        let transfer = Time::transfer(line, spec.bus.bandwidth());
+        let column = transfer.max(timing.ccd.time().times(bursts));
+        Timing {
+            rcd: timing.rcd.time(),
+            cl: timing.cl.time(),
+            cwl: timing.cwl.time(),
+            rp: timing.rp.time(),
+            ras: timing.ras.time(),
+            rrd: timing.rrd.time(),
+            faw: timing.faw.time(),
+            wr: timing.wr.time(),
+            wtr: timing.wtr.time(),
+            rtp: timing.rtp.time(),
+            turnaround: timing.turnaround.time(),
+            transfer,
+            line: column,
+            column: Time::from_ps(column.ps() / bursts),
+            refresh: spec.refresh.as_ref().map(|refresh| Refresh {
+                interval: refresh.interval.time(),
+                duration: refresh.duration.time(),
+            }),
+        }
+    }
+}
+
+// Where an address lies.
+
+/// A row of a bank behind a controller.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Place {
+    controller: u16,
+    bank: u8,
+    row: u64,
+}
+
+/// The address map: controllers by the interleave, then, from the highest bits down, row, bank, column.
+#[derive(Clone, Debug)]
+struct Map {
+    controllers: u64,
+    interleave: u64,
+    row: u64,
+    banks: u64,
+    hash: bool,
+    /// Bytes that lie in one row behind one controller wherever they begin at a multiple of them.
+    grain: u64,
+}
+
+impl Map {
+    /// The map of a memory that passes its check.
+    fn new(spec: &DramSpec) -> Map {
+        let (interleave, row) = (spec.interleave.get(), spec.banks.row.get());
+        Map {
+            controllers: spec.controllers.into(),
+            interleave,
+            row,
+            banks: spec.banks.count.into(),
+            hash: spec.banks.hash,
+            grain: greatest_common_divisor(interleave, row),
+        }
+    }
+
+    /// The controller of an address.
+    #[inline]
+    fn controller_of(&self, address: u64) -> u16 {
+        (address / self.interleave % self.controllers) as u16
+    }
+
+    /// Number of the piece of memory around an address that lies in one place for certain.
+    #[inline]
+    fn grain_of(&self, address: u64) -> u64 {
+        address / self.grain
+    }
+
+    /// The place of an address.
+    #[inline]
+    fn place(&self, address: u64) -> Place {
+        let (chunk, offset) = (address / self.interleave, address % self.interleave);
+        let rows = (chunk / self.controllers * self.interleave + offset) / self.row;
+        let (row, mut bank) = (rows / self.banks, rows % self.banks);
+        if self.hash {
+            bank ^= row & (self.banks - 1);
+        }
+        Place { controller: (chunk % self.controllers) as u16, bank: bank as u8, row }
+    }
+}
+
+fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }

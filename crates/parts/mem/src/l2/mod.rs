@@ -15,33 +15,25 @@
 //!
 //! Source: ZnG, Table I and sections III-C, IV-B, IV-C, V-D.
 
-mod absent;
 mod bank;
-mod fill;
 mod layout;
 mod park;
-mod parked;
 pub mod prefetch;
-mod purge;
 mod registers;
 mod serve;
 mod shadow;
-mod slots;
 mod spec;
-mod stats;
 #[cfg(test)]
 mod tests;
-mod write;
 
 pub use spec::{L2Spec, WritePolicy};
-pub use stats::L2Stats;
 
 use bank::{Bank, State};
 use config::SpecError;
 use engine::{Cx, Time};
 use layout::{Layout, Target};
-use prefetch::{Prefetch, PrefetchContext};
-use proto::memory::{Absent, Access, MemCommand, Tally};
+use prefetch::{Prefetch, PrefetchContext, PrefetchStats};
+use proto::memory::{Absent, Access, MemCommand, Stage, Tally};
 use shadow::Shadow;
 
 engine::events! {
@@ -295,4 +287,126 @@ impl L2 {
             }
         }
     }
+}
+
+// A fetch that comes back without data, because its page is in flash.
+
+impl L2 {
+    /// A fetch has brought nothing. Those who asked to be told are, and what was held for them is free; for those who
+    /// wait the line is fetched again, and now memory waits as well.
+    fn signalled(&mut self, command: &MemCommand, cx: &mut impl Cx<Event, Out>) {
+        let (number, register) = (command.port, command.tag);
+        let mut before = self.bank(number).registers.reopen(register);
+        debug_assert_eq!(before.page, command.page, "an answer to another fetch");
+        let first = self.layout.line() * u64::from(before.line) + before.page;
+        let target = Target::new(&self.layout, number, first);
+        let (mut stage, mut fetch) = (Stage::L2, None);
+        while let Some(mut waiter) = self.bank(number).registers.take(&mut before) {
+            // As when data come: the first one's milestones are those of the fetch.
+            if stage == Stage::L2 {
+                waiter.access.since = command.since;
+            }
+            if waiter.access.absent == Absent::Wait {
+                if fetch.is_none() {
+                    self.tally.access(stage, &mut waiter.access, cx.now());
+                    fetch = Some(waiter.access);
+                }
+                let bank = self.bank(number);
+                bank.registers.wait(register, waiter.access, 0, waiter.slot);
+            } else {
+                if waiter.slot {
+                    self.bank(number).slots.unkeep();
+                }
+                waiter.access.absent = Absent::Signalled;
+                self.stats.signalled += 1;
+                self.answer(waiter.access, stage, cx);
+            }
+            stage = Stage::L2Merge;
+        }
+        match fetch {
+            Some(access) => self.send_fetch(register, target, target.bit(), &access, cx),
+            None => {
+                self.bank(number).registers.end(register);
+                self.give_up(target, before.open);
+            }
+        }
+    }
+
+    /// Nothing comes for lines of a page: what has been written to them stays, a place without anything in it does not.
+    fn give_up(&mut self, first: Target, lines: u64) {
+        for target in first.siblings(lines) {
+            let tags = &mut self.bank(target.bank).tags;
+            let Some(place) = tags.find(target.key) else {
+                continue;
+            };
+            let line = tags.meta_mut(place);
+            line.filling = false;
+            if !line.valid && !line.dirty {
+                tags.remove(place);
+                note!(self, Drop(target));
+            }
+        }
+    }
+}
+
+// What the shared cache has counted.
+
+/// Counters of one measured window, over all banks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct L2Stats {
+    /// Reads served.
+    pub reads: u64,
+    /// Writes served.
+    pub writes: u64,
+    /// Atomic operations served.
+    pub atomics: u64,
+    /// Reads and atomics that found their line.
+    pub hits: u64,
+    /// Reads and atomics that began a fetch.
+    pub misses: u64,
+    /// Reads and atomics that waited for a fetch under way. Reads and atomics are hits, misses and merges.
+    pub merges: u64,
+    /// Reads and atomics that were answered without data.
+    pub signalled: u64,
+    /// Writes that found their line.
+    pub write_hits: u64,
+    /// Copies dropped because their line was written through.
+    pub invalidations: u64,
+    /// Writes and atomics that a parked page took.
+    pub absorbed: u64,
+    /// Fetches sent to memory.
+    pub fetches: u64,
+    /// Lines fetched.
+    pub fetched_lines: u64,
+    /// Of them, lines that no access had asked for.
+    pub prefetched_lines: u64,
+    /// Prefetched lines that were read, or waited for, at least once while they were here or on their way.
+    pub used_prefetched_lines: u64,
+    /// Fetched lines that were passed on to those who waited and not kept, because no line of the set could make room.
+    pub unkept_lines: u64,
+    /// Lines that made room for others.
+    pub evictions: u64,
+    /// Of them, prefetched lines that nobody had read.
+    pub unused_evictions: u64,
+    /// Writes sent to memory that nobody waited for.
+    pub write_backs: u64,
+    /// Writes sent to memory that an access waited for.
+    pub write_throughs: u64,
+    /// Lines sent to memory.
+    pub written_lines: u64,
+    /// Dirty pages taken from flash registers.
+    pub parked_pages: u64,
+    /// Dirty pages of flash registers that were refused.
+    pub refused_pages: u64,
+    /// Parked pages written to memory.
+    pub unparked_pages: u64,
+    /// Lines that left because their application was purged.
+    pub purged_lines: u64,
+    /// Times that a bank waited with an access that it could not place: no miss register, no room among those that wait
+    /// for the fetch, no write slot, or no line that could make room.
+    pub stalls: u64,
+    /// Time that banks waited so, summed over banks.
+    pub stalled: Time,
+    /// The prefetcher's counters.
+    pub prefetch: PrefetchStats,
 }

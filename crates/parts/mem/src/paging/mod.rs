@@ -25,14 +25,12 @@
 //! GPU's memory by what enters it.
 
 mod driver;
-mod migrate;
 mod spec;
-mod stats;
 #[cfg(test)]
 mod tests;
 
+pub use driver::{PagingBusy, PagingStats};
 pub use spec::{DriverSpec, GpuLinkSpec, PagingSpec};
-pub use stats::{PagingBusy, PagingStats};
 
 use config::SpecError;
 use driver::{Thread, Work};
@@ -156,7 +154,7 @@ pub struct Paging {
     waiting: Lists<Translation>,
     apps: Vec<Option<Extent>>,
     end: u64,
-    ledger: stats::Ledger,
+    ledger: driver::Ledger,
     /// What happened since the window began.
     pub stats: PagingStats,
     /// What faults have waited for: all of it is [`Stage::Fault`].
@@ -198,7 +196,7 @@ impl Paging {
             waiting: Lists::default(),
             apps: vec![None; usize::from(u8::MAX) + 1],
             end: 0,
-            ledger: stats::Ledger::default(),
+            ledger: driver::Ledger::default(),
             stats: PagingStats::default(),
             tally: Tally::default(),
         })
@@ -300,5 +298,86 @@ impl Paging {
         self.ledger.resolved += 1;
         self.tally.reach(Stage::Fault, false, &mut translation.since, cx.now());
         cx.emit(Out::Resolved(translation));
+    }
+}
+
+// Data on their way into the GPU's memory and out of it.
+
+impl Paging {
+    /// The data lie in a pinned buffer: they move as soon as there is room.
+    fn move_in(&mut self, job: u32, cx: &mut impl Cx<Event, Out>) {
+        let mut free = cx.now();
+        if self.taken == self.capacity {
+            let Some(victim) = self.mapped.pop_front() else {
+                self.without_room.push_back(job);
+                return;
+            };
+            free = self.evict(victim, cx);
+        } else {
+            self.taken += 1;
+        }
+        if free > cx.now() {
+            cx.after(free - cx.now(), Event::Room(job));
+        } else {
+            self.send(job, cx);
+        }
+    }
+
+    /// A granule makes room; returns when its place is free.
+    fn evict(&mut self, granule: Granule, cx: &mut impl Cx<Event, Out>) -> Time {
+        self.stats.evictions += 1;
+        let (_, bytes) = self.bytes_of(granule);
+        let first = granule.number * self.granule / self.reach;
+        for page in first..first + bytes.div_ceil(self.reach) {
+            cx.emit(Out::Evict { app: granule.app, page });
+        }
+        if self.write_back {
+            self.ledger.evicted += 1;
+        }
+        if !self.write_back || planted_nth(Mutant::DroppedGranule, 4) {
+            self.at.remove(&granule);
+            return cx.now();
+        }
+        let job = self.jobs.insert(Job { granule, phase: Phase::Leaving, waiting: List::EMPTY });
+        self.at.insert(granule, Place::Busy(job));
+        let end = self.link.to_host(cx.now(), bytes);
+        cx.after(end + self.link.latency() - cx.now(), Event::Left(job));
+        end
+    }
+
+    /// Moves a granule over PCIe and maps it.
+    fn send(&mut self, job: u32, cx: &mut impl Cx<Event, Out>) {
+        let (_, bytes) = self.bytes_of(self.jobs[job].granule);
+        self.stats.moved_bytes += bytes;
+        let end = self.link.to_device(cx.now(), bytes);
+        cx.after(end + self.link.latency() + self.resume - cx.now(), Event::Mapped(job));
+    }
+
+    fn mapped(&mut self, job: u32, cx: &mut impl Cx<Event, Out>) {
+        let Job { granule, mut waiting, .. } = self.jobs[job];
+        self.jobs.remove(job);
+        self.at.insert(granule, Place::Gpu);
+        self.mapped.push_back(granule);
+        self.stats.mapped += 1;
+        while let Some(translation) = self.waiting.pop(&mut waiting) {
+            self.resolve(translation, cx);
+        }
+        if let Some(next) = self.without_room.pop_front() {
+            self.move_in(next, cx);
+        }
+    }
+
+    /// A granule that left is in the SSD; a fault for it may have come.
+    fn stored(&mut self, job: u32, cx: &mut impl Cx<Event, Out>) {
+        let Job { granule, waiting, .. } = self.jobs[job];
+        self.ledger.stored += 1;
+        if waiting.is_empty() {
+            self.at.remove(&granule);
+            self.jobs.remove(job);
+        } else {
+            self.stats.faults += 1;
+            self.jobs[job].phase = Phase::Coming;
+            self.report(job, cx);
+        }
     }
 }

@@ -18,21 +18,20 @@
 //!
 //! Bounds: commands are bounded by who submits them; none waits here for a member, whose own queues take its part.
 
-mod layout;
 mod shadow;
-mod spec;
-mod stats;
 #[cfg(test)]
 mod tests;
 
 pub use shadow::Shadowed;
-pub use spec::StripeSpec;
-pub use stats::{MemberStats, StripeStats};
 
-use config::SpecError;
+use config::{
+    SpecError,
+    units::{Bytes, Duration},
+};
 use engine::{Cx, Mutant, Slab, Time, planted};
-use layout::{Extent, Layout};
 use proto::{BufferState, Command, Completion, IoOp, Status};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use shadow::Shadow;
 
 engine::events! {
@@ -78,7 +77,7 @@ pub struct Stripe {
     layout: Layout,
     unused: u64,
     jobs: Slab<Job>,
-    ledger: stats::Ledger,
+    ledger: Ledger,
     shadow: Option<Box<Shadow>>,
     /// What happened since the window began.
     pub stats: StripeStats,
@@ -97,7 +96,7 @@ impl Stripe {
             layout,
             unused: capacities.iter().map(|capacity| capacity - used).fold(0, u64::saturating_add),
             jobs: Slab::default(),
-            ledger: stats::Ledger::default(),
+            ledger: Ledger::default(),
             shadow: None,
             stats: StripeStats::default(),
         };
@@ -247,4 +246,173 @@ fn worse(one: Status, other: Status) -> Status {
         Status::WriteFault => 2,
     };
     if rank(other) > rank(one) { other } else { one }
+}
+
+// What a user writes about a stripe.
+
+/// Several drives as one, chunk after chunk in turn: RAID 0. As many bytes of each are used as the smallest has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StripeSpec {
+    /// Consecutive bytes on a drive before the next drive's turn: a multiple of 4 KiB.
+    #[schemars(extend("x-minimum" = "4KiB", "x-maximum" = "1GiB", "x-multiple-of" = "4KiB"))]
+    pub chunk: Bytes,
+    /// Host time of a command before its parts are submitted: finding the drives, splitting. Commands do not wait for each other.
+    pub submit: Duration,
+}
+
+// What a stripe counts.
+
+/// What a member was given in the measured window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemberStats {
+    /// Commands.
+    pub commands: u64,
+    /// Their bytes: read, written, deallocated, zeroed.
+    pub bytes: u64,
+}
+
+/// Counters of the measured window.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StripeStats {
+    /// Commands that came.
+    pub commands: u64,
+    /// Commands that their parts made of them, over all members.
+    pub parts: u64,
+    /// Commands that had bytes of more than one chunk.
+    pub crossed: u64,
+    /// Commands that were answered with an error.
+    pub failed: u64,
+    /// Time from the first answer of a part to the last, of all commands together: what waiting for the slowest member costs.
+    pub straggling: Time,
+    /// By member.
+    pub members: Vec<MemberStats>,
+}
+
+/// What has been counted since the beginning, for the check.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ledger {
+    commands: u64,
+    completed: u64,
+    /// Parts given to members, and their answers.
+    parts: u64,
+    answered: u64,
+    /// Bytes of commands, and of the parts given to members.
+    bytes: u64,
+    parted: u64,
+}
+
+impl Stripe {
+    /// Starts the measured window: what happened before is forgotten.
+    pub fn reset_stats(&mut self, _now: Time) {
+        let members = vec![MemberStats::default(); self.layout.members as usize];
+        self.stats = StripeStats { members, ..StripeStats::default() };
+    }
+
+    /// Holds the accounts against each other; they hold between any two events.
+    ///
+    /// # Errors
+    /// What does not hold, in numbers.
+    pub fn check(&self) -> Result<(), String> {
+        let (ledger, inside) = (self.ledger, self.jobs.len() as u64);
+        if ledger.commands != ledger.completed + inside {
+            return Err(format!(
+                "{} commands, {} completed, {inside} inside",
+                ledger.commands, ledger.completed
+            ));
+        }
+        let left: u64 = self.jobs.live().map(|(_, job)| u64::from(job.left)).sum();
+        if ledger.parts != ledger.answered + left {
+            return Err(format!("{} parts, {} answered, {left} to come", ledger.parts, ledger.answered));
+        }
+        // What still waits for its software has no parts.
+        let waiting = self.jobs.live().filter(|(_, job)| job.left == 0);
+        let waiting: u64 = waiting.map(|(_, job)| job.command.bytes).sum();
+        if ledger.bytes != ledger.parted + waiting {
+            return Err(format!(
+                "{} bytes of commands, {} of their parts, {waiting} waiting",
+                ledger.bytes, ledger.parted
+            ));
+        }
+        Ok(())
+    }
+}
+
+// Where the bytes of a stripe lie.
+
+/// Members of a stripe, at most: their numbers are 16 bits wide, and a flush goes to all of them at once.
+const MEMBERS: usize = 1024;
+
+/// A range of bytes of a member.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Extent {
+    member: u16,
+    offset: u64,
+    bytes: u64,
+}
+
+/// Chunk `c` is chunk `c / members` of member `c % members`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Layout {
+    chunk: u64,
+    members: u64,
+    /// Chunks of each member that are used.
+    rows: u64,
+}
+
+impl Layout {
+    /// # Errors
+    /// No members or too many, or one that is smaller than a chunk; a chunk of nothing, or more than 2^64 bytes.
+    fn new(chunk: u64, capacities: &[u64]) -> Result<Layout, SpecError> {
+        SpecError::positive("chunk", chunk)?;
+        let smallest = capacities.iter().copied().enumerate().min_by_key(|(_, capacity)| *capacity);
+        let Some((member, smallest)) = smallest.filter(|_| capacities.len() <= MEMBERS) else {
+            let what = format!("{} drives are striped, but 1 to {MEMBERS} can be", capacities.len());
+            return Err(SpecError::new("drives", what));
+        };
+        if smallest < chunk {
+            let (chunk, smallest) = (Bytes::new(chunk), Bytes::new(smallest));
+            let what =
+                format!("a chunk of {chunk} does not fit on drive {member} of the stripe, of {smallest}");
+            return Err(SpecError::new("chunk", what));
+        }
+        let (members, rows) = (capacities.len() as u64, smallest / chunk);
+        if (rows * chunk).checked_mul(members).is_none() {
+            return Err(SpecError::new(
+                "drives",
+                format!("{members} drives of {smallest} bytes are above 2^64 bytes"),
+            ));
+        }
+        Ok(Layout { chunk, members, rows })
+    }
+
+    /// Bytes of all members that are used.
+    fn capacity(&self) -> u64 {
+        self.rows * self.chunk * self.members
+    }
+
+    /// Whether a range has bytes of more than one chunk.
+    fn crosses(&self, offset: u64, bytes: u64) -> bool {
+        offset % self.chunk + bytes > self.chunk
+    }
+
+    /// The parts of a range, in the order in which their members come in it: one for each member that has any of it. The chunks of a
+    /// range that a member has follow each other there, because those between are on the other members.
+    fn parts(self, offset: u64, bytes: u64) -> impl ExactSizeIterator<Item = Extent> {
+        let end = offset + bytes;
+        let first = offset / self.chunk;
+        let last = end.saturating_sub(1).max(offset) / self.chunk;
+        // At most one for each member, of which there are few.
+        let parts = (last - first + 1).min(self.members) as u16;
+        (0..parts).map(move |part| {
+            let begin = first + u64::from(part);
+            let behind = last - (last - begin) % self.members;
+            let at = |chunk: u64, byte: u64| chunk / self.members * self.chunk + byte.min(self.chunk);
+            let from = at(begin, offset.saturating_sub(begin * self.chunk));
+            let to = at(behind, end - behind * self.chunk);
+            // Of a part behind the first.
+            let off = u64::from(planted(Mutant::WrongDrive) && part > 0);
+            Extent { member: ((begin + off) % self.members) as u16, offset: from, bytes: to - from }
+        })
+    }
 }

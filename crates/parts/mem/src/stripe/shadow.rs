@@ -2,7 +2,7 @@
 //!
 //! The shadow schedules nothing, and answers nothing.
 
-use super::layout::{Extent, Layout};
+use super::{Extent, Layout};
 use proto::{Command, IoOp};
 use std::collections::BTreeMap;
 

@@ -9,7 +9,7 @@ use super::op::{Class, NO_OP, Op, OpKind};
 use super::sharing::Alike;
 use super::timing::Timing;
 use crate::energy::FlashCosts;
-use config::energy::StatePower;
+use config::StatePower;
 use config::units::Energy;
 use engine::{Mutant, Time, planted_nth};
 use stats::{Activity, Attojoules, EnergyReport, Meter};

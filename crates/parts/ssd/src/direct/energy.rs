@@ -2,7 +2,7 @@
 
 use super::Direct;
 use config::SpecError;
-use config::energy::StatePower;
+use config::StatePower;
 use config::units::{Energy, Power};
 use engine::{Mutant, Time, planted_nth};
 use schemars::JsonSchema;

@@ -1,7 +1,7 @@
 //! The cache of one bit a cell in a device at work: rates, write amplification and sizes by formula.
 
 use crate::bench::{Bench, DIES, UNITS, build, close, combination};
-use config::energy::StatePower;
+use config::StatePower;
 use config::units::{Duration, Energy, Power, Share};
 use engine::Time;
 use net::energy::LinkEnergySpec;

@@ -51,7 +51,7 @@ impl Bfs {
     /// Page groups of `group` bytes that the largest piece touches at least on a graph of `nodes` nodes that each draw `degree / 2` partners on
     /// average, one more or one less, with edges both ways. It is found without the graph.
     pub fn least_groups(nodes: u64, degree: u32, group: u64) -> u64 {
-        super::drawn::groups(nodes, degree / 2, group)
+        super::groups(nodes, degree / 2, group)
     }
 
     fn nodes(&self) -> usize {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use config::Diagnostic;
 
-use super::code::Code;
+use super::Code;
 use super::prove;
 use super::syntax::{self, Expression, For, Item, Kind};
 use crate::affine::{Affine, DEPTH};

@@ -1,25 +1,24 @@
 //! From text to a kernel, or to what is wrong with it.
 
-mod code;
 mod lower;
 mod prove;
-mod split;
 mod syntax;
-mod token;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use config::{Diagnostic, Layers, Presets, Resolved};
+use config::{Diagnostic, Layers, Place, Presets, Resolved};
 use serde::Deserialize;
 
-use crate::affine::is_small;
 use crate::footprint::DIMENSIONS;
 use crate::kernel::{Array, Element, Kernel, Paper, Section};
-use crate::microblock::Microblock;
+use crate::microblock::{Loop, Microblock, Split};
 use crate::programs::programs;
-use code::Code;
-use lower::Scope;
+use crate::{
+    affine::is_small,
+    axis::{Axis, fixed, forms, is_apart, level},
+};
+use lower::{Scope, Written};
 use syntax::{FUNCTIONS, WORDS};
 
 /// Elements of an array at most: 2^40.
@@ -192,7 +191,7 @@ fn read_microblock(
     microblock.text = text;
     prove::subscripts(scope.arrays, &microblock, &code, &written)?;
     if let Some(split) = &one.split {
-        microblock.split = Some(split::split(&mut microblock, split, key("split"), &code, &written)?);
+        microblock.split = Some(self::split(&mut microblock, split, key("split"), &code, &written)?);
     }
     Ok(microblock)
 }
@@ -273,6 +272,156 @@ fn check_sections(kernel: &Kernel, resolved: &Resolved) -> Result<(), Diagnostic
         let key = format!("arrays.{name}.section");
         let told = resolved.diagnose(&key, format!("`{name}` is {fault}"));
         return Err(told.help(format!("`section = \"{fitting}\"` would fit")));
+    }
+    Ok(())
+}
+
+// The code of a microblock with its place in a file.
+
+/// A text inside a TOML file.
+struct Code<'t> {
+    text: &'t str,
+    /// Where its first line stands.
+    first: Place,
+    /// Whether that is the line of the quotes.
+    is_beside_quotes: bool,
+}
+
+impl<'t> Code<'t> {
+    /// `value` is the place of the opening quotes.
+    fn new(text: &'t str, value: Place) -> Code<'t> {
+        let column = usize::try_from(value.column).unwrap_or(1).max(1);
+        let quoted: String = value.text.chars().skip(column - 1).collect();
+        let quotes = if quoted.starts_with("\"\"\"") || quoted.starts_with("'''") { 3 } else { 1 };
+        let is_beside_quotes = quotes == 1 || !quoted.chars().skip(3).all(char::is_whitespace);
+        let first = match is_beside_quotes {
+            true => Place { column: value.column + quotes, ..value },
+            // TOML leaves the line break out that follows three quotes.
+            false => Place { line: value.line + 1, column: 1, text: String::new(), ..value },
+        };
+        Code { text, first, is_beside_quotes }
+    }
+
+    /// Line of a byte, as the file counts.
+    fn line(&self, at: usize) -> u64 {
+        self.first.line + self.before(at).matches('\n').count() as u64
+    }
+
+    fn before(&self, at: usize) -> &str {
+        self.text.get(..at).unwrap_or(self.text)
+    }
+
+    /// The place of a byte.
+    fn place(&self, at: usize) -> Place {
+        let before = self.before(at);
+        let begin = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let column = before[begin..].chars().count() as u64;
+        let place = Place { line: self.line(at), column: column + 1, ..self.first.clone() };
+        if begin == 0 && self.is_beside_quotes {
+            return Place { column: self.first.column + column, ..place };
+        }
+        Place { text: self.text[begin..].lines().next().unwrap_or_default().to_owned(), ..place }
+    }
+
+    /// A diagnostic about a byte.
+    fn fault(&self, at: usize, what: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(what).at(self.place(at))
+    }
+}
+
+// Whether the iterations of a loop may run at once.
+
+/// Makes a loop the one whose iterations are dealt out as screens. `place` is that of its name in the file.
+///
+/// The loops of that name must stand around all statements, with the same fixed bounds. Two iterations must not touch the same element
+/// if one of them writes it; what is shown for that is sufficient, not necessary: of every two references to an array, one of them a
+/// store, each dimension that has the variable times the same factor in both says how many iterations may lie between the two if
+/// they are the same element, and no number but none is left by all of them.
+fn split(
+    microblock: &mut Microblock,
+    name: &str,
+    place: Place,
+    code: &Code<'_>,
+    written: &Written,
+) -> Result<Split, Diagnostic> {
+    let fault = |what: String| Diagnostic::new(what).at(place.clone());
+    let loops: Vec<usize> =
+        (0..microblock.loops.len()).filter(|id| microblock.loops[*id].name == name).collect();
+    let Some(first) = loops.first().map(|id| &microblock.loops[*id]) else {
+        let mut names: Vec<String> = microblock.loops.iter().map(|one| one.name.clone()).collect();
+        names.sort();
+        names.dedup();
+        return Err(fault(format!("no loop over `{name}` is in this microblock")).allowed(name, names));
+    };
+    let trips = match (first.trips.as_number(), first.most) {
+        (Some(trips), None) => u64::try_from(trips).unwrap_or(0),
+        _ => {
+            return Err(fault(format!(
+                "the bounds of `{name}` depend on other loops, so it cannot be split"
+            )));
+        }
+    };
+    let alike = |id: &usize| is_alike(first, &microblock.loops[*id]);
+    let Some(axis) = Axis::of(microblock, name).filter(|_| loops.iter().all(alike)) else {
+        return Err(fault(format!(
+            "the loops over `{name}` have different bounds, so they cannot be split together"
+        )));
+    };
+    for (statement, written) in microblock.statements.iter().zip(written) {
+        if level(microblock, name, statement.parent).is_none() {
+            let what = format!(
+                "`{}` gets a value outside the split loop over `{name}`",
+                statement.references[0].text
+            );
+            return Err(code
+                .fault(written[0], what)
+                .help("what is not split belongs into another microblock"));
+        }
+    }
+    refuse_dependences(microblock, &axis, code, written)?;
+    for id in loops {
+        microblock.loops[id].is_split = true;
+    }
+    Ok(Split { name: name.to_owned(), trips })
+}
+
+/// Whether two loops have the same values in the same iterations, whatever the loops around them do.
+fn is_alike(a: &Loop, b: &Loop) -> bool {
+    a.trips == b.trips && b.most.is_none() && fixed(a).is_some() && fixed(a) == fixed(b)
+}
+
+fn refuse_dependences(
+    microblock: &Microblock,
+    axis: &Axis,
+    code: &Code<'_>,
+    written: &Written,
+) -> Result<(), Diagnostic> {
+    let name = &axis.name;
+    let mut all = Vec::new();
+    for (statement, places) in microblock.statements.iter().zip(written) {
+        for (id, reference) in statement.references.iter().enumerate() {
+            let forms = forms(microblock, axis, statement, reference);
+            all.push((reference, id == 0, places[id], forms));
+        }
+    }
+    for (stored, _, at, forms) in all.iter().filter(|(_, is_store, ..)| *is_store) {
+        let same = all.iter().filter(|(other, ..)| other.array == stored.array);
+        for (other, _, beside, others) in same {
+            if !is_apart(forms, others) {
+                let what = format!(
+                    "iterations of `{name}` may depend on each other: one writes `{}` (line {}), another has `{}` (line {})",
+                    stored.text,
+                    code.line(*at),
+                    other.text,
+                    code.line(*beside),
+                );
+                let help = format!(
+                    "every reference to an array that is written needs `{name}` in the same dimension in the same form; \
+                     or leave `split` out: the microblock is then serial"
+                );
+                return Err(code.fault(*at, what).help(help));
+            }
+        }
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use config::Diagnostic;
 
-use super::code::Code;
+use super::Code;
 use super::lower::Written;
 use super::syntax::For;
 use crate::affine::{Affine, DEPTH, Point};

@@ -1,13 +1,10 @@
 //! Kernels as loop nests, from outside.
 
 mod damaged;
-mod dependences;
 mod diagnostics;
-mod examples;
 mod executed;
 mod gpu;
 mod lockstep;
-mod pages;
 mod pieces;
 mod programs;
 mod reference;

@@ -1,12 +1,16 @@
 //! The result as a person likes to read it.
 
-mod energy;
 mod kernels;
-mod offloaded;
 mod work;
 
-use super::told::of_tails;
 use super::{Document, FileResult, FlashResult, FlowResult, Kinds, OpResult, RecordedResult};
+use super::{
+    coprocessor::{CoprocessorResult, OffloadedKernelResult},
+    energy::{EnergyResult, PartEnergy, TotalEnergy},
+    host::{HostResult, ProgramResult},
+    told::of_tails,
+};
+use kernels::{heading, table};
 use std::fmt::Write;
 
 /// The requests of a run; nothing where processors work without any.
@@ -74,7 +78,7 @@ pub fn human(document: &Document) -> String {
     d.gpu.iter().for_each(|gpu| work::gpu(gpu, &mut text));
     d.cpu.iter().for_each(|cpu| work::cpu(cpu, &mut text));
     d.accelerator.iter().for_each(|accelerator| kernels::accelerator(accelerator, &mut text));
-    d.coprocessor.iter().for_each(|coprocessor| offloaded::coprocessor(coprocessor, &d.host, &mut text));
+    d.coprocessor.iter().for_each(|coprocessor| self::coprocessor(coprocessor, &d.host, &mut text));
     d.group_flash.iter().for_each(|flash| kernels::flash(flash, &mut text));
     let fragments = if d.io.fragments.is_some() { ", each of its fragments by itself," } else { "" };
     for (name, parts) in &d.breakdown_ns {
@@ -95,7 +99,7 @@ pub fn human(document: &Document) -> String {
         }
     }
     d.flash.iter().filter(|f| f.reads.host + f.host_programs > 0).for_each(|f| flash(f, &mut text));
-    d.energy.iter().for_each(|energy| self::energy::energy(energy, &mut text));
+    d.energy.iter().for_each(|energy| self::energy(energy, &mut text));
     for (at, warning) in d.warnings.iter().enumerate() {
         let apart = if at == 0 { "\n" } else { "" };
         let _ = writeln!(text, "{apart}  note: {warning}");
@@ -334,4 +338,115 @@ fn count(n: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+// The result of a coprocessor as a person likes to read it.
+
+/// Whether a program of a host had kernels executed: it stands with the coprocessor that executed them.
+fn drives(program: &ProgramResult) -> bool {
+    program.requests.contains_key("kernel")
+}
+
+/// What a coprocessor did, and the program of a host that drove it.
+fn coprocessor(of: &CoprocessorResult, hosts: &[HostResult], text: &mut String) {
+    let ends = of.kernels.iter().map(|kernel| kernel.over_ns);
+    heading(&of.name, ends, (of.makespan_ns, of.input_bytes, of.input_bytes_per_s), &of.latency_ns, text);
+    let stalled: f64 = of.cores.iter().map(|core| core.stalled_share).sum();
+    let _ = writeln!(
+        text,
+        "  {} cores compute for {:.1} % of the time, of which {:.1} % stalled; steps {:.1} %, memory {:.1} %",
+        of.cores.len(),
+        100.0 * of.utilisation,
+        100.0 * stalled / of.cores.len() as f64,
+        100.0 * of.executing_share,
+        100.0 * of.memory_share
+    );
+    let programs = hosts.iter().flat_map(|host| &host.programs);
+    let calls: u64 = programs
+        .filter(|program| drives(program) && program.name == of.name)
+        .map(|program| program.calls)
+        .sum();
+    let _ = writeln!(
+        text,
+        "  {} system calls; {} steps; {:.1} MB sent in {}, {:.1} MB received in {}",
+        count(calls),
+        count(of.steps.count),
+        of.sends.bytes as f64 / 1e6,
+        time(of.sends.time_ns),
+        of.receives.bytes as f64 / 1e6,
+        time(of.receives.time_ns)
+    );
+    let rows = of.kernels.iter().map(|kernel| {
+        let OffloadedKernelResult { program, application, begun_ns, over_ns, .. } = kernel;
+        let OffloadedKernelResult { storage_ns, cpu_ns, accelerator_ns, .. } = kernel;
+        let times = [Some(*begun_ns), Some(*storage_ns), Some(*cpu_ns), Some(*accelerator_ns), *over_ns];
+        (program.as_str(), *application, times)
+    });
+    table(["begun", "storage", "CPU", "accelerator", "over"], rows, text);
+}
+
+// What was spent as a person likes to read it.
+
+/// Activities of a part that a page lists: those that take most.
+const ACTIVITIES: usize = 4;
+
+/// What the parts spent.
+fn energy(of: &EnergyResult, text: &mut String) {
+    let measured = time(of.measured_ns);
+    match &of.total {
+        Some(total) => {
+            let _ = writeln!(
+                text,
+                "\n  energy: {} in {measured}, {:.2} W on the mean, {:.2} W at most; {:.1} kWh in a year{}",
+                joules(total.energy_j),
+                total.power_w_mean,
+                total.power_w_max,
+                total.year_kwh,
+                served(total)
+            );
+        }
+        None => {
+            let missing = of.missing.join(", ");
+            let _ = writeln!(text, "\n  energy in {measured}: no total, nothing is known of {missing}");
+        }
+    }
+    of.parts.iter().for_each(|of| part(of, text));
+}
+
+/// What it comes to for each that was served.
+fn served(total: &TotalEnergy) -> String {
+    let of = [
+        (total.request_j, "a request"),
+        (total.call_j, "a system call"),
+        (total.job_j, "a job"),
+        (total.instruction_j, "an instruction"),
+        (total.warp_instruction_j, "a warp instruction"),
+        (total.kernel_j, "a kernel"),
+    ];
+    of.into_iter().filter_map(|(each, what)| Some(format!("; {} {what}", joules(each?)))).collect()
+}
+
+fn part(of: &PartEnergy, text: &mut String) {
+    let mut activities: Vec<_> = of.activities.iter().filter(|each| each.energy_j > 0.0).collect();
+    activities.sort_by(|a, b| b.energy_j.total_cmp(&a.energy_j));
+    let list: Vec<String> = activities
+        .iter()
+        .take(ACTIVITIES)
+        .map(|each| format!("{} {:.0} %", each.activity, 100.0 * each.energy_j / of.energy_j))
+        .collect();
+    let _ = writeln!(
+        text,
+        "  {:<20}{:>11}{:>10.2} W  {}",
+        of.name,
+        joules(of.energy_j),
+        of.power_w_mean,
+        list.join(", ")
+    );
+}
+
+/// Joules in the unit that reads best.
+fn joules(energy: f64) -> String {
+    let units = [(1.0, "J"), (1e-3, "mJ"), (1e-6, "uJ"), (1e-9, "nJ")];
+    let (scale, unit) = units.into_iter().find(|(scale, _)| energy >= *scale).unwrap_or((1e-12, "pJ"));
+    format!("{:.2} {unit}", energy / scale)
 }

@@ -1,12 +1,11 @@
 //! The result of a GPU and of a server as a person likes to read it.
 
 use super::super::cpu::CpuResult;
-use super::super::gpu::GpuResult;
+use super::super::gpu::{GpuResult, SwapResult};
 use super::super::hierarchy::share;
 use super::super::host::HostResult;
 use super::super::memory::{BehindResult, DirectResult, DramCacheResult, EngineResult};
-use super::super::pager::SwapResult;
-use super::{count, offloaded, time};
+use super::{count, time};
 use std::fmt::Write;
 
 /// What a host did on the path to its drives.
@@ -48,7 +47,7 @@ pub(super) fn host(h: &HostResult, text: &mut String) {
             count(block.requests[2])
         );
     }
-    for program in h.programs.iter().filter(|program| !offloaded::drives(program)) {
+    for program in h.programs.iter().filter(|program| !super::drives(program)) {
         let _ = writeln!(
             text,
             "\n  {}: {} calls, {:.1} MB/s written",

@@ -1,18 +1,14 @@
 //! What a result document says, in words: what limits the run, what slow requests wait for, and which keys are worth a try. It reads
 //! the document alone, so that one of last year is told as well as one of now.
 
-mod change;
-mod figure;
 mod keys;
 mod rules;
 mod share;
-mod words;
 
-pub use figure::{Better, Figure};
 pub use keys::{Key, TOLD, worth};
 
+use rules::Kernel;
 use serde_json::Value;
-use words::{parts, percent, time};
 
 /// A run in words.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -143,7 +139,7 @@ fn mean(document: &Value, kind: &str) -> Option<String> {
             break;
         }
         said += part;
-        list.push(format!("{} {}", percent(part / total), words::milestone(name)));
+        list.push(format!("{} {}", percent(part / total), milestone(name)));
     }
     (!list.is_empty()).then(|| format!("a {kind} takes {} on average: {}", time(mean), list.join(", ")))
 }
@@ -169,7 +165,7 @@ fn sentence(kind: &str, tail: &Value) -> Option<String> {
         percent(number(tail, "/slowest")?),
         time(mean),
         percent(part / mean),
-        words::milestone(name)
+        milestone(name)
     );
     let by = match name {
         "die_wait" => tail.pointer("/blocked_ns/die"),
@@ -179,7 +175,7 @@ fn sentence(kind: &str, tail: &Value) -> Option<String> {
     let behind = by.into_iter().flat_map(parts).filter(|(_, held)| *held >= 0.1 * part);
     for (at, (holder, held)) in behind.enumerate() {
         let of = if at == 0 { " of that" } else { "" };
-        text += &format!(", {}{of} {}", percent(held / part), words::holder(holder));
+        text += &format!(", {}{of} {}", percent(held / part), self::holder(holder));
     }
     let covered = number(tail, "/covered").unwrap_or(1.0);
     if covered < 1.0 {
@@ -200,7 +196,7 @@ fn others(document: &Value) -> Vec<String> {
             "a {name} takes {} on average, {} of it {}",
             time(total),
             percent(most / total),
-            words::milestone(part)
+            milestone(part)
         ))
     })
     .collect()
@@ -208,10 +204,9 @@ fn others(document: &Value) -> Vec<String> {
 
 /// Where the time of kernels on accelerators and coprocessors goes: the phases that make up most of it.
 fn kernels(document: &Value) -> Vec<String> {
-    let of_accelerators =
-        share::kernels(document).into_iter().map(|(phase, share)| (words::kernel(phase), share));
+    let of_accelerators = share::kernels(document).into_iter().map(|(phase, share)| (kernel(phase), share));
     let of_coprocessors =
-        share::offloaded(document).into_iter().map(|(phase, share)| (words::phase(&phase), share));
+        share::offloaded(document).into_iter().map(|(phase, share)| (self::phase(&phase), share));
     let said = |(what, phases): (&str, Vec<(String, f64)>)| {
         let list: Vec<String> = phases
             .iter()
@@ -238,4 +233,220 @@ fn collection(document: &Value) -> Vec<String> {
         ))
     };
     drives(document).filter_map(of).collect()
+}
+
+// Names of a result document as words.
+
+/// Parts by name, the largest first; of equals as they come.
+fn parts(of: &Value) -> Vec<(&str, f64)> {
+    let all = of.as_object().into_iter().flatten();
+    let mut parts: Vec<(&str, f64)> =
+        all.filter_map(|(name, value)| Some((name.as_str(), value.as_f64()?))).collect();
+    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+    parts
+}
+
+/// A share.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    match percent {
+        p if p >= 9.95 || p == 0.0 => format!("{p:.0} %"),
+        p if p >= 0.995 => format!("{p:.1} %").replace(".0 %", " %"),
+        p => format!("{p:.2} %").replace("0 %", " %"),
+    }
+}
+
+/// Nanoseconds in the unit that reads best.
+fn time(ns: f64) -> String {
+    match ns {
+        n if n >= 1e9 => format!("{:.3} s", n / 1e9),
+        n if n >= 1e6 => format!("{:.2} ms", n / 1e6),
+        n if n >= 1e3 => format!("{:.2} us", n / 1e3),
+        n => format!("{n:.0} ns"),
+    }
+}
+
+/// Where a milestone is waited for; one that has no words of its own stands for itself.
+fn milestone(name: &str) -> String {
+    let words = match name {
+        "submission" => "in submission queues",
+        "controller" => "at controller cores",
+        "host_transfer" => "on the host's link",
+        "mapping" => "waiting for the mapping table",
+        "buffer" => "waiting for the buffer",
+        "merge" => "waiting for old data of units written in part",
+        "space" => "waiting for free space",
+        "die_wait" => "waiting for dies",
+        "array" => "in the array",
+        "channel_wait" => "waiting for channels",
+        "channel" => "moving over channels",
+        "durable" => "waiting for what was written before",
+        "host" => "at the host",
+        "stripe" => "waiting for other drives of a stripe",
+        other => return format!("in {}", other.replace('_', " ")),
+    };
+    words.to_owned()
+}
+
+/// In which phase of a coprocessor's kernels; one that has no words of its own stands for itself.
+fn phase(name: &str) -> String {
+    let words = match name {
+        "files" => "opening and closing files",
+        "read" => "reading files",
+        "marshal" => "bringing data into order",
+        "copy" => "copying data to the driver",
+        "send" => "sending data",
+        "work" => "being executed",
+        "receive" => "receiving results",
+        "write" => "writing files",
+        "sync" => "making results durable",
+        other => return format!("in {other}"),
+    };
+    words.to_owned()
+}
+
+/// In which phase of an accelerator's kernels.
+fn kernel(phase: Kernel) -> String {
+    let words = match phase {
+        Kernel::Offloaded => "being offloaded",
+        Kernel::Queued => "waiting for cores",
+        Kernel::Computes => "computing",
+        Kernel::Stalls => "waiting for caches",
+        Kernel::Waits => "waiting for data and other cores",
+        Kernel::Writes => "writing results to flash",
+    };
+    words.to_owned()
+}
+
+/// Behind whom.
+fn holder(name: &str) -> &str {
+    match name {
+        "host_read" => "behind other reads",
+        "host_program" => "behind programs of the host's data",
+        "collection_read" => "behind reads of collection",
+        "collection_program" => "behind programs of collection",
+        "erase" => "behind erases",
+        "mapping" => "behind the mapping table's reads and programs",
+        "look_ahead" => "behind reads ahead",
+        "channel" => "for a channel while the die is free",
+        other => other,
+    }
+}
+
+// The figure that says how well a run went.
+
+/// Which values of a figure are better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// Smaller ones.
+    Less,
+    /// Larger ones.
+    More,
+}
+
+/// The figure of a run that a key is to move.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Figure {
+    /// Its name, as `nandscape list metrics` has it.
+    pub name: String,
+    /// Which values are better.
+    pub better: Better,
+    /// Its value in the run.
+    pub value: f64,
+}
+
+/// Figures that say how well a run went, the first that it has: the kernels of what executes them, instructions or jobs, calls of programs, requests.
+const FIGURES: [(&str, Better); 6] = [
+    ("coprocessor.0.makespan_ns", Better::Less),
+    ("accelerator.0.makespan_ns", Better::Less),
+    ("gpu.0.ipc", Better::More),
+    ("cpu.0.latency_ns.mean", Better::Less),
+    ("cpu.0.throughput_per_s", Better::More),
+    ("io.all.latency_ns.mean", Better::Less),
+];
+
+impl Figure {
+    /// The figure of a run; none where it has done nothing.
+    pub fn of(document: &Value) -> Option<Figure> {
+        // Jobs that come by themselves are as many as come, and in a closed loop each core has one at once.
+        let is_closed = document.pointer("/cpu/0/offered_per_s").is_none_or(Value::is_null);
+        let applies = |name: &str| match name {
+            "cpu.0.latency_ns.mean" => !is_closed,
+            "cpu.0.throughput_per_s" => is_closed,
+            _ => true,
+        };
+        let of = |(name, better): (&str, Better)| {
+            let value = number(document, &format!("/{}", name.replace('.', "/")))?;
+            (value > 0.0).then(|| Figure { name: name.to_owned(), better, value })
+        };
+        let found = FIGURES.into_iter().filter(|(name, _)| applies(name)).find_map(of);
+        found.or_else(|| calls(document))
+    }
+
+    /// The same figure of another run.
+    pub fn again(&self, document: &Value) -> Option<f64> {
+        number(document, &format!("/{}", self.name.replace('.', "/")))
+    }
+
+    /// By what share another value is better; negative if it is worse.
+    pub fn gain(&self, other: f64) -> f64 {
+        match self.better {
+            Better::Less => 1.0 - other / self.value,
+            Better::More => other / self.value - 1.0,
+        }
+    }
+}
+
+/// The mean latency of those requests of a host's programs that take the longest in all.
+fn calls(document: &Value) -> Option<Figure> {
+    let mut most: Option<(f64, Figure)> = None;
+    for (h, host) in list(document, "/host").enumerate() {
+        for (p, program) in list(host, "/programs").enumerate() {
+            for (name, of) in program.get("requests").and_then(Value::as_object)? {
+                let latency = number(of, "/latency_ns/mean");
+                let Some((value, count)) = latency.zip(number(of, "/requests")) else { continue };
+                if most.as_ref().is_none_or(|(time, _)| value * count > *time) {
+                    let name = format!("host.{h}.programs.{p}.requests.{name}.latency_ns.mean");
+                    most = Some((value * count, Figure { name, better: Better::Less, value }));
+                }
+            }
+        }
+    }
+    most.map(|(_, figure)| figure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Better, Figure, percent};
+    use serde_json::json;
+
+    #[test]
+    fn shares_have_two_digits_that_count() {
+        let said = [1.0, 0.123, 0.05, 0.012, 0.01, 0.001, 0.0001, 0.0];
+        assert_eq!(said.map(percent), ["100 %", "12 %", "5 %", "1.2 %", "1 %", "0.1 %", "0.01 %", "0 %"]);
+    }
+
+    #[test]
+    fn a_run_is_told_by_what_it_does() {
+        let name = |document| Figure::of(&document).map(|figure| figure.name);
+        let io = json!({"all": {"latency_ns": {"mean": 5.0}}});
+        assert_eq!(name(json!({"io": io})).as_deref(), Some("io.all.latency_ns.mean"));
+        assert_eq!(name(json!({"io": io, "gpu": [{"ipc": 2.0}]})).as_deref(), Some("gpu.0.ipc"));
+        let cpu = |offered| json!([{"throughput_per_s": 9.0, "offered_per_s": offered, "latency_ns": {"mean": 3.0}}]);
+        assert_eq!(name(json!({"cpu": cpu(json!(null))})).as_deref(), Some("cpu.0.throughput_per_s"));
+        assert_eq!(name(json!({"cpu": cpu(json!(8.0))})).as_deref(), Some("cpu.0.latency_ns.mean"));
+        let requests = json!({"short": {"latency_ns": {"mean": 9.0}, "requests": 1}, "long": {"latency_ns": {"mean": 3.0}, "requests": 4}});
+        let host = json!([{"programs": [{"requests": requests}]}]);
+        let found = name(json!({"host": host}));
+        assert_eq!(found.as_deref(), Some("host.0.programs.0.requests.long.latency_ns.mean"));
+        assert_eq!(name(json!({"io": {"all": {"latency_ns": {"mean": null}}}})), None);
+    }
+
+    #[test]
+    fn a_gain_is_less_time_or_more_work() {
+        let figure = |better| Figure { name: String::new(), better, value: 4.0 };
+        assert_eq!((figure(Better::Less).gain(3.0), figure(Better::More).gain(5.0)), (0.25, 0.25));
+        assert!(figure(Better::Less).gain(5.0) < 0.0);
+    }
 }

@@ -1,6 +1,6 @@
 //! What time is spent on, and the keys that bear on it.
 
-use super::change::Change;
+use super::keys::Change;
 use super::{AMPLIFIED, drives, number};
 use serde_json::Value;
 

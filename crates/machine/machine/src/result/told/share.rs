@@ -1,8 +1,7 @@
 //! The share of a run's time that is spent on something.
 
 use super::rules::{Kernel, On};
-use super::words::parts;
-use super::{KINDS, list, number};
+use super::{KINDS, list, number, parts};
 use serde_json::Value;
 
 /// The share of time that is spent on something: of the requests of a host, or of the accesses or kernels of a part.

@@ -7,7 +7,6 @@
 mod accelerator;
 mod array;
 mod coprocessor;
-mod digests;
 mod direct;
 mod dram;
 mod dram_cache;
@@ -21,7 +20,6 @@ mod group_flash;
 mod host;
 mod initiator;
 mod l2;
-mod links;
 mod linux;
 mod paging;
 mod placement;
@@ -281,7 +279,7 @@ const DRIVES: &[(&Bench, &[Case])] = &[
     (&DRIVE, registers::CASES),
     (&DRIVE, slc::CASES),
     (&DRIVE, state::CASES),
-    (&DRIVE, links::DRIVE),
+    (&DRIVE, paging::DRIVE),
     (&DRIVE, energy::DRIVE),
     (&STRIPED, placement::STRIPED),
 ];
@@ -294,10 +292,10 @@ const GPUS: &[(&Bench, &[Case])] = &[
     (&ENGINE, engine::CASES),
     (&INSIDE, initiator::CASES),
     (&PAGED, paging::CASES),
-    (&GPU, links::GPU),
-    (&INSIDE, links::INSIDE),
-    (&PAGED, links::PAGED),
-    (&CACHED, links::CACHED),
+    (&GPU, paging::GPU),
+    (&INSIDE, paging::INSIDE),
+    (&PAGED, paging::PAGED),
+    (&CACHED, paging::CACHED),
     (&PLACED, placement::CASES),
     (&GPU, energy::GPU),
     (&DIRECT, energy::DIRECT),
@@ -310,7 +308,7 @@ const SERVERS: &[(&Bench, &[Case])] = &[
     (&SERVER, server::CASES),
     (&CACHE, dram_cache::CASES),
     (&SWAPPED, swap::CASES),
-    (&SWAPPED, links::SWAPPED),
+    (&SWAPPED, paging::SWAPPED),
     (&SERVER, energy::SERVER),
     (&CACHE, energy::CACHE),
 ];

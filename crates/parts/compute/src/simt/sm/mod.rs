@@ -1,28 +1,21 @@
 //! One multiprocessor: the warps and blocks that it holds, and what it does in a cycle.
 
-mod banks;
 mod coalesce;
 mod issue;
 mod l1;
-mod line;
 mod load_store;
 mod misses;
-mod ring;
-mod translating;
-mod warp;
 
-use super::event::{Event, Out};
 use super::model::Model;
 use super::sched::{WarpScheduler, Warps};
 use super::spec::GpuSpec;
 use super::stats::{Counters, GpuStats, SmStats};
-use banks::{Banks, MOST_WORDS};
+use coalesce::{Banks, MOST_WORDS};
 use engine::{Cx, Slab, Time};
 use load_store::{LoadStore, Op};
+use misses::{Ring, Wake};
 use proto::memory::{Access, Tally, Translation};
-use proto::simt::{LANES, Launch, Programs, WarpStart};
-use ring::{Ring, Wake};
-use warp::Warp;
+use proto::simt::{Inst, InstKind, LANES, Launch, Programs, Tape, WarpStart};
 
 /// What a multiprocessor works with beside itself.
 pub(super) struct Env<'a> {
@@ -331,4 +324,154 @@ impl Idle {
             Idle::Memory => sm.memory += cycles,
         }
     }
+}
+
+// A line of a memory instruction.
+
+/// A line of an instruction.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    /// Virtual page, counted in reaches.
+    pub page: u64,
+    /// First byte inside the page.
+    pub offset: u64,
+    /// First byte, physical.
+    pub physical: u64,
+    /// The cycle of its look-up's outcome, if nothing is before it.
+    pub outcome: u64,
+    /// Its latest milestone.
+    pub since: Time,
+    /// Its instruction.
+    pub op: u32,
+    /// Bytes touched.
+    pub bytes: u8,
+    /// Whether its page has still to be counted as looked up.
+    pub counts: bool,
+}
+
+/// A set of registers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Registers([u64; 4]);
+
+impl Registers {
+    #[inline]
+    fn set(&mut self, register: u8) {
+        self.0[usize::from(register >> 6)] |= 1 << (register & 63);
+    }
+    #[inline]
+    fn clear(&mut self, register: u8) {
+        self.0[usize::from(register >> 6)] &= !(1 << (register & 63));
+    }
+    #[inline]
+    fn has(&self, register: u8) -> bool {
+        self.0[usize::from(register >> 6)] >> (register & 63) & 1 == 1
+    }
+    /// Whether an instruction reads or writes one of them. Register 0 stands for none and is never in a set.
+    #[inline]
+    fn hold_up(&self, inst: &Inst) -> bool {
+        let [a, b, c] = inst.from;
+        self.has(a) | self.has(b) | self.has(c) | self.has(inst.to)
+    }
+}
+
+/// A warp. Its slot is given away when everything that it has begun has ended.
+struct Warp {
+    /// A piece of its program.
+    pub tape: Tape,
+    /// Place of its next instruction on the tape.
+    pub next: usize,
+    /// That instruction. A copy: it is looked at several times, and the tape is far away each time.
+    pub inst: Inst,
+    /// How often that has still to be issued; zero before it is issued first.
+    pub left: u16,
+    /// Whether the program goes on behind the tape.
+    pub goes_on: bool,
+    /// Whether its last instruction has been issued.
+    pub over: bool,
+    /// Whether its next instruction waits for a register.
+    pub blocked: bool,
+    /// The application.
+    pub app: u8,
+    /// Its block, by the number in the multiprocessor.
+    pub block: u32,
+    /// Registers that will be written.
+    pub pending: Registers,
+    /// Those of them whose values come from global memory.
+    pub loading: Registers,
+    /// Results and answers that are still to come.
+    pub outstanding: u32,
+}
+
+impl Warp {
+    /// A slot without a warp.
+    fn none() -> Warp {
+        let (kind, from) = (InstKind::Alu, [0; 3]);
+        let inst = Inst { kind, width: 0, to: 0, from, count: 1, pc: 0, mask: 0, addresses: 0 };
+        Warp {
+            tape: Tape::default(),
+            next: 0,
+            inst,
+            left: 0,
+            goes_on: false,
+            over: true,
+            blocked: false,
+            app: 0,
+            block: 0,
+            pending: Registers::default(),
+            loading: Registers::default(),
+            outstanding: 0,
+        }
+    }
+
+    /// The addresses of the lanes at work in its next instruction.
+    #[inline]
+    fn addresses(&self) -> &[u64] {
+        let first = self.inst.addresses as usize;
+        &self.tape.addresses[first..first + self.inst.mask.count_ones() as usize]
+    }
+
+    /// A warp begins; the tape keeps its memory.
+    fn begin(&mut self, app: u8, block: u32) {
+        debug_assert_eq!(self.outstanding, 0, "a slot was given away too early");
+        self.tape.clear();
+        self.next = 0;
+        self.left = 0;
+        self.goes_on = true;
+        self.over = false;
+        self.blocked = false;
+        self.app = app;
+        self.block = block;
+    }
+}
+
+// What happens in the multiprocessors, and what they say.
+
+/// The multiprocessors' own event: a cycle in which one of them has something to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// A cycle.
+    Cycle,
+}
+
+impl engine::Event for Event {
+    const BITS: u32 = 0;
+    #[inline]
+    fn word(self) -> u64 {
+        0
+    }
+    #[inline]
+    fn from_word(_: u64) -> Event {
+        Event::Cycle
+    }
+}
+
+/// Messages that the multiprocessors send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Out {
+    /// A line is read, written or changed.
+    Access(Access),
+    /// A translation is needed. Pages and frames are numbers, in units of the reach.
+    Translate(Translation),
+    /// An application has no kernel left.
+    Finished(u8),
 }

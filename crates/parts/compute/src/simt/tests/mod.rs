@@ -1,20 +1,18 @@
 //! The multiprocessors alone, with scripted programs and a memory of fixed latency.
 
-mod barriers;
 mod dispatch;
-mod energy;
-mod held;
 mod issue;
 mod memory;
 mod random;
 mod sharing;
 mod spec;
-mod tiles;
-mod translation;
 
 use super::*;
 use blocks::BlockScheduling;
-use config::units::{Bytes, Frequency};
+use config::{
+    StatePower,
+    units::{Bytes, Frequency, Power},
+};
 use engine::EventQueue;
 use kernels::KernelScheduling;
 use mem::cache::replace::ReplacementPolicy;
@@ -358,6 +356,7 @@ impl World {
     }
 }
 
+use crate::simt::GpuEnergySpec;
 use proto::memory::Stage;
 
 /// Runs applications to their end.
@@ -366,4 +365,73 @@ pub(super) fn run(spec: &GpuSpec, apps: Vec<Vec<Kernel>>) -> World {
     world.run();
     world.check_end();
     world
+}
+
+// Energy, against the cycles that multiprocessors count.
+
+/// Two multiprocessors of 2 W, 5 W in cycles of a nanosecond in which they issue; 30 W beside them. Eight warps of six instructions issue
+/// for 48 cycles, two at a time as it comes.
+#[test]
+fn cycles_with_an_instruction_cost_more() {
+    let watts = |watts: u64| Power::new(watts * 1_000_000);
+    let energy =
+        GpuEnergySpec { multiprocessor: StatePower { idle: watts(2), busy: watts(5) }, chip_on: watts(30) };
+    let spec = GpuSpec { sms: 2, energy: Some(energy), ..small() };
+    let apps = || vec![vec![kernel(4, 2, |_, _| vec![alu().times(5), alu()])]];
+    let world = run(&spec, apps());
+    let now = Time::from_ns(200);
+    assert!(world.outside.now() < now);
+    let energy = world.gpu.energy(now).expect("it has a meter");
+    assert!(energy.conserves());
+    let busy: u64 = world.gpu.stats.sms.iter().map(|sm| sm.busy).sum();
+    // A watt for a nanosecond is a nanojoule.
+    let nanojoules = ["multiprocessors on", "multiprocessor issues", "chip on"]
+        .map(|name| energy.of(name) / 1_000_000_000);
+    assert_eq!(nanojoules, [2 * 2 * 200, 3 * u128::from(busy), 30 * 200]);
+    let without = run(&GpuSpec { energy: None, ..spec }, apps());
+    assert_eq!(without.issued, world.issued);
+    assert_eq!(without.gpu.energy(now), None);
+}
+
+// Stages tile the lives of requests. `World::check_end` checks the sums of every test; here the parts are counted.
+
+const FAR: u64 = 100 * 4096;
+
+fn stages(world: &World, write: bool) -> Vec<(Stage, u128)> {
+    let mut tally = world.gpu.tally.clone();
+    tally.add(&world.elsewhere);
+    let sums = if write { tally.writes() } else { tally.reads() };
+    [Stage::L1, Stage::L1Merge, Stage::Tlb, Stage::Walk, Stage::Memory]
+        .into_iter()
+        .map(|stage| (stage, sums[stage as usize] / 1000))
+        .filter(|(_, ns)| *ns > 0)
+        .collect()
+}
+
+#[test]
+fn the_load_that_asks_has_the_milestones_of_the_walk() {
+    let world = run(&small(), vec![vec![kernel(1, 1, |_, _| vec![load([FAR]).to(1)])]]);
+    assert_eq!(stages(&world, false), [(Stage::L1, 4), (Stage::Walk, 50), (Stage::Memory, 100)]);
+    assert_eq!(world.gpu.stats.reads.sum(), 154_000);
+}
+
+#[test]
+fn a_load_that_waits_beside_waits_for_the_tlb() {
+    let program = |_, warp: u32| vec![load([FAR + 128 * u64::from(warp)]).to(1)];
+    let world = run(&small(), vec![vec![kernel(1, 2, program)]]);
+    // The second is issued in cycle 1, looked up in 3, translated in 52, sent in 55.
+    let expected = [(Stage::L1, 4 + 2 + 3), (Stage::Tlb, 49), (Stage::Walk, 50), (Stage::Memory, 200)];
+    assert_eq!(stages(&world, false), expected);
+}
+
+#[test]
+fn a_translation_that_a_store_asks_for_is_a_read_of_its_own() {
+    let program = |_, warp: u32| if warp == 0 { vec![store([FAR])] } else { vec![load([FAR]).to(1)] };
+    let world = run(&small(), vec![vec![kernel(1, 2, program)]]);
+    assert_eq!(stages(&world, true), [(Stage::L1, 4), (Stage::Tlb, 50), (Stage::Memory, 100)]);
+    let reads = [(Stage::L1, 2 + 3), (Stage::Tlb, 49), (Stage::Walk, 50), (Stage::Memory, 100)];
+    assert_eq!(stages(&world, false), reads);
+    let stats = &world.gpu.stats;
+    assert_eq!((stats.store_translations, stats.reads.sum(), stats.writes.sum()), (50_000, 154_000, 154_000));
+    assert_eq!(stats.latency_sum(), LatencySum { reads: 204_000, writes: 154_000 });
 }

@@ -1,10 +1,10 @@
 //! What an accelerator spends, on its firmware as well.
 
+use super::super::Act;
+use super::super::{CHIP_ON, CORES, ChipMeter, MEMORY_ON, MEMORY_TRANSFER, State};
 use super::Accelerator;
-use crate::vliw::meter::{CHIP_ON, CORES, ChipMeter, MEMORY_ON, MEMORY_TRANSFER, State};
-use crate::vliw::observe::Act;
 use crate::vliw::spec::AcceleratorEnergySpec;
-use config::energy::StatePower;
+use config::StatePower;
 use engine::Time;
 use stats::{Activity, EnergyReport};
 

@@ -5,9 +5,7 @@
 
 mod energy;
 mod load;
-mod needs;
 mod room;
-mod shown;
 mod stats;
 #[cfg(test)]
 mod tests;
@@ -17,17 +15,18 @@ pub use stats::{AcceleratorStats, KernelTimes};
 
 use self::energy::AcceleratorMeter;
 use self::load::{Admitted, Instance};
-use self::needs::{Need, Stretch};
 use self::room::Fetch;
 use self::work::{Slot, Worker};
+use super::Done;
 use super::GROUP;
-use super::chain::{Chain, Instance as Number};
 use super::frames::Frames;
-use super::observe::{Act, Observer};
 use super::program::{Costing, Program};
 use super::sched::AcceleratorScheduler;
 use super::sharing::Sharing;
 use super::spec::AcceleratorSpec;
+use super::{Act, Observer};
+use super::{Chain, Instance as Number};
+use crate::vliw::program::Part;
 use config::SpecError;
 use engine::resource::Serial;
 use engine::{Cx, List, Lists, Slab, Time};
@@ -334,5 +333,122 @@ impl Accelerator {
             Message::Ended(worker) => self.end_screen(worker, cx),
         }
         self.schedule(cx);
+    }
+}
+
+// What an observer is told.
+
+impl Accelerator {
+    /// Something is done, for a kernel or by firmware.
+    fn show(&mut self, act: Act<'_>, kernel: Option<Number>, from: Time, to: Time) {
+        let Some(observer) = &mut self.observer else { return };
+        let program = kernel.map_or("", |kernel| {
+            let program = self.instances[kernel as usize].program;
+            &self.programs[program].program.name
+        });
+        observer.done(&Done { act, kernel, program, from, to });
+    }
+
+    /// A kernel gives its data sections back, which it asked for when it was downloaded.
+    fn show_locks(&mut self, kernel: Number, now: Time) {
+        let Some(observer) = &mut self.observer else { return };
+        let instance = &self.instances[kernel as usize];
+        let program = &self.programs[instance.program].program;
+        for (array, (asked, held)) in program.arrays.iter().zip(&instance.locked) {
+            let array = &array.name;
+            let done = |act, from, to| Done { act, kernel: Some(kernel), program: &program.name, from, to };
+            if held > asked {
+                observer.done(&done(Act::Waits { array }, *asked, *held));
+            }
+            observer.done(&done(Act::Holds { array }, *held, now));
+        }
+    }
+}
+
+/// A page group that a section needs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Need {
+    group: u32,
+    reads: bool,
+    writes: bool,
+}
+
+/// Page groups next to each other that a section needs.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    first: u32,
+    last: u32,
+    reads: bool,
+    writes: bool,
+}
+
+impl Stretch {
+    /// Whether a stretch that begins with this group is a part of this one, or goes on behind it.
+    fn goes_on(&self, first: u32, reads: bool, writes: bool) -> bool {
+        (self.first..=self.last + 1).contains(&first) && (self.reads, self.writes) == (reads, writes)
+    }
+}
+
+/// The groups of stretches, each once and in the order of their numbers.
+fn join(stretches: &mut [Stretch], into: &mut Vec<Need>) {
+    stretches.sort_unstable_by_key(|stretch| stretch.first);
+    into.clear();
+    for &Stretch { first, last, reads, writes } in &*stretches {
+        // The stretch that reaches farthest began no later than this one: what both have is the end of the list.
+        let shared = into.last().map_or(0, |need| (need.group + 1).saturating_sub(first));
+        let from = into.len() - shared as usize;
+        for need in into[from..].iter_mut().take_while(|need| need.group <= last) {
+            (need.reads, need.writes) = (need.reads || reads, need.writes || writes);
+        }
+        into.extend((first + shared..=last).map(|group| Need { group, reads, writes }));
+    }
+}
+
+impl Accelerator {
+    /// The page groups that a section of a worker's screen needs, each once, in the order of their numbers.
+    fn needs(&mut self, worker: u16, part: &Part, into: &mut Vec<Need>) {
+        let kernel = self.kernel_of(worker) as usize;
+        let instance = &self.instances[kernel];
+        let stretches = &mut self.stretches;
+        stretches.clear();
+        self.programs[instance.program].program.touches(part, |array, groups, reads, writes| {
+            let first = instance.arrays[array] + groups.start();
+            let last = instance.arrays[array] + groups.end();
+            match stretches.last_mut() {
+                Some(stretch) if stretch.goes_on(first, reads, writes) => {
+                    stretch.last = stretch.last.max(last);
+                }
+                _ => stretches.push(Stretch { first, last, reads, writes }),
+            }
+        });
+        join(stretches, into);
+    }
+}
+
+#[cfg(test)]
+mod needs_tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        /// Against a map, group by group.
+        #[test]
+        fn each_group_once(given in prop::collection::vec((0u32..60, 0u32..20, any::<bool>(), any::<bool>()), 0..12)) {
+            let mut naive = BTreeMap::new();
+            for (first, more, reads, writes) in &given {
+                for group in *first..=first + more {
+                    let of: &mut (bool, bool) = naive.entry(group).or_default();
+                    *of = (of.0 || *reads, of.1 || *writes);
+                }
+            }
+            let stretch = |(first, more, reads, writes)| Stretch { first, last: first + more, reads, writes };
+            let mut stretches: Vec<Stretch> = given.into_iter().map(stretch).collect();
+            let mut found = Vec::new();
+            join(&mut stretches, &mut found);
+            let naive: Vec<Need> =
+                naive.into_iter().map(|(group, (reads, writes))| Need { group, reads, writes }).collect();
+            prop_assert_eq!(found, naive);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What an accelerator has counted.
 
-use crate::vliw::chain::Instance;
+use super::super::Instance;
 use engine::Time;
 
 /// When a kernel was offloaded, when its first screen began, and when it was over. A screen's time is from Flashvisor's decision to its knowledge of the end.

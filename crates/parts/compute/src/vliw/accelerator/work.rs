@@ -1,11 +1,11 @@
 //! Workers: from a screen to its sections, and from one section to the next.
 
+use super::super::Act;
+use super::super::State;
+use super::super::{Ended, Instance as Number, Screen, Unit};
+use super::Need;
 use super::load::Admitted;
-use super::needs::Need;
 use super::{Accelerator, Event, Message, Out};
-use crate::vliw::chain::{Ended, Instance as Number, Screen, Unit};
-use crate::vliw::meter::State;
-use crate::vliw::observe::Act;
 use crate::vliw::program::{Cost, Part};
 use engine::{Cx, Ticket, Time};
 use std::ops::Range;

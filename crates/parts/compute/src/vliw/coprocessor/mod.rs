@@ -4,32 +4,27 @@
 //! with all cores and is over when the last of them has written its caches back. Cores of a step share memory with each other, orders to send and to receive share it one after another; a step
 //! and a transfer at once, which several programs could order, do not slow each other down.
 
-mod deal;
-mod energy;
-mod kept;
-pub mod observe;
-mod places;
 mod plan;
 mod spec;
-mod stats;
-mod step;
 #[cfg(test)]
 mod tests;
 
 pub use self::spec::{BulkLinkSpec, CoprocessorEnergySpec, CoprocessorSpec, ParallelSpec};
-pub use self::stats::{CoprocessorStats, Moved, Orders};
 
-use self::observe::{Act, Done, Observer};
 use self::plan::Planned;
-use self::step::{Ordered, Running};
-use super::meter::ChipMeter;
+use self::plan::{Ordered, Running};
+use super::ChipMeter;
 use super::program::{Costing, Program};
+use super::{CHIP_ON, CORES, MEMORY_ON, MEMORY_TRANSFER, State};
+use crate::vliw::{GROUP, program::Part};
+use ::stats::{Activity, EnergyReport};
 use config::SpecError;
 use engine::resource::Serial;
 use engine::{Cx, Time};
 use nest::Kernel;
-use nest::executed::Executed;
-use proto::offload::{Order, Plan};
+use nest::executed::{Area, Executed};
+use plan::Need;
+use proto::offload::{Order, Plan, Stretch};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -93,7 +88,7 @@ impl Coprocessor {
             to: Serial::default(),
             from: Serial::default(),
             memory: Serial::default(),
-            meter: spec.energy.as_ref().map(|costs| Box::new(energy::meter(costs, spec.cores))),
+            meter: spec.energy.as_ref().map(|costs| Box::new(self::meter(costs, spec.cores))),
             moved: Moved::default(),
             observer: None,
             stats: CoprocessorStats::new(spec.cores),
@@ -233,4 +228,245 @@ impl Coprocessor {
         cx.after(took, Event::Done(tag));
         took
     }
+}
+
+// Looking on at a coprocessor: what its cores and its link did when.
+
+/// What took a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Act<'a> {
+    /// A step was executed, its launch apart.
+    Step {
+        /// Its program.
+        program: &'a str,
+        /// Which of the program's it is.
+        step: u32,
+    },
+    /// A core computed its share of the step under way.
+    Share {
+        /// The core.
+        core: u16,
+        /// The step's program.
+        program: &'a str,
+        /// Of the time, the part for which it waited for its caches or for memory.
+        stalled: Time,
+    },
+    /// Data crossed the link on their way to the memory.
+    Sends {
+        /// Bytes.
+        bytes: u64,
+    },
+    /// Data crossed it on their way back.
+    Receives {
+        /// Bytes.
+        bytes: u64,
+    },
+}
+
+/// Something that a coprocessor did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Done<'a> {
+    /// What.
+    pub act: Act<'a>,
+    /// From when.
+    pub from: Time,
+    /// Until when: of the link, it may lie ahead.
+    pub to: Time,
+}
+
+/// Looks on at everything that a coprocessor does, when its end is known.
+///
+/// An observer cannot schedule anything: a result is the same bit for bit with it and without.
+pub trait Observer {
+    /// Something is done, or will be.
+    fn done(&mut self, done: &Done<'_>);
+}
+
+// What a coprocessor spends, on its link as well.
+
+const MEMORY: usize = 3;
+
+const LINK: usize = 5;
+
+const ACTIVITIES: [Activity; 8] = [
+    CORES[0],
+    CORES[1],
+    CORES[2],
+    MEMORY_TRANSFER,
+    MEMORY_ON,
+    Activity::operation("link transfer"),
+    Activity::state("link on"),
+    CHIP_ON,
+];
+
+/// So many idle cores.
+fn meter(costs: &CoprocessorEnergySpec, cores: u16) -> ChipMeter {
+    let on = [(MEMORY + 1, costs.memory_on), (LINK + 1, costs.link_on), (LINK + 2, costs.chip_on)];
+    let on = on.map(|(activity, power)| (activity, power.microwatts()));
+    let carries = [(MEMORY, costs.memory_transfer), (LINK, costs.link_transfer)];
+    ChipMeter::new(&ACTIVITIES, (costs.worker, cores), on, carries)
+}
+
+impl Coprocessor {
+    /// Energy since the measured window began; `None` if the spec does not say what things cost.
+    pub fn energy(&self, now: Time) -> Option<EnergyReport> {
+        self.meter.as_ref().map(|meter| meter.report(now))
+    }
+
+    /// So many cores go from one state to another.
+    fn turn(&mut self, now: Time, cores: usize, from: State, to: State) {
+        if let Some(meter) = &mut self.meter {
+            meter.turn(now, cores, (from, to));
+        }
+    }
+
+    /// Bytes have crossed memory in a time, or will have.
+    fn carry(&mut self, from: Time, to: Time, bytes: u64) {
+        self.stats.memory_bytes += bytes;
+        if let Some(meter) = &mut self.meter {
+            meter.carry(MEMORY, from, to, bytes);
+        }
+    }
+
+    /// Bytes will have crossed the link in a time.
+    fn cross(&mut self, from: Time, to: Time, bytes: u64) {
+        if let Some(meter) = &mut self.meter {
+            meter.carry(LINK, from, to, bytes);
+        }
+    }
+}
+
+/// Orders of a kind that are done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Orders {
+    /// How many.
+    pub count: u64,
+    /// Bytes that they have moved.
+    pub bytes: u64,
+    /// From an order until its end is known to the host, all together.
+    pub time: Time,
+}
+
+impl Orders {
+    fn add(&mut self, bytes: u64, time: Time) {
+        self.count += 1;
+        self.bytes += bytes;
+        self.time += time;
+    }
+}
+
+/// What a coprocessor has counted in the measured window.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CoprocessorStats {
+    /// Orders to send.
+    pub sent: Orders,
+    /// Orders to receive.
+    pub received: Orders,
+    /// Orders to execute a step; they move no bytes.
+    pub worked: Orders,
+    /// Time in which steps were executed, launches apart.
+    pub executing: Time,
+    /// Bytes that have crossed memory: between it and the link, and between it and caches.
+    pub memory_bytes: u64,
+    /// Of each core: time in which it computed, as steps cost it, and of that the part for which it waited for its caches or for memory.
+    pub busy: Vec<Time>,
+    /// The latter.
+    pub stalled: Vec<Time>,
+    /// Of each core: time in which it computed, from one event to the next.
+    pub computed: Vec<Time>,
+    /// Steps that were over before their longest core could be, or before all cores together could have done their work.
+    pub short: u64,
+}
+
+impl CoprocessorStats {
+    fn new(cores: u16) -> CoprocessorStats {
+        let none = vec![Time::ZERO; cores.into()];
+        CoprocessorStats {
+            busy: none.clone(),
+            stalled: none.clone(),
+            computed: none,
+            ..CoprocessorStats::default()
+        }
+    }
+}
+
+/// Bytes to the memory and back since the run began: as orders said, and as plans have them for the steps that were ordered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// To the memory, by orders.
+    pub sent: u64,
+    /// To the memory, by plans.
+    pub loads: u64,
+    /// From it, by orders.
+    pub received: u64,
+    /// From it, by plans.
+    pub stores: u64,
+}
+
+// The page groups of a program's arrays, numbered one array after another.
+
+/// Of an array, the number of its first group among those of all.
+struct Places<'p> {
+    arrays: &'p [Area],
+    firsts: Vec<u32>,
+}
+
+impl Places<'_> {
+    fn of(arrays: &[Area]) -> Places<'_> {
+        let mut next = 0;
+        let mut firsts = Vec::new();
+        for array in arrays {
+            firsts.push(next);
+            next += array.bytes.div_ceil(GROUP) as u32;
+        }
+        Places { arrays, firsts }
+    }
+
+    /// Of each group, the array.
+    fn groups(&self) -> impl Iterator<Item = &Area> {
+        self.arrays.iter().flat_map(|array| (0..array.bytes.div_ceil(GROUP)).map(move |_| array))
+    }
+
+    fn array_of(&self, group: u32) -> usize {
+        self.firsts.partition_point(|first| *first <= group) - 1
+    }
+
+    /// Groups in the order of their numbers, as stretches: consecutive ones of an array are one.
+    fn stretches(&self, groups: &[u32]) -> Vec<Stretch> {
+        let mut found: Vec<Stretch> = Vec::new();
+        for group in groups {
+            let array = self.array_of(*group);
+            let first = u64::from(group - self.firsts[array]) * GROUP;
+            let bytes = GROUP.min(self.arrays[array].bytes - first);
+            match found.last_mut() {
+                Some(last) if usize::from(last.array) == array && last.first + last.bytes == first => {
+                    last.bytes += bytes;
+                }
+                _ => found.push(Stretch { array: array as u16, first, bytes }),
+            }
+        }
+        found
+    }
+}
+
+/// Of all of them.
+fn bytes(stretches: &[Stretch]) -> u64 {
+    stretches.iter().map(|one| one.bytes).sum()
+}
+
+/// The groups that parts need, each once, in the order of their numbers.
+fn needs_of(program: &Program, parts: &[Part], places: &Places<'_>, into: &mut Vec<Need>) {
+    into.clear();
+    for part in parts {
+        program.touches(part, |array, groups, _, writes| {
+            let first = places.firsts[array];
+            into.extend(groups.map(|group| Need { group: first + group, writes }));
+        });
+    }
+    into.sort_unstable_by_key(|need| need.group);
+    into.dedup_by(|next, kept| {
+        let same = next.group == kept.group;
+        kept.writes |= same && next.writes;
+        same
+    });
 }

@@ -1,17 +1,19 @@
 //! What a program does on a coprocessor, before time: its steps, what memory must hold for each, and what each takes of the cores.
 
-use super::deal::deal;
-use super::kept::Kept;
-use super::places::{Places, bytes, needs_of};
+use super::super::State;
 use super::spec::CoprocessorSpec;
-use crate::vliw::program::{Cost, Program};
+use super::{Act, Coprocessor, Done, Event, Out, Places, bytes, needs_of};
 use crate::vliw::sharing::Sharing;
+use crate::vliw::{
+    GROUP,
+    program::{Cost, Part, Program},
+};
 use config::SpecError;
-use engine::{Known, Time};
+use engine::{Cx, Known, Time};
 use nest::executed::Area;
 use nest::{Kernel, Section};
 use proto::offload::{Action, Plan, PlannedArray};
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// What a core does in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,5 +156,277 @@ fn share(shares: &mut [Share], spec: &CoprocessorSpec) {
             // What alone would be over at once counts a picosecond.
             shares[core].computes = at.max(shares[core].alone);
         }
+    }
+}
+
+// How a microblock becomes steps, and a step is dealt out to cores.
+//
+// A microblock is a step if memory has room for all that it touches. Otherwise it is executed in sections, each as large as memory, which are steps. A step is dealt out as a static loop over
+// the iterations of the split loop that it has. Where these are so few that cores cannot have as much of them each, because one goes through much of what memory holds, cores have equal shares of
+// the whole loop instead, each in sections as large as its share of memory, and all go from section to section together: what they read at the same time comes once.
+// That is done where it is shorter and memory has room for it.
+
+/// How many times as long the longest cores of all steps together may issue as the longest core would if the whole loop was dealt out at once.
+const LONGER: (u64, u64) = (21, 20);
+
+/// What of its share of memory a core uses, in eighths: arrays begin anywhere in page groups, so that cores with the whole share may get sections of different lengths, and wait for each other.
+const EIGHTHS: [u64; 3] = [8, 7, 6];
+
+/// The steps of a microblock, in order: the part of each core, of those that have one.
+///
+/// # Errors
+/// More sections than a program may have.
+pub(super) fn deal(
+    program: &Program,
+    microblock: usize,
+    spec: &CoprocessorSpec,
+    places: &Places<'_>,
+) -> Result<Vec<Vec<Part>>, SpecError> {
+    let cores = u64::from(spec.cores);
+    let (mut needs, mut sections, mut scratch) = (Vec::new(), Vec::new(), Vec::new());
+    for whole in program.screens(microblock, 1) {
+        needs_of(program, &[whole], places, &mut needs);
+        if !needs.is_empty() && needs.len() as u64 <= spec.frames_of_a_step() {
+            sections.push(whole);
+        } else {
+            program.sections(whole, spec.frames_of_a_step() * GROUP, &mut sections)?;
+        }
+    }
+    let steps: Vec<Vec<Part>> = sections.iter().map(|section| program.dealt(section, cores)).collect();
+    let screens = program.screens(microblock, cores);
+    let mut cycles = |steps: &[Vec<Part>]| -> u64 {
+        let mut of = |part: &Part| program.cost(part, false, &spec.core, &mut scratch).issue;
+        steps.iter().map(|parts| parts.iter().map(&mut of).max().unwrap_or(0)).sum()
+    };
+    let in_sections = cycles(&steps);
+    if in_sections * LONGER.1 <= cycles(std::slice::from_ref(&screens)) * LONGER.0 {
+        return Ok(steps);
+    }
+    let mut best = (in_sections, steps);
+    for eighths in EIGHTHS {
+        // Too many sections for a program are no other way to do it.
+        let budget = spec.frames_of_a_step() * eighths / (8 * cores) * GROUP;
+        let Ok(together) = together(program, &screens, budget) else { continue };
+        let fits = |parts: &Vec<Part>| {
+            needs_of(program, parts, places, &mut needs);
+            needs.len() as u64 <= spec.frames_of_a_step()
+        };
+        let cycles = cycles(&together);
+        if cycles < best.0 && together.iter().all(fits) {
+            best = (cycles, together);
+        }
+    }
+    Ok(best.1)
+}
+
+/// Screens in sections of at most so many bytes, the first of all at once, then the second of all, and so on.
+fn together(program: &Program, screens: &[Part], budget: u64) -> Result<Vec<Vec<Part>>, SpecError> {
+    let sections = |screen: &Part| {
+        let mut sections = Vec::new();
+        program.sections(*screen, budget, &mut sections).map(|()| sections)
+    };
+    let each = screens.iter().map(sections).collect::<Result<Vec<_>, _>>()?;
+    let count = each.iter().map(Vec::len).max().unwrap_or(0);
+    let at = |step| each.iter().filter_map(|sections| sections.get(step).copied()).collect();
+    Ok((0..count).map(at).collect())
+}
+
+// What a coprocessor's memory keeps between the steps of a program: page groups, of which that goes first which was used longest ago.
+
+/// A page group that a step needs, by number among those of all arrays.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Need {
+    pub(super) group: u32,
+    /// Whether the step changes it.
+    pub(super) writes: bool,
+}
+
+/// What is known of a group.
+#[derive(Clone, Copy, Default, Debug)]
+struct Group {
+    /// When it was used last, if it is in memory.
+    used: Option<u64>,
+    /// Whether it was changed since its file had it.
+    dirty: bool,
+    /// Whether a file has something of it.
+    filed: bool,
+}
+
+/// What is in memory.
+pub(super) struct Kept {
+    groups: Vec<Group>,
+    /// Groups in memory, by when they were used last.
+    order: BTreeMap<u64, u32>,
+    frames: usize,
+    uses: u64,
+}
+
+/// What has to be done before a step: groups that leave first, then groups that come.
+#[derive(Default, Debug, PartialEq, Eq)]
+pub(super) struct Moves {
+    pub(super) stores: Vec<u32>,
+    pub(super) loads: Vec<u32>,
+}
+
+impl Kept {
+    /// An empty memory with room for so many groups; of each group, whether a file has it.
+    pub(super) fn new(frames: usize, filed: impl Iterator<Item = bool>) -> Kept {
+        let group = |filed| Group { filed, ..Group::default() };
+        Kept { groups: filed.map(group).collect(), order: BTreeMap::new(), frames, uses: 0 }
+    }
+
+    /// A step needs groups, each once and no more than there is room for: they are in memory from now on.
+    pub(super) fn bring(&mut self, needs: &[Need]) -> Moves {
+        debug_assert!(needs.len() <= self.frames);
+        let mut moves = Moves::default();
+        // What is there is used before anything has to go.
+        let (here, absent): (Vec<&Need>, Vec<&Need>) =
+            needs.iter().partition(|need| self.groups[need.group as usize].used.is_some());
+        here.into_iter().for_each(|need| self.touch(need));
+        for need in absent {
+            if self.order.len() == self.frames
+                && let Some((_, oldest)) = self.order.pop_first()
+            {
+                let gone = &mut self.groups[oldest as usize];
+                if gone.dirty {
+                    moves.stores.push(oldest);
+                }
+                *gone = Group { used: None, dirty: false, filed: gone.filed || gone.dirty };
+            }
+            if self.groups[need.group as usize].filed {
+                moves.loads.push(need.group);
+            }
+            self.touch(need);
+        }
+        moves.stores.sort_unstable();
+        moves
+    }
+
+    fn touch(&mut self, need: &Need) {
+        let of = &mut self.groups[need.group as usize];
+        if let Some(before) = of.used.replace(self.uses) {
+            self.order.remove(&before);
+        }
+        of.dirty |= need.writes;
+        self.order.insert(self.uses, need.group);
+        self.uses += 1;
+    }
+
+    /// Groups that were changed since their files had them, in the order of their numbers.
+    pub(super) fn changed(&self) -> impl Iterator<Item = u32> + '_ {
+        self.groups.iter().zip(0..).filter(|(of, _)| of.dirty).map(|(_, group)| group)
+    }
+}
+
+// A step, from its launch until the last core is through.
+
+/// An order to execute a step.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ordered {
+    pub(super) tag: u32,
+    pub(super) at: Time,
+    pub(super) program: usize,
+    pub(super) step: usize,
+}
+
+/// The step that is executed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Running {
+    order: Ordered,
+    /// When its first core could begin, and when all had their shares.
+    launched: Time,
+    dealt: Time,
+    /// Cores that are not through.
+    left: usize,
+}
+
+impl Coprocessor {
+    fn running(&mut self) -> &mut Running {
+        self.running.as_mut().expect("a step is under way")
+    }
+
+    fn step(&self, of: Ordered) -> &Step {
+        &self.programs[of.program].steps[of.step]
+    }
+
+    /// Launches the next step if none is under way.
+    pub(super) fn launch(&mut self, cx: &mut impl Cx<Event, Out>) {
+        if self.running.is_some() {
+            return;
+        }
+        let Some(order) = self.waiting.pop_front() else { return };
+        self.running = Some(Running { order, launched: Time::ZERO, dealt: Time::ZERO, left: 0 });
+        cx.after(self.spec.launch.time(), Event::Launched(order.tag));
+    }
+
+    /// All cores are in a step from now on, also those that get no share of it.
+    pub(super) fn launched(&mut self, cx: &mut impl Cx<Event, Out>) {
+        let now = cx.now();
+        let running = self.running();
+        running.launched = now;
+        let order = running.order;
+        self.turn(now, self.spec.cores.into(), State::Idle, State::Waits);
+        cx.after(self.step(order).parallel, Event::Dealt(order.tag));
+    }
+
+    /// Cores compute their shares.
+    pub(super) fn dealt(&mut self, cx: &mut impl Cx<Event, Out>) {
+        let now = cx.now();
+        let order = self.running().order;
+        let step = &self.programs[order.program].steps[order.step];
+        let count = step.shares.len();
+        for (core, share) in step.shares.iter().enumerate() {
+            self.since[core] = now;
+            cx.after(share.computes, Event::Computed(core as u16));
+        }
+        self.turn(now, count, State::Waits, State::Computes);
+        let running = self.running();
+        (running.dealt, running.left) = (now, count);
+    }
+
+    /// A core has computed its share: its caches are written back.
+    pub(super) fn computed(&mut self, core: u16, cx: &mut impl Cx<Event, Out>) {
+        let (now, at) = (cx.now(), usize::from(core));
+        let order = self.running().order;
+        let Share { issue, computes, bytes, write_back, .. } = self.step(order).shares[at];
+        self.stats.busy[at] += computes;
+        self.stats.stalled[at] += computes - issue;
+        self.stats.computed[at] += now - self.since[at];
+        self.carry(self.since[at], now, bytes);
+        let program = &self.programs[order.program].plan.name;
+        if let Some(observer) = &mut self.observer {
+            let act = Act::Share { core, program, stalled: computes - issue };
+            observer.done(&Done { act, from: self.since[at], to: now });
+        }
+        self.turn(now, 1, State::Computes, State::Waits);
+        cx.after(write_back, Event::Clean(core));
+    }
+
+    /// A core is through: with the last, the step is over.
+    pub(super) fn clean(&mut self, cx: &mut impl Cx<Event, Out>) {
+        let now = cx.now();
+        let running = self.running();
+        running.left -= 1;
+        if running.left > 0 {
+            return;
+        }
+        let Running { order, launched, dealt, .. } = *running;
+        self.running = None;
+        self.turn(now, self.spec.cores.into(), State::Waits, State::Idle);
+        let took = now - dealt;
+        let all = self.step(order).shares.iter().map(|share| share.alone);
+        let work = all.clone().fold(Time::ZERO, |sum, one| sum + one);
+        let is_short = Some(took) < all.max() || took.times(self.spec.cores.into()) < work;
+        self.stats.short += u64::from(is_short);
+        self.stats.executing += now - launched;
+        let program = &self.programs[order.program].plan.name;
+        if let Some(observer) = &mut self.observer {
+            let act = Act::Step { program, step: order.step as u32 };
+            observer.done(&Done { act, from: launched, to: now });
+        }
+        let latency = self.spec.link.latency.time();
+        self.stats.worked.add(0, now + latency - order.at);
+        cx.after(latency, Event::Done(order.tag));
+        self.launch(cx);
     }
 }

@@ -1,7 +1,7 @@
 //! The next kernel for whoever is free.
 
+use super::super::{Chain, Unit};
 use super::AcceleratorScheduler;
-use crate::vliw::chain::{Chain, Unit};
 
 /// The policy. Whoever is free asks, so that turns follow from who ends first.
 pub struct InterDynamic;

@@ -1,7 +1,7 @@
 //! A core for each application.
 
+use super::super::{Chain, Unit};
 use super::AcceleratorScheduler;
-use crate::vliw::chain::{Chain, Unit};
 
 /// The policy.
 pub struct InterStatic {

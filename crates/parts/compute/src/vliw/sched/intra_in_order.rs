@@ -1,7 +1,7 @@
 //! One microblock at a time.
 
+use super::super::{Chain, Unit};
 use super::AcceleratorScheduler;
-use crate::vliw::chain::{Chain, Unit};
 
 /// The policy.
 pub struct IntraInOrder;

@@ -1,7 +1,7 @@
 //! Screens from wherever they may begin.
 
+use super::super::{Chain, Unit};
 use super::AcceleratorScheduler;
-use crate::vliw::chain::{Chain, Unit};
 
 /// The policy.
 pub struct IntraOutOfOrder;

@@ -7,7 +7,7 @@ pub mod intra_out_of_order;
 #[cfg(test)]
 mod tests;
 
-use super::chain::{Chain, Unit};
+use super::{Chain, Unit};
 
 config::policies! {
     /// Which core of an accelerator executes what.

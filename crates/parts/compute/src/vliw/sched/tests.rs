@@ -1,7 +1,7 @@
 //! Schedules drawn by hand, and bounds that hold for any.
 
+use super::super::{Ended, Screen};
 use super::*;
-use crate::vliw::chain::{Ended, Screen};
 use proptest::prelude::*;
 
 /// A kernel: its application, and of each microblock the durations of its screens.

@@ -1,9 +1,9 @@
 //! `cfq` (block/cfq-iosched.c, until Linux 4.20): time at the drive is shared out process by process.
 
+use super::super::Map;
 use super::{Context, Scheduler, SchedulerStats};
 use crate::block::bio::Piece;
 use crate::block::list::RequestList;
-use crate::block::map::Map;
 use crate::block::merge::Side;
 use crate::block::request::{NONE, Request, Requests};
 use config::units::Duration;

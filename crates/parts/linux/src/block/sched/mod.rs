@@ -5,8 +5,8 @@ pub mod kyber;
 pub mod mq_deadline;
 pub mod none;
 
+use super::Map;
 use super::bio::Piece;
-use super::map::Map;
 use super::merge::Side;
 use super::request::{Request, Requests};
 use engine::Time;

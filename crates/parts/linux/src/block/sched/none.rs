@@ -1,9 +1,9 @@
 //! No scheduler: the software queues alone.
 
+use super::super::Map;
 use super::{Context, Scheduler, SchedulerStats};
 use crate::block::bio::Piece;
 use crate::block::list::RequestList;
-use crate::block::map::Map;
 use crate::block::merge::Side;
 use crate::block::request::{Request, Requests};
 use engine::Time;

@@ -1,7 +1,6 @@
 //! Throttling of write-back by block/blk-wbt.c and block/blk-rq-qos.c.
 
-use super::Wbt;
-use super::depth::Depth;
+use super::{Depth, Wbt};
 use crate::block::tests::{Bench, DEVICE, KIB, read, spec, write};
 use crate::block::{Bio, BioFlags, BlockSpec, Device, Queue, SchedulerPolicy, Submitted};
 use config::units::Duration;

@@ -1,7 +1,7 @@
 //! Making room in the log, as `fs/jbd2/checkpoint.c` does.
 
+use super::super::FsStats;
 use super::{Commit, CommitCause, Journal, Tid};
-use crate::fs::stats::FsStats;
 use std::collections::VecDeque;
 
 /// Blocks that a checkpoint writes at once (`JBD2_NR_BATCH`).

@@ -1,8 +1,8 @@
 //! A commit, as `jbd2_journal_commit_transaction` makes one: a plan of steps that whoever has the time carries out.
 
+use super::super::FsStats;
 use super::{CommitCause, Journal, Ordered, Tid};
 use crate::Inode;
-use crate::fs::stats::FsStats;
 use engine::{Mutant, Time, planted};
 
 /// Tags of a descriptor block: 16 B each with checksums of version 3 (`journal_block_tag3_t`), behind a header of 12 B; the first is followed

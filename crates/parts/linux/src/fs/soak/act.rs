@@ -1,7 +1,6 @@
 //! What programs, the flusher and the journal's thread do.
 
-use super::{Direct, Page, Phase, Promise, Sync, Then, Thread, World};
-use crate::fs::media::Cell;
+use super::{Cell, Direct, Page, Phase, Promise, Sync, Then, Thread, World};
 use crate::fs::{
     Checkpoint, CommitCause, Content, FsError, JournalMode, NAME_CREDITS, Need, Place, Step, TRUNCATE_CREDITS,
 };

@@ -1,7 +1,6 @@
 //! What is left after the power went, held against what was promised.
 
-use super::{Outcome, World};
-use crate::fs::media::Cell;
+use super::{Cell, Outcome, World};
 use crate::fs::{JournalMode, Recovered, RecoveredFile};
 use crate::{Inode, PAGE};
 use std::collections::BTreeMap;

@@ -7,13 +7,11 @@
 
 mod act;
 mod check;
-mod drive;
 
-use super::media::Cell;
+use super::media::{Cell, Media};
 use super::{CommitCause, Ext4, FsSpec, Handle, JournalMode, Tid};
 use crate::Inode;
 use config::SpecError;
-use drive::Drive;
 use engine::{Rng, Time};
 use std::collections::BTreeMap;
 
@@ -271,5 +269,64 @@ impl World {
         if let super::Need::Commit { tid, .. } = self.fs.sync_all() {
             self.fs.request_commit(tid, CommitCause::Interval);
         }
+    }
+}
+
+// A drive with a cache that forgets.
+
+/// A write on its way.
+#[derive(Clone, Copy, Debug)]
+struct Write {
+    block: u64,
+    cell: Cell,
+    then: Then,
+    fua: bool,
+}
+
+/// A drive.
+#[derive(Clone, Debug, Default)]
+struct Drive {
+    media: Media,
+    flying: Vec<Write>,
+}
+
+impl Drive {
+    /// A block is durable.
+    fn put(&mut self, block: u64, cell: Cell) {
+        self.media.put(block, cell);
+    }
+
+    fn submit(&mut self, block: u64, cell: Cell, fua: bool, then: Then) {
+        self.flying.push(Write { block, cell, then, fua });
+    }
+
+    /// Ends one of the writes on their way.
+    fn complete(&mut self, rng: &mut Rng) -> Option<Write> {
+        if self.flying.is_empty() {
+            return None;
+        }
+        let write = self.flying.swap_remove(rng.below(self.flying.len() as u64) as usize);
+        if write.fua {
+            self.media.put(write.block, write.cell);
+        } else {
+            self.media.hold(write.block, write.cell);
+        }
+        Some(write)
+    }
+
+    fn is_flying(&self, holds: impl Fn(&Write) -> bool) -> bool {
+        self.flying.iter().any(holds)
+    }
+
+    fn flush(&mut self) {
+        self.media.flush(self.media.newest());
+    }
+
+    /// The power goes: of each block, what was durable or anything newer.
+    fn cut(&mut self, rng: &mut Rng) -> BTreeMap<u64, Cell> {
+        for write in std::mem::take(&mut self.flying) {
+            self.media.hold(write.block, write.cell);
+        }
+        self.media.cut(rng)
     }
 }

@@ -1,7 +1,7 @@
 //! Transactions and room in the log.
 
+use super::super::Tid;
 use super::*;
-use crate::fs::content::Tid;
 use crate::fs::{Changes, Checkpoint, CommitCause, Content, TRUNCATE_CREDITS, Wait};
 
 /// Seventeen files; the one of [`OTHER`] has its inode in another block of the table than the first.

@@ -1,8 +1,8 @@
 //! What `fsync` waits for.
 
+use super::super::Tid;
 use super::*;
 use crate::fs::Run;
-use crate::fs::content::Tid;
 use crate::fs::layout::group_of;
 
 /// With every switch as Linux has it.

@@ -7,12 +7,10 @@
 //! Where a folio was reclaimed, a slot keeps a **shadow entry** (`mm/workingset.c`). Leaves of shadow entries alone are bounded as
 //! `count_shadow_nodes` bounds them, one for eight pages of memory; the oldest goes when there is one more, where the kernel waits for its shrinker.
 
-mod check;
 mod node;
 mod search;
 #[cfg(test)]
 mod tests;
-mod walk;
 
 pub use search::Run;
 
@@ -20,7 +18,7 @@ use super::list::{LruList, NONE};
 use crate::Inode;
 use node::{EMPTY, Node, Nodes, SHADOW, word};
 use rustc_hash::FxHashMap;
-use walk::WalkCache;
+use std::cell::Cell;
 
 /// A mark of pages by which they are looked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -343,5 +341,137 @@ impl Index {
         let tree = &mut self.trees[self.nodes[leaf].tree as usize];
         tree.dirty = tree.dirty.wrapping_add_signed(dirty);
         tree.writeback = tree.writeback.wrapping_add_signed(writeback);
+    }
+}
+
+// Which leaves were used last.
+
+/// The fewest and the most entries, of 16 bytes: one for each of many readers in order; not more than a processor's second cache holds.
+const FEWEST: u64 = 1 << 8;
+
+const MOST: u64 = 1 << 16;
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    key: u64,
+    leaf: u32,
+}
+
+/// No leaf has this key: its page would be beyond the end of any file.
+const NOTHING: Entry = Entry { key: u64::MAX, leaf: 0 };
+
+/// A direct-mapped cache of walks from a root to a leaf: who reads in order walks once for 64 pages; who reads at random in what is mostly cached seldom
+/// does.
+#[derive(Debug)]
+struct WalkCache {
+    entries: Box<[Cell<Entry>]>,
+}
+
+#[inline]
+fn key(inode: Inode, page: u32) -> u64 {
+    u64::from(inode.0) << 32 | u64::from(page >> 6)
+}
+
+impl WalkCache {
+    /// For a memory of so many pages: an entry for sixteen of them.
+    fn new(pages: u64) -> WalkCache {
+        let entries = (pages / 16).next_power_of_two().clamp(FEWEST, MOST);
+        WalkCache { entries: vec![Cell::new(NOTHING); entries as usize].into() }
+    }
+
+    #[inline]
+    fn entry(&self, key: u64) -> &Cell<Entry> {
+        // Leaves of one file that follow each other do not meet; those of files are spread.
+        let spread = (key >> 32).wrapping_mul(0x9e37_79b9) >> 8;
+        &self.entries[(key ^ spread) as usize & (self.entries.len() - 1)]
+    }
+
+    #[inline]
+    fn get(&self, inode: Inode, page: u32) -> Option<u32> {
+        let key = key(inode, page);
+        let entry = self.entry(key).get();
+        (entry.key == key).then_some(entry.leaf)
+    }
+
+    #[inline]
+    fn put(&self, inode: Inode, page: u32, leaf: u32) {
+        let key = key(inode, page);
+        self.entry(key).set(Entry { key, leaf });
+    }
+
+    /// The leaf that covers a page is gone.
+    fn remove(&self, inode: Inode, page: u32) {
+        let key = key(inode, page);
+        let entry = self.entry(key);
+        if entry.get().key == key {
+            entry.set(NOTHING);
+        }
+    }
+}
+
+// What holds of the trees at any time.
+
+impl Index {
+    /// Walks all trees.
+    ///
+    /// # Errors
+    /// What does not hold, in numbers.
+    pub(in crate::pagecache) fn check(&self, folios: u64) -> Result<(), String> {
+        let (mut nodes, mut pages, mut shadows) = (0, 0, 0);
+        let mut files: Vec<u32> = self.files.values().copied().collect();
+        files.sort_unstable();
+        for tree in files.iter().map(|at| &self.trees[*at as usize]) {
+            if self.nodes[tree.root].parent != NONE {
+                return Err(format!("the root of {:?} has a parent", tree.inode));
+            }
+            let (below, shadow) = self.check_below(tree, tree.root, &mut nodes)?;
+            if below != tree.pages {
+                return Err(format!("{below} pages of {:?}, {} counted", tree.inode, tree.pages));
+            }
+            pages += below;
+            shadows += shadow;
+        }
+        let (all, kept) = (self.nodes.len(), self.shadows.len());
+        if nodes != all || pages != folios || shadows != kept || kept > self.shadows_most {
+            return Err(format!(
+                "{nodes} nodes of {all}, {pages} pages in {folios} folios, {shadows} leaves of shadow entries of {kept}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Pages below a node, and leaves that hold shadow entries alone.
+    fn check_below(&self, tree: &Tree, at: u32, nodes: &mut usize) -> Result<(u64, u64), String> {
+        let node = &self.nodes[at];
+        *nodes += 1;
+        let (mut pages, mut shadows, mut words) = (0, 0, [0; word::COUNT]);
+        for (offset, &slot) in (0..).zip(&node.slots) {
+            let bit = 1 << offset;
+            if slot == EMPTY {
+                continue;
+            }
+            words[word::USED] |= bit;
+            if node.shift == 0 {
+                let present = slot & SHADOW == 0;
+                words[word::PRESENT] |= if present { bit } else { 0 };
+                pages += u64::from(present);
+                continue;
+            }
+            let below = &self.nodes[slot];
+            if below.parent != at || u32::from(below.offset) != offset || below.shift + 6 != node.shift {
+                return Err(format!("a node of {:?} is not where it says", tree.inode));
+            }
+            for (word, below) in words.iter_mut().zip(&below.words).skip(1) {
+                *word |= if *below != 0 { bit } else { 0 };
+            }
+            let (more, leaves) = self.check_below(tree, slot, nodes)?;
+            (pages, shadows) = (pages + more, shadows + leaves);
+        }
+        let known = if node.shift == 0 { 2 } else { word::COUNT };
+        let tags = node.words[2] | node.words[3] | node.words[4];
+        if node.words[..known] != words[..known] || node.words[0] == 0 || tags & !node.words[1] != 0 {
+            return Err(format!("words of a node of {:?} are wrong", tree.inode));
+        }
+        Ok((pages, shadows + u64::from(node.is_shadows())))
     }
 }

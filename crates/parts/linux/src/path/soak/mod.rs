@@ -22,19 +22,25 @@
 //!
 //! The drive keeps any subset of what is in its cache, block by block; it honours flush and force unit access.
 
-mod check;
 mod promises;
-mod specs;
-#[cfg(test)]
-mod tests;
 mod work;
 
 use super::shadow::Shadow;
 use super::{DiskSpec, Event, Host, OnDrives, Out, PathSpec};
-use crate::block::Device;
-use crate::fs::JournalMode;
 use crate::fs::media::Cell;
-use config::SpecError;
+use crate::fs::{FsSpec, JournalMode};
+use crate::{
+    block::{
+        Device, SchedulerPolicy,
+        sched::{kyber, mq_deadline},
+    },
+    pagecache::reclaim::ReclaimPolicy,
+    path::{RatiosSpec, VictimizationSpec},
+};
+use config::{
+    SpecError,
+    units::{Bytes, Duration, Share},
+};
 use engine::{EventQueue, Rng, Time};
 use promises::Promises;
 use proto::{BufferState, Command, Completion, Port, Status};
@@ -239,5 +245,175 @@ impl World {
         self.outcome.acknowledged = self.promises.acknowledged;
         self.outcome.reclaimed = self.host.cache.stats().evicted;
         self.outcome
+    }
+}
+
+// Hosts of a soak.
+
+impl Plan {
+    /// A plan drawn from a seed: how the file system, reclaim, write-back, block layer and driver are, and when the power goes.
+    pub fn draw(seed: u64) -> Plan {
+        let rng = &mut Rng::stream(seed, "host/path/soak/plan");
+        let data = match rng.below(8) {
+            0..4 => JournalMode::ordered,
+            4 => JournalMode::writeback,
+            5..7 => JournalMode::journal,
+            _ => JournalMode::none,
+        };
+        let fs = FsSpec {
+            data,
+            delalloc: rng.below(3) > 0,
+            dioread_nolock: rng.below(3) > 0,
+            auto_da_alloc: rng.below(2) > 0,
+            commit: duration(rng, 1_000, 20_000),
+            barrier: true,
+            journal_size: Some(Bytes::new(4 << 20)),
+        };
+        let mut spec = PathSpec { memory: Bytes::new((2 << 20) + rng.below(3 << 20)), ..PathSpec::default() };
+        spec.fs = OnDrives::Ext4(fs);
+        spec.hz = [100, 250, 1000][rng.below(3) as usize];
+        spec.cores.count = 1 + rng.below(4) as u16;
+        spec.page_cache.reclaim =
+            if rng.below(2) > 0 { ReclaimPolicy::two_lists } else { ReclaimPolicy::mglru };
+        spec.page_cache.workingset = rng.below(4) > 0;
+        spec.page_cache.min_free_kbytes = Some(Bytes::new(128 << 10));
+        spec.page_cache.read_ahead_kb = Bytes::new(rng.below(3) * (64 << 10));
+        let limit = 4 + rng.below(60) as u8;
+        spec.writeback.dirty_ratio = Some(Share::percent(limit));
+        spec.writeback.dirty_background_ratio =
+            Some(Share::percent(1 + rng.below(u64::from(limit) / 2) as u8));
+        spec.writeback.dirty_expire = duration(rng, 2_000, 50_000);
+        spec.writeback.dirty_writeback = duration(rng, 1_000, 20_000);
+        spec.block.scheduler = match rng.below(3) {
+            0 => SchedulerPolicy::none,
+            1 => SchedulerPolicy::mq_deadline(mq_deadline::Params::default()),
+            _ => SchedulerPolicy::kyber(kyber::Params::default()),
+        };
+        spec.block.merges = rng.below(4) > 0;
+        spec.block.wbt_lat =
+            if rng.below(2) > 0 { duration(rng, 50, 2_000) } else { Duration::new(Time::ZERO) };
+        if rng.below(3) == 0 {
+            spec.driver.coalescing_threshold = 1 + rng.below(8) as u16;
+        }
+        spec.victimization = (rng.below(2) > 0).then(|| VictimizationSpec {
+            announce: rng.below(2) > 0,
+            full: (rng.below(3) > 0).then(|| RatiosSpec {
+                dirty_background_ratio: Share::percent(1),
+                dirty_ratio: Share::percent(4),
+            }),
+        });
+        let device = Device {
+            max_transfer: [0, 64 << 10][rng.below(2) as usize],
+            block: 512,
+            queues: 1 + rng.below(4) as u16,
+            queue_depth: 1 + rng.below(64) as u32,
+            write_cache: true,
+            fua: rng.below(4) > 0,
+        };
+        if spec.block.scheduler != SchedulerPolicy::none && rng.below(2) > 0 {
+            spec.block.nr_requests = Some(4 + rng.below(u64::from(device.queue_depth.max(28)) - 4) as u32);
+        }
+        let (threads, calls) = (1 + rng.below(5) as u32, 200);
+        // Some are let run to their end.
+        let events = if rng.below(10) == 0 { TO_THE_END } else { 100 + rng.below(6_000) };
+        let calls = if events == TO_THE_END { 60 } else { calls };
+        Plan { spec, device, bytes: 96 << 20, seed, threads, calls, events }
+    }
+}
+
+/// From so many microseconds to so many.
+fn duration(rng: &mut Rng, least: u64, most: u64) -> Duration {
+    Duration::new(Time::from_us(least + rng.below(most - least)))
+}
+
+#[cfg(test)]
+mod tests {
+    // Some cuts; the long soak has more.
+    use super::{Outcome, Plan, run};
+    use engine::Mutant;
+    use engine::mutant::arm;
+
+    /// Runs of drawn plans; all of them are sound. The sum of what they found.
+    fn soak(seeds: std::ops::Range<u64>) -> Outcome {
+        let mut sum = Outcome::default();
+        for seed in seeds {
+            let outcome = run(&Plan::draw(seed)).expect("it can be built");
+            assert_eq!(outcome.faults, [""; 0], "seed {seed}: {:?}", Plan::draw(seed));
+            sum.stale += outcome.stale;
+            sum.acknowledged += outcome.acknowledged;
+            sum.promised += outcome.promised;
+            sum.compared += outcome.compared;
+            sum.replayed += outcome.replayed;
+            sum.reclaimed += outcome.reclaimed;
+            sum.events += outcome.events;
+        }
+        sum
+    }
+
+    #[test]
+    fn what_is_promised_survives_a_cut_of_power() {
+        let sum = soak(0..300);
+        // Much was promised, replayed, reclaimed and read again.
+        assert!(sum.acknowledged > 10_000 && sum.promised > 30_000, "{sum:?}");
+        assert!(sum.replayed > 2_000 && sum.reclaimed > 10_000 && sum.compared > 100_000, "{sum:?}");
+        // Where the journal allows it.
+        assert!(sum.stale > 0, "{sum:?}");
+    }
+
+    /// Plans that few others are like, and what each has shown.
+    const RARE: [(u64, &str); 9] = [
+        (1_518, "a page read before the blocks of a direct write have data, and kept"),
+        (22_934, "overlapping direct writes, of which the drive takes the older one last"),
+        (151_174, "data on their way to blocks while the metadata that were there are"),
+        (177_133, "the same, found after the cut"),
+        (154_395, "a synchronous write in front of data without blocks"),
+        (517_137, "the same, while another thread gives them blocks"),
+        (681, "a page that is seen before a write's data are in it"),
+        (2_184, "the same"),
+        (410_215, "a file with the number of one that the flusher is still at"),
+    ];
+
+    #[test]
+    fn what_few_plans_meet() {
+        for (seed, what) in RARE {
+            println!("{seed}: {what}");
+            soak(seed..seed + 1);
+        }
+    }
+
+    #[test]
+    #[ignore = "10,000 cuts take a minute: `cargo xtask soak` runs it"]
+    fn ten_thousand_cuts_of_power() {
+        let setting =
+            |name, otherwise| std::env::var(name).map_or(otherwise, |text| text.parse().expect("a number"));
+        let (first, cuts) = (setting("SOAK_SEED", 1), setting("SOAK_CUTS", 10_000));
+        let sum = soak(first..first + cuts);
+        println!("{cuts} cuts: {sum:?}");
+    }
+
+    /// The first of so many plans in which a mutant is found, and how.
+    #[cfg(debug_assertions)]
+    fn found(mutant: Mutant) -> Option<(u64, String)> {
+        let _armed = arm(mutant);
+        (0..300).find_map(|seed| {
+            let outcome = run(&Plan::draw(seed)).expect("it can be built");
+            Some((seed, outcome.faults.into_iter().next()?))
+        })
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    fn mutants_are_found() {
+        for (mutant, says) in [
+            (Mutant::EarlyCommit, "before"),
+            (Mutant::UnflushedSync, "promised"),
+            // A read sees it, or the look after the cut.
+            (Mutant::ReclaimedDirty, "was "),
+            (Mutant::CorruptedHead, "the drive has told"),
+        ] {
+            let (seed, fault) = found(mutant).unwrap_or_else(|| panic!("{mutant:?} survives"));
+            println!("{mutant:?}: plan {seed}: {fault}");
+            assert!(fault.contains(says), "{mutant:?}, plan {seed}: {fault}");
+        }
     }
 }

@@ -1,6 +1,5 @@
 //! Programs on a host with a drive that serves one command after another, each after a latency and at a speed.
 
-mod failure;
 mod mapped;
 mod orders;
 mod queued;

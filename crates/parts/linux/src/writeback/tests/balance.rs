@@ -1,8 +1,8 @@
 //! `balance_dirty_pages_ratelimited`, `balance_dirty_pages`.
 
+use super::super::Rates;
 use super::writeback;
 use crate::Inode;
-use crate::writeback::pause::Rates;
 use crate::writeback::{Balance, Bound, Dirtier, DirtyBounds, Wake, Writeback};
 use engine::Time;
 

@@ -3,7 +3,7 @@
 use super::writeback;
 use crate::Inode;
 use crate::writeback::Dirtier;
-use crate::writeback::bandwidth::{Bandwidth, INIT_BW, Target};
+use crate::writeback::balance::{Bandwidth, INIT_BW, Target};
 use engine::Time;
 
 const BELOW: Target = Target { dirty: 500, setpoint: 1_000, pos_ratio: 2_048 };

@@ -1,6 +1,6 @@
 //! `pos_ratio_polynom`, `wb_position_ratio`.
 
-use crate::writeback::position::{Position, polynom};
+use crate::writeback::balance::{Position, polynom};
 use proptest::prelude::*;
 
 #[test]

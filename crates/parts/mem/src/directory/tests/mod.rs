@@ -6,8 +6,8 @@ mod worked;
 use super::{Directory, DirectorySpec, Event, Out};
 use config::units::Frequency;
 use engine::{Cx, Recorder, Time};
-use proto::coherence::{Probe, Probed};
 use proto::memory::{Absent, Access, AccessKind};
+use proto::{Probe, Probed};
 
 type Records = Recorder<Event, Out>;
 

@@ -6,8 +6,8 @@
 use super::{Bench, access};
 use crate::directory::Out;
 use proptest::prelude::*;
-use proto::coherence::{Probe, Probed};
 use proto::memory::{Absent, Access, AccessKind};
+use proto::{Probe, Probed};
 use std::collections::{BTreeMap, VecDeque};
 
 const CORES: usize = 4;

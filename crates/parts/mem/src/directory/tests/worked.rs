@@ -111,7 +111,7 @@ fn sharers_are_probed_while_the_bank_is_read() {
 
 impl Bench {
     /// The probes that have been sent; looks stay.
-    fn take_probes(&mut self) -> Vec<proto::coherence::Probe> {
+    fn take_probes(&mut self) -> Vec<proto::Probe> {
         self.settle();
         let probe = |(_, out): &(Time, Out)| match out {
             Out::Probe(probe) => Some(*probe),

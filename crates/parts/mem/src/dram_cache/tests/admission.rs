@@ -66,7 +66,7 @@ fn the_first_miss_is_answered_from_the_controller_and_the_second_puts_the_page_t
     assert_eq!((stats.misses, stats.bypasses, stats.installs, stats.passes, stats.hits), (2, 1, 1, 1, 2));
     assert_eq!((bench.outside.submitted.len(), bench.outside.arrived.len()), (2, 1));
     assert!(ends[1] > us(150) && ends[2] < us(201) && bench.cache.is_cached(5 * PAGE), "{ends:?}");
-    versions::replay(&bench);
+    super::replay(&bench);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn misses_that_share_a_fetch_are_one_touch() {
     let stats = &bench.cache.stats;
     assert_eq!((stats.misses, stats.merged, stats.bypasses, stats.passes), (3, 2, 1, 3));
     assert!(!bench.cache.is_cached(5 * PAGE));
-    versions::replay(&bench);
+    super::replay(&bench);
 }
 
 /// Of accesses that want a page to be kept: before it is asked for, while it is on its way, and just as it has come.
@@ -105,7 +105,7 @@ fn a_page_is_kept_for_a_write_and_for_who_comes_again() {
             let stats = &bench.cache.stats;
             assert_eq!((stats.installs, stats.bypasses, stats.passes), (1, 0, 0), "{other:?} at {at}");
             assert!(bench.cache.is_cached(5 * PAGE));
-            versions::replay(&bench);
+            super::replay(&bench);
         }
     }
     // The time of the answer, and a little before: whichever way it goes, nothing is lost.
@@ -115,7 +115,7 @@ fn a_page_is_kept_for_a_write_and_for_who_comes_again() {
         bench.at(Time::ZERO, read(5));
         bench.at(Time::from_ns(50_000 + early), write(5));
         bench.run();
-        versions::replay(&bench);
+        super::replay(&bench);
         kept += bench.cache.stats.hits - 1;
         passed += bench.cache.stats.bypasses;
     }
@@ -134,7 +134,7 @@ fn a_scan_pushes_nothing_out() {
             bench.at(Time::from_us(100 * n), read(page));
         }
         bench.run();
-        versions::replay(&bench);
+        super::replay(&bench);
         (bench.cache.stats.misses, bench.cache.stats.bypasses)
     };
     assert_eq!(misses(second_touch()), (40, 40), "the scan alone");
@@ -155,5 +155,5 @@ fn a_page_may_pass_from_the_evict_buffer() {
     let stats = &bench.cache.stats;
     assert_eq!((stats.reclaims, stats.bypasses, stats.write_backs, stats.fetches), (1, 1, 1, 1));
     assert!(ends[1] < Time::from_us(101) && !bench.cache.is_cached(0), "{ends:?}");
-    versions::replay(&bench);
+    super::replay(&bench);
 }

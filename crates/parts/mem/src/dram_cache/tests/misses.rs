@@ -118,7 +118,7 @@ fn a_page_in_the_evict_buffer_comes_back_without_flash() {
     let first = bench.outside.submitted[1].0 + us(500);
     assert!(bench.outside.submitted[3].0 > first && ends[3] > first);
     assert_eq!(bench.cache.stats.way_waits, 1);
-    versions::replay(&bench);
+    super::replay(&bench);
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_write_brings_its_page_and_the_page_goes_back_to_flash() {
     let ops: Vec<_> = bench.outside.submitted.iter().map(|(_, c)| (c.op, c.offset / PAGE)).collect();
     assert_eq!(ops, [(IoOp::Read, 0), (IoOp::Read, 1), (IoOp::Write, 0), (IoOp::Read, 2)]);
     assert_eq!((bench.cache.stats.dirty_evictions, bench.cache.stats.clean_evictions), (1, 1));
-    versions::replay(&bench);
+    super::replay(&bench);
 }
 
 #[test]

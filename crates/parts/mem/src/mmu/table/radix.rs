@@ -1,7 +1,7 @@
 //! Levels of tables in memory, with a cache of their upper levels.
 
+use super::super::sets;
 use super::{ENTRY, Step, Table};
-use crate::mmu::spec::sets;
 use crate::mmu::tlb::Tlb;
 use config::SpecError;
 use config::units::Bytes;

@@ -1,7 +1,7 @@
 //! A page gets a frame when it is used for the first time.
 
 use super::Placing;
-use crate::placement::table::Table;
+use super::Table;
 use crate::placement::targets::{Extent, Place, Targets};
 use engine::Time;
 

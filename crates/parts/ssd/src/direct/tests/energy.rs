@@ -2,7 +2,7 @@
 
 use crate::direct::testing::{ALL, Rig, small};
 use crate::direct::{DirectEnergySpec, DirectSpec};
-use config::energy::StatePower;
+use config::StatePower;
 use config::units::{Energy, Power};
 use engine::{Rng, Time};
 

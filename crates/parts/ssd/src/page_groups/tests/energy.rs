@@ -2,7 +2,7 @@
 
 use crate::page_groups::GroupsFlashSpec;
 use crate::page_groups::testing::{Rig, groups, prototype};
-use config::energy::StatePower;
+use config::StatePower;
 use config::units::{Energy, Power};
 use engine::Time;
 use ftl::page_groups::translation::GroupTranslation;

@@ -1,6 +1,6 @@
 //! What media spend, against what somebody notes who looks on at every command.
 
-use config::energy::StatePower;
+use config::StatePower;
 use config::units::{Energy, Power, TransferRate};
 use engine::Time;
 use nand::dies::observe::{Observer, Tenure};

@@ -218,7 +218,7 @@ fn every_sensing_disturbs_its_block() {
 
 #[test]
 fn steps_cost_energy() {
-    use config::energy::StatePower;
+    use config::StatePower;
     use config::units::{Energy, Power};
     use nand::energy::FlashEnergySpec;
     use net::energy::LinkEnergySpec;

@@ -1,7 +1,6 @@
 //! Kernels on an accelerator whose flash answers after fixed times.
 
 mod shown;
-mod spent;
 
 use super::*;
 use crate::vliw::issue::ByUnit;

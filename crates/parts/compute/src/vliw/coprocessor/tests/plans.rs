@@ -1,9 +1,9 @@
 //! What is loaded and stored.
 
+use super::super::Places;
 use super::*;
 use crate::vliw::GROUP;
-use crate::vliw::coprocessor::deal::deal;
-use crate::vliw::coprocessor::places::Places;
+use crate::vliw::coprocessor::plan::deal;
 use crate::vliw::testing::columns;
 use proto::offload::Stretch;
 use std::collections::{BTreeMap, BTreeSet};

@@ -5,10 +5,10 @@ mod histogram;
 #[cfg(test)]
 mod tests;
 
+use super::super::Map;
 use super::{Context, Scheduler, SchedulerStats};
 use crate::block::bio::Piece;
 use crate::block::list::RequestList;
-use crate::block::map::Map;
 use crate::block::merge::Side;
 use crate::block::request::{NONE, Request, Requests};
 use config::units::Duration;
