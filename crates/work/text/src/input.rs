@@ -132,7 +132,7 @@ impl Input {
     }
 }
 
-/// Unpacks anything that a trace may be packed as, told by its first bytes; plain bytes are left as they are.
+/// Unpacks anything that a file may be packed as, told by its first bytes; plain bytes are left as they are.
 ///
 /// # Errors
 /// The first bytes cannot be read.
