@@ -1,19 +1,21 @@
 //! What is written: to standard output, and to files that appear whole or not at all.
 
-mod beside;
 mod closed;
 mod overlap;
-mod shown;
 
-use shown::Shown;
-
-pub(crate) use beside::{Beside, make_folder, remove_unfinished};
 pub(crate) use overlap::Files;
 
 use config::Diagnostic;
-use std::fmt;
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{
+    fmt,
+    fs::File,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 /// Why a command has not done what it was asked for.
 #[derive(Debug)]
@@ -228,6 +230,160 @@ fn remedy(path: &Path, fault: ErrorKind) -> String {
     }
 }
 
+// What a terminal is shown: lines without characters that would move its cursor or change its colours.
+
+/// Bytes of a line that is shown before its end is known: *chosen*.
+const LONGEST: usize = 64 << 10;
+
+/// Passes on whole lines, or what there is of one when it is flushed.
+struct Shown<W> {
+    inner: W,
+    held: Vec<u8>,
+}
+
+impl<W: Write> Shown<W> {
+    fn on(inner: W) -> Shown<W> {
+        Shown { inner, held: Vec::new() }
+    }
+
+    fn show(&mut self, bytes: usize) -> io::Result<()> {
+        let rest = self.held.split_off(bytes);
+        let text = String::from_utf8_lossy(&self.held);
+        let shown = self.inner.write_all(config::plain(&text).as_bytes());
+        self.held = rest;
+        shown
+    }
+}
+
+impl<W: Write> Write for Shown<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.held.extend_from_slice(bytes);
+        let end = self.held.iter().rposition(|byte| *byte == b'\n').map(|at| at + 1);
+        if let Some(end) = end.or((self.held.len() > LONGEST).then_some(self.held.len())) {
+            self.show(end)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.show(self.held.len())?;
+        self.inner.flush()
+    }
+}
+
+// Files on their way into their places.
+//
+// The names of all that are under way are kept, so that an interrupt that ends the process takes them along. Git's
+// temporary files work the same way (`tempfile.c`).
+
+/// Files that mean nothing yet.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Numbers the files that are not yet in their place: two threads may write the same one.
+static TURN: AtomicU64 = AtomicU64::new(0);
+
+fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes what is not finished, and lets nobody begin a file any more: the process is about to end.
+pub(crate) fn remove_unfinished() {
+    let all = unfinished();
+    for path in all.iter() {
+        // One that has just got its name is gone, and need not be removed.
+        let _ = std::fs::remove_file(path);
+    }
+    std::mem::forget(all);
+}
+
+/// A file beside its place. It goes away unless it is settled.
+#[derive(Debug)]
+pub(crate) struct Beside {
+    place: PathBuf,
+    path: PathBuf,
+}
+
+impl Beside {
+    /// Makes a file that nobody else has, under a name that hides it.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub(crate) fn hidden(place: &Path) -> io::Result<(Beside, File)> {
+        let turn = TURN.fetch_add(1, Ordering::Relaxed);
+        let name = format!(".{}.{}.{turn}", name_of(place), std::process::id());
+        let path = place.with_file_name(name);
+        Beside::made(place, path, |path| File::create(path))
+    }
+
+    /// Makes a file that grows for long under a name that says that it is not whole: what a killed process leaves is marked.
+    ///
+    /// # Errors
+    /// It cannot be made, or another process is writing it.
+    pub(crate) fn incomplete(place: &Path) -> io::Result<(Beside, File)> {
+        let path = place.with_file_name(format!("{}.incomplete", name_of(place)));
+        Beside::made(place, path, |path| {
+            let file = File::options().write(true).create(true).truncate(false).open(path)?;
+            match file.try_lock() {
+                Err(std::fs::TryLockError::WouldBlock) => return Err(io::ErrorKind::ResourceBusy.into()),
+                // Where files cannot be locked, nobody is kept from writing.
+                Ok(()) | Err(std::fs::TryLockError::Error(_)) => {}
+            }
+            file.set_len(0)?;
+            Ok(file)
+        })
+    }
+
+    /// Makes the file and notes its name in one: no interrupt comes between them.
+    fn made(
+        place: &Path,
+        path: PathBuf,
+        make: impl FnOnce(&Path) -> io::Result<File>,
+    ) -> io::Result<(Beside, File)> {
+        let mut all = unfinished();
+        let file = make(&path)?;
+        all.push(path.clone());
+        Ok((Beside { place: place.to_owned(), path }, file))
+    }
+
+    /// Where it is until then.
+    #[cfg(unix)]
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Moves it into its place.
+    ///
+    /// # Errors
+    /// It cannot be moved; it is removed then.
+    pub(crate) fn settle(self) -> io::Result<()> {
+        std::fs::rename(&self.path, &self.place)
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        unfinished().retain(|path| *path != self.path);
+        // One that is settled is not there any more.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Makes a folder with those above it; which of them were not there before, the outermost first.
+///
+/// # Errors
+/// It cannot be made.
+pub(crate) fn make_folder(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let is_absent = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+    let mut made: Vec<PathBuf> = folder.ancestors().take_while(is_absent).map(Path::to_owned).collect();
+    made.reverse();
+    std::fs::create_dir_all(folder)?;
+    Ok(made)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,5 +413,18 @@ mod tests {
         assert!(matches!(given_up, Err(Fault::Input(_))));
         assert_eq!(std::fs::read(&path).unwrap(), b"old");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    /// Characters that are cut between two writes stay whole, and a name brings no escapes.
+    #[test]
+    fn a_terminal_gets_lines_without_escapes() {
+        let mut seen = Vec::new();
+        let mut shown = Shown::on(&mut seen);
+        for part in [&b"0,read,\x1b[31mred\x07\n1,\xc3"[..], b"\xa9\tb\n", b"last"] {
+            shown.write_all(part).unwrap();
+        }
+        shown.flush().unwrap();
+        let expected = "0,read,\u{fffd}[31mred\u{fffd}\n1,\u{e9}\tb\nlast";
+        assert_eq!(String::from_utf8(seen).unwrap(), expected);
     }
 }

@@ -1,6 +1,6 @@
 //! The table as Parquet: typed columns that may be null, one row group.
 
-use super::table::{Column, Table, text};
+use super::human::{Column, Table, text};
 use ::parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use ::parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use ::parquet::errors::ParquetError;
@@ -95,8 +95,8 @@ fn kind(column: &Column) -> Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ::parquet::file::reader::{FileReader, SerializedFileReader};
-    use ::parquet::record::Field;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
     use serde_json::json;
     use std::io::Write;
 

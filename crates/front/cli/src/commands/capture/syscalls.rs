@@ -11,7 +11,7 @@ use config::units::Bytes;
 use rustix::process::Signal;
 use workload::host::{LogContents, log_contents, strace_options};
 
-use super::child::Traced;
+use super::Traced;
 use crate::output::{Beside, Fault, cannot_write};
 
 /// Of the first line of a log: a path may be 4 KiB long.

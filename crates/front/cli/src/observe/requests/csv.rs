@@ -1,6 +1,6 @@
 //! Requests as CSV: a line of names, then a line each; what a request does not have is empty.
 
-use crate::observe::sink::Sink;
+use super::super::Sink;
 use crate::output::Fault;
 use machine::requests::{COLUMNS, Cell, columns};
 use std::path::Path;

@@ -4,7 +4,7 @@ mod csv;
 #[cfg(feature = "parquet")]
 mod parquet;
 
-use crate::observe::sink::Sink;
+use super::Sink;
 use crate::output::Fault;
 use crate::trace_args::at;
 use config::Diagnostic;

@@ -1,14 +1,14 @@
 //! Requests as Parquet: typed columns that may be null, a row group for every 65,536 rows.
 
-use crate::observe::sink::Sink;
+use super::super::Sink;
 use crate::output::{Fault, cannot_write};
-use ::parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
-use ::parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
-use ::parquet::errors::ParquetError;
-use ::parquet::file::properties::WriterProperties;
-use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use ::parquet::schema::types::Type;
 use machine::requests::{COLUMNS, Cell, Kind, columns};
+use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::Type;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};

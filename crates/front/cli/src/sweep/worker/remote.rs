@@ -1,10 +1,10 @@
 //! Points on a cluster: given out as many at a time as it has work for, kept here as they come back.
 
+use super::super::Outcome;
 use super::{Ended, Where, Work, kept, taken};
 use crate::output::Fault;
 use crate::outside::STOP;
 use crate::sweep::on::{Answer, Order, Said};
-use crate::sweep::outcome::Outcome;
 use config::Diagnostic;
 use std::collections::BTreeMap;
 use std::sync::PoisonError;

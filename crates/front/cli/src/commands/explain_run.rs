@@ -1,19 +1,94 @@
-//! Runs of a document's machine with one key changed.
+//! `nandscape explain-run`.
 
+use crate::output::{Fault, print};
+use crate::results::read_run;
 use config::Diagnostic;
-use machine::result::told::{Figure, Key, TOLD, worth};
-use machine::run::{Plan, run_alone};
+use machine::{
+    result::told::{Figure, Key, TOLD, Told, told, worth},
+    run::{Plan, run_alone},
+};
+use report::Run;
 use serde_json::Value;
 use std::fmt::Write as _;
+use std::path::PathBuf;
+
+/// What to explain.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// A result document, or a folder with a result.json
+    result: PathBuf,
+    /// Runs the machine of the document again, once as it is and once with each key that may be worth a try, and proposes those alone that make it better
+    #[arg(long = "try")]
+    tries: bool,
+    /// Prints it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is told, with what was tried.
+#[derive(serde::Serialize)]
+struct Page {
+    #[serde(flatten)]
+    told: Told,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trial: Option<Trial>,
+}
+
+/// Says what limits a run.
+///
+/// # Errors
+/// A file that is not a result document; a machine that cannot be run again.
+pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
+    let Run { name, document } = read_run(&args.result)?;
+    let mut page = Page { told: told(&document), trial: None };
+    if args.tries {
+        let trial = Trial::of(&document)?;
+        page.told.keys = trial.proposed();
+        page.trial = Some(trial);
+    }
+    print(&if args.json {
+        // Text and numbers: serialising cannot fail.
+        serde_json::to_string_pretty(&page).unwrap_or_default()
+    } else {
+        human(&name, &page)
+    })?;
+    Ok(true)
+}
+
+fn human(name: &str, page: &Page) -> String {
+    let mut text = format!("{name}\n");
+    for finding in &page.told.findings {
+        let _ = writeln!(text, "  * {finding}");
+    }
+    if page.told.findings.is_empty() {
+        let _ = writeln!(
+            text,
+            "  nothing in it says where time went: it has no parts, as of a result that was measured"
+        );
+    }
+    if let Some(trial) = &page.trial {
+        trial.write(&mut text);
+    } else if !page.told.keys.is_empty() {
+        let _ = writeln!(text, "\n  worth a try (`--try` runs them):");
+        for key in &page.told.keys {
+            let _ = writeln!(text, "    {} (now {}, try {}): {}", key.key, key.says(), key.tries(), key.why);
+        }
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+// Runs of a document's machine with one key changed.
 
 /// Keys that are tried at most, each by a run.
 const TRIED: usize = 12;
+
 /// A key moves a figure if it makes it better by this share: *chosen*.
 const MOVES: f64 = 0.005;
 
 /// What was tried.
 #[derive(serde::Serialize)]
-pub(super) struct Trial {
+struct Trial {
     /// The figure that keys are to move, in a run of the document's machine as it is.
     figure: Figure,
     /// How the figure stands in the document, where that is another value.
@@ -48,7 +123,7 @@ impl Trial {
     ///
     /// # Errors
     /// A document that says no figure, or a machine that cannot be run again.
-    pub(super) fn of(document: &Value) -> Result<Trial, Diagnostic> {
+    fn of(document: &Value) -> Result<Trial, Diagnostic> {
         let figure = Figure::of(document).ok_or_else(|| {
             Diagnostic::new("the document says no figure that a key could move")
                 .help("`--try` takes the result of a run that has done something")
@@ -74,12 +149,12 @@ impl Trial {
     }
 
     /// The keys that move the figure, the one that moves it most first.
-    pub(super) fn proposed(&self) -> Vec<Key> {
+    fn proposed(&self) -> Vec<Key> {
         self.tried.iter().filter(|tried| tried.moves()).take(TOLD).map(|tried| tried.key.clone()).collect()
     }
 
     /// Writes it for a reader.
-    pub(super) fn write(&self, text: &mut String) {
+    fn write(&self, text: &mut String) {
         let Figure { name, value, .. } = &self.figure;
         if let Some(document) = self.document {
             let _ = writeln!(
