@@ -6,12 +6,9 @@
 //! * Read first: `machine.rs`.
 
 mod apart;
-mod fault;
 mod machine;
-mod plan;
 mod policy;
 mod requests;
-mod system;
 mod table;
 
 use pyo3::prelude::*;
@@ -22,13 +19,9 @@ mod _native {
     use super::*;
 
     #[pymodule_export]
-    use super::machine::Machine;
-    #[pymodule_export]
-    use super::plan::Plan;
+    use super::machine::{Machine, Plan, metrics, params, resolve, schema, systems, workloads};
     #[pymodule_export]
     use super::policy::{ThreadView, View};
-    #[pymodule_export]
-    use super::system::{metrics, params, resolve, schema, systems, workloads};
     #[pymodule_export]
     use super::table::{Column, Table};
 

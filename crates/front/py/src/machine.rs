@@ -1,19 +1,23 @@
 //! A machine that is run in steps.
 
 use crate::apart::Apart;
-use crate::fault::Fault;
-use crate::plan::Plan;
 use crate::policy::{Functions, Trouble, policies};
 use crate::requests::Requests;
 use crate::table::Table;
-use ::machine::run::{Observers, Outside, Plan as OfMachine, Policies, Session, Several, Stage};
 use config::Diagnostic;
 use config::units::Duration;
 use engine::Time;
+use machine::{
+    Warmup,
+    result::metrics as of_result,
+    run::{Observers, Outside, Plan as OfMachine, Policies, Session, Several, Stage},
+    systems::SYSTEMS,
+    workloads::WORKLOADS,
+};
 use outside::{Clocks, peak_rss};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use timeline::{Format, Timeline, show};
@@ -215,4 +219,166 @@ impl Machine {
         })?;
         table.transpose().map_err(|fault| PyRuntimeError::new_err(fault.to_string()))
     }
+}
+
+/// What is to be run: as the command is told it.
+#[pyclass(frozen, module = "nandscape._native")]
+#[derive(Clone)]
+pub(crate) struct Plan {
+    plan: OfMachine,
+    /// The state of the drives at the beginning, if it is another than the system's.
+    state: Option<String>,
+}
+
+impl Plan {
+    /// As a machine takes it. The system is read for that, if a state was given: it is done in the machine's thread.
+    ///
+    /// # Errors
+    /// The system cannot be read, or has no such state.
+    pub(crate) fn resolved(self) -> Result<OfMachine, Fault> {
+        let Plan { mut plan, state } = self;
+        if let Some(state) = state {
+            plan.set.extend(plan.overrides_of_state(&state).map_err(Fault::spec)?);
+        }
+        Ok(plan)
+    }
+}
+
+#[pymethods]
+impl Plan {
+    #[new]
+    #[pyo3(signature = (system, text, set, workloads, seed, precondition, warmup, queue_depth))]
+    #[expect(clippy::too_many_arguments, reason = "the package names each")]
+    fn new(
+        py: Python<'_>,
+        system: String,
+        text: Option<String>,
+        set: Vec<String>,
+        workloads: Vec<String>,
+        seed: u64,
+        precondition: Option<String>,
+        warmup: Option<&str>,
+        queue_depth: Option<u32>,
+    ) -> PyResult<Plan> {
+        let mut plan = OfMachine { text, set, workloads, seed, queue_depth, ..OfMachine::new(&system, "") };
+        let help = "warmup takes a number of requests or a time";
+        let read = |text: &str| text.parse::<Warmup>().map_err(|fault| Fault::workload(fault.help(help)));
+        plan.warmup = warmup.map(read).transpose().map_err(|fault| fault.raised(py))?;
+        Ok(Plan { plan, state: precondition })
+    }
+}
+
+// Diagnostics as exceptions of the package.
+
+/// What is unusable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Of {
+    /// The system, or what is set in it.
+    Spec,
+    /// The workload, or how it is run.
+    Workload,
+}
+
+/// Unusable input.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    of: Of,
+    diagnostic: Diagnostic,
+}
+
+impl Fault {
+    /// A fault of a system.
+    pub(crate) fn spec(diagnostic: Diagnostic) -> Fault {
+        Fault { of: Of::Spec, diagnostic }
+    }
+
+    /// A fault of a workload, unless it stands at a key of the system.
+    pub(crate) fn workload(diagnostic: Diagnostic) -> Fault {
+        // Keys of an fio job have no tables above them.
+        let at_key = diagnostic.place.as_ref().is_some_and(|place| place.key.contains('.'));
+        Fault { of: if at_key { Of::Spec } else { Of::Workload }, diagnostic }
+    }
+}
+
+/// As a caller of Python has written it: options of the command are keywords there.
+fn pythonic(text: &str) -> String {
+    ["set", "precondition", "warmup", "workload"]
+        .iter()
+        .fold(text.to_owned(), |text, option| text.replace(&format!("--{option}"), option))
+}
+
+impl Fault {
+    /// The exception of the package.
+    pub(crate) fn raised(&self, py: Python<'_>) -> PyErr {
+        self.exception(py).unwrap_or_else(|fault| fault)
+    }
+
+    fn exception(&self, py: Python<'_>) -> PyResult<PyErr> {
+        let class = py.import("nandscape._errors")?.getattr(match self.of {
+            Of::Spec => "SpecError",
+            Of::Workload => "WorkloadError",
+        })?;
+        let Diagnostic { what, place, nearest, allowed, help, .. } = &self.diagnostic;
+        let text = self.diagnostic.to_string();
+        let fields = PyDict::new(py);
+        fields.set_item("what", what)?;
+        fields.set_item("key", place.as_ref().map_or("", |place| place.key.as_str()))?;
+        fields.set_item("place", place.as_ref().map(|place| pythonic(&place.to_string())))?;
+        fields.set_item("nearest", nearest)?;
+        fields.set_item("allowed", allowed)?;
+        fields.set_item("help", help.as_deref().map(pythonic))?;
+        let message = pythonic(text.strip_prefix("error: ").unwrap_or(&text));
+        Ok(PyErr::from_value(class.call((message,), Some(&fields))?))
+    }
+}
+
+// Systems, and what they and their results are made of.
+
+/// A system with its overrides: the resolved spec as TOML, and as a result document has it, in JSON.
+#[pyfunction]
+pub(crate) fn resolve(
+    py: Python<'_>,
+    name: &str,
+    text: Option<String>,
+    set: Vec<String>,
+) -> PyResult<(String, String)> {
+    let plan = OfMachine { text, set, ..OfMachine::new(name, "") };
+    let loaded = py.detach(|| plan.load()).map_err(|fault| Fault::spec(fault).raised(py))?;
+    Ok((loaded.to_toml(), loaded.spec.to_json().to_string()))
+}
+
+/// The names of the systems that are shipped.
+#[pyfunction]
+pub(crate) fn systems() -> Vec<&'static str> {
+    SYSTEMS.iter().map(|(name, _)| *name).collect()
+}
+
+/// The workloads that are shipped: name, meaning, job.
+#[pyfunction]
+pub(crate) fn workloads() -> Vec<(&'static str, &'static str, &'static str)> {
+    WORKLOADS.to_vec()
+}
+
+/// Keys of a spec below a prefix: key, kind with units, limits and default, meaning.
+#[pyfunction]
+pub(crate) fn params(py: Python<'_>, prefix: &str) -> PyResult<Vec<(String, String, String)>> {
+    let found = config::schema::params(::machine::spec::document(), prefix);
+    let found = found.map_err(|fault| Fault::spec(fault).raised(py))?;
+    Ok(found.into_iter().map(|param| (param.key.clone(), param.kind_and_default(), param.doc)).collect())
+}
+
+/// Fields of the result document: key with `*` for an index or a name, unit, meaning.
+#[pyfunction]
+pub(crate) fn metrics() -> Vec<(String, &'static str, String)> {
+    let whole = |metric: of_result::Metric| {
+        let of = metric.of.map(|of| format!(" Of: {of}")).unwrap_or_default();
+        (metric.key, metric.unit, format!("{}{of}", metric.doc))
+    };
+    of_result::all().into_iter().map(whole).collect()
+}
+
+/// The JSON Schema of a system file.
+#[pyfunction]
+pub(crate) fn schema() -> String {
+    ::machine::spec::of_file().to_string()
 }

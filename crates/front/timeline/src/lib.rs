@@ -6,7 +6,6 @@
 //! * Does not know why a component was busy.
 //! * Read first: `record.rs`.
 
-mod accelerators;
 mod coprocessors;
 mod counters;
 mod event;

@@ -15,9 +15,7 @@ mod sleep;
 pub mod synonym;
 pub mod units;
 
-pub use diag::plain;
-pub use diag::read_text;
-pub use diag::{Diagnostic, Place};
+pub use diag::{Diagnostic, Place, plain, read_text};
 pub use layer::{Layers, Pieces, Presets, Resolved};
 pub use schema::SpecError;
 pub use sleep::SleepSpec;

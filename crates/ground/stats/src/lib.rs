@@ -23,9 +23,7 @@ mod tail;
 
 pub use batched::Batched;
 pub use breakdown::{Breakdown, Milestones, Untiled};
-pub use busy::Busy;
-pub use busy::Gauge;
-pub use busy::Span;
+pub use busy::{Busy, Gauge, Span};
 pub use energy::{
     Activity, ActivityEnergy, ActivityKind, EnergyReport, PowerSeries, PowerWindow, Spent, joules,
 };
@@ -36,8 +34,6 @@ pub use meter::{Attojoules, Meter};
 pub use mser::Mser;
 pub use samples::Samples;
 pub use series::{Series, Window};
-pub use student::{BatchMeans, Interval};
-pub use student::{student_t_cdf, student_t_quantile};
-pub use summary::{HalfWidths, Summary};
-pub use summary::{OpStats, Parts};
+pub use student::{BatchMeans, Interval, student_t_cdf, student_t_quantile};
+pub use summary::{HalfWidths, OpStats, Parts, Summary};
 pub use tail::{Slowest, Tail};

@@ -1,9 +1,22 @@
 //! The drive that a fit begins with.
 
+use super::{
+    choose::{Chosen, Target, as_time},
+    job::Job,
+    knob::{Knob, patience},
+    measure::Measure,
+};
 use config::Diagnostic;
 use engine::Time;
-use machine::spec::Loaded;
+use machine::{
+    result::Document,
+    run::{Outside, Plan, run},
+    spec::Loaded,
+    state::States,
+    warmup::Warmup,
+};
 use ssd::spec::{ControllerSpec, UpkeepSpec};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What a fit needs to know of the drive that it begins with.
 #[derive(Clone, Debug)]
@@ -76,5 +89,205 @@ impl Base {
             queue,
             capacity: loaded.device(1)?.capacity(),
         })
+    }
+}
+
+// Runs of jobs on the drive that is fitted.
+
+/// How much smaller the blocks of a worn drive are, so that its steady state is soon there: free space, dies and planes stay.
+const SMALLER: u32 = 16;
+
+/// Where jobs run.
+pub(super) struct Bench<'a> {
+    pub(super) like: &'a str,
+    /// The user's changes.
+    pub(super) set: &'a [String],
+    pub(super) base: &'a Base,
+    pub(super) seed: u64,
+    pub(super) stop: &'a AtomicBool,
+    pub(super) states: Option<&'a (dyn States + Sync)>,
+    /// Runs so far, those that there will be, and who is told of each.
+    pub(super) runs: AtomicU64,
+    pub(super) about: u64,
+    pub(super) progress: &'a (dyn Fn(u64, u64) + Sync),
+}
+
+impl Bench<'_> {
+    /// What is run for a job on the drive with these changes.
+    pub(super) fn plan(&self, values: &[String], job: &Job, worn: bool) -> Plan {
+        let mut set = [self.set, values].concat();
+        if worn {
+            let (flash, base) = (&self.base.flash, self.base);
+            set.push(format!("{flash}.precondition=steady"));
+            if base.pages.is_multiple_of(SMALLER) {
+                set.push(format!("{flash}.geometry.pages={}", base.pages / SMALLER));
+                set.push(format!("{flash}.cell.erase={}ps", base.erase.ps() / u64::from(SMALLER)));
+            }
+        }
+        // Of a larger drive than this one all is touched.
+        let job = Job { span: job.span.filter(|span| *span <= self.base.capacity), ..*job };
+        let (before, counted) = job.requests(worn, false);
+        Plan {
+            set,
+            seed: self.seed,
+            warmup: Some(Warmup::Requests(before)),
+            ..Plan::new(self.like, &job.workload(before + counted))
+        }
+    }
+
+    /// Runs a job.
+    ///
+    /// # Errors
+    /// A job that the drive cannot take, a run whose checks fail, or an end before its time.
+    pub(super) fn run(&self, values: &[String], job: &Job, worn: bool) -> Result<Document, Diagnostic> {
+        let mut outside = Outside {
+            cpu_s: &|| 0.0,
+            wall_s: &|| 0.0,
+            peak_rss: &|| 0,
+            stop: self.stop,
+            watch: &mut |_| {},
+            states: self.states.map(|states| states as &dyn States),
+        };
+        let document = run(&self.plan(values, job, worn), &mut outside)?;
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(Diagnostic::new("interrupted: there is no fit"));
+        }
+        if let Some(check) = document.checks.iter().find(|check| !check.ok) {
+            return Err(Diagnostic::new(format!("{job}: {}: {}", check.name, check.detail)));
+        }
+        let done = self.runs.fetch_add(1, Ordering::Relaxed) + 1;
+        (self.progress)(done, self.about.max(done));
+        Ok(document)
+    }
+
+    /// A figure of a job.
+    ///
+    /// # Errors
+    /// As [`Bench::run`].
+    pub(super) fn figure(
+        &self,
+        values: &[String],
+        job: &Job,
+        worn: bool,
+        measure: Measure,
+    ) -> Result<f64, Diagnostic> {
+        let document = self.run(values, job, worn)?;
+        let missing =
+            || Diagnostic::new(format!("{job}: the run has too few requests for its {}", measure.name()));
+        measure.simulated(&document, job).ok_or_else(missing)
+    }
+}
+
+// Other readings of the same figures: what they leave open is what these predict differently.
+
+/// Another drive that could have had the same figures.
+#[derive(Clone, Debug)]
+pub(super) struct Reading {
+    pub(super) name: &'static str,
+    /// Changes of the drive, before its values are looked for.
+    pub(super) set: Vec<String>,
+    pub(super) targets: Vec<Target>,
+}
+
+/// How many cores more than the drive that the fit began with.
+const MANY: u32 = 4;
+
+/// Share of idle latency that may be an exit latency. *Chosen*: a drive that takes 155 us alone and 112 us with two in flight has 28 %.
+const EXIT: f64 = 0.3;
+
+/// Those that the points allow.
+pub(super) fn readings(chosen: &Chosen, base: &Base) -> Vec<Reading> {
+    let cores = |name, cores: u32| {
+        let set = format!("{}.host.controller.cores={cores}", base.flash);
+        let scale = f64::from(cores) / f64::from(base.controller.cores);
+        let scaled = |target: &Target| {
+            let is_rate = target.knob == Knob::Command && target.measure == Measure::Iops;
+            Target { guess: target.guess * if is_rate { scale } else { 1.0 }, ..target.clone() }
+        };
+        let targets = chosen.targets.iter().map(scaled).collect();
+        (cores != base.controller.cores).then_some(Reading { name, set: vec![set], targets })
+    };
+    let all = [
+        cores("one core takes all commands", 1),
+        cores("four times as many cores, each as much slower", MANY * base.controller.cores),
+        host(chosen),
+        drive(chosen, base),
+        Some(latency(chosen, base)),
+        asleep(chosen, base),
+        core(chosen, base),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// Saturated reads of one thread may be the host's limit.
+fn host(chosen: &Chosen) -> Option<Reading> {
+    let is_open = |t: &Target| t.knob == Knob::Command && t.measure == Measure::Iops && t.job.jobs == 1;
+    let known = chosen.thread_is_known;
+    let change = |t: &Target| match is_open(t) {
+        true => Target { knob: Knob::Thread, guess: 1e6 / t.figure, ..t.clone() },
+        false => t.clone(),
+    };
+    (!known && chosen.targets.iter().any(is_open)).then(|| Reading {
+        name: "the job's thread is the limit of saturated reads",
+        set: Vec::new(),
+        targets: chosen.targets.iter().map(change).collect(),
+    })
+}
+
+/// Idle latency may have an exit latency in it, where no point of few in flight tells.
+fn asleep(chosen: &Chosen, base: &Base) -> Option<Reading> {
+    let idle = chosen.targets.iter().find(|t| chosen.may_sleep && t.knob == Knob::Read)?;
+    let exit = EXIT * as_time(idle.measure, idle.figure);
+    Some(Reading {
+        name: "the link or the host sleeps while nothing is in flight",
+        set: vec![Knob::LinkExit.assignment(base, exit)],
+        targets: chosen.targets.clone(),
+    })
+}
+
+/// What was taken for a link that sleeps may be a core.
+fn core(chosen: &Chosen, base: &Base) -> Option<Reading> {
+    chosen.targets.iter().find(|t| t.knob == Knob::LinkExit)?;
+    let awake = chosen.targets.iter().find(|t| t.knob == Knob::Read)?;
+    let change = |t: &Target| match t.knob {
+        Knob::LinkExit => Target { knob: Knob::CoreExit, ..t.clone() },
+        _ => t.clone(),
+    };
+    Some(Reading {
+        name: "a core of the host sleeps, and not the link",
+        set: vec![Knob::CoreAfter.assignment(base, patience(as_time(awake.measure, awake.figure)))],
+        targets: chosen.targets.iter().map(change).collect(),
+    })
+}
+
+/// Where the host is the limit, the drive may be just as fast.
+fn drive(chosen: &Chosen, base: &Base) -> Option<Reading> {
+    let limit = chosen.targets.iter().find(|t| t.knob == Knob::Thread)?;
+    if chosen.targets.iter().any(|t| t.knob == Knob::Command && t.measure == Measure::Iops) {
+        return None;
+    }
+    let command = Target {
+        knob: Knob::Command,
+        guess: f64::from(base.controller.cores) * 1e6 / limit.figure,
+        ..limit.clone()
+    };
+    let others = chosen.targets.iter().filter(|t| !matches!(t.knob, Knob::Thread | Knob::Command)).cloned();
+    Some(Reading {
+        name: "the drive is as fast as the thread was, and no faster",
+        set: Vec::new(),
+        targets: [command].into_iter().chain(others).collect(),
+    })
+}
+
+/// Idle latency beyond that of the drive that the fit began with may be software's and not the flash's.
+fn latency(chosen: &Chosen, base: &Base) -> Reading {
+    let change = |t: &Target| match t.knob {
+        Knob::Read => Target { knob: Knob::Interrupt, guess: base.interrupt, ..t.clone() },
+        _ => t.clone(),
+    };
+    Reading {
+        name: "the flash is as fast as before, and idle latency is the controller's and the driver's",
+        set: Vec::new(),
+        targets: chosen.targets.iter().map(change).collect(),
     }
 }

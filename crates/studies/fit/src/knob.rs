@@ -1,7 +1,10 @@
 //! Values that a fit may change, one figure each.
 
-use super::base::{Base, us};
-use super::search::Range;
+use super::{
+    base::{Base, us},
+    point::Point,
+};
+use std::ops::RangeInclusive;
 
 /// A value of a spec: a time in microseconds, but for the spread.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -127,10 +130,184 @@ fn time_text(us: f64) -> String {
     format!("{}us", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
+// Whether the latency of an idle drive has the exit latency of a host's core, or of a link, in it.
+//
+// More in flight never makes a request faster, unless something sleeps while nothing is in flight. A link sleeps when no command is outstanding;
+// a core when its thread has waited long enough for one. Several threads with one request each tell them apart: each has a core of its own, and
+// together they keep the link awake.
+
+/// Means this far apart are not noise, of which drives have about 3 %.
+const LATER: f64 = 1.05;
+
+/// Requests in flight at which a drive hardly waits for itself.
+const FEW: RangeInclusive<u64> = 2..=8;
+
+/// A core sleeps when its thread has waited for this share of an awake drive's latency: with two in flight it waits for half of it on average, with one
+/// for all of it. *Chosen*: processors enter a state when they expect to stay for its target residency, two to three times its exit latency
+/// (Linux, `drivers/idle/intel_idle.c`).
+const PATIENCE: f64 = 2.0 / 3.0;
+
+/// What the points say of sleep.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asleep<'p> {
+    /// The point that finds everything awake.
+    pub(super) awake: &'p Point,
+    /// Mean latency of the point, microseconds.
+    pub(super) mean: f64,
+    /// The exit latency to look for: the link's, or the core's.
+    pub(super) knob: Knob,
+    /// A guess of it, microseconds.
+    pub(super) guess: f64,
+}
+
+impl Asleep<'_> {
+    /// Idle time after which a core sleeps, microseconds; nothing for a link, which sleeps at once.
+    pub(super) fn after(&self) -> Option<f64> {
+        (self.knob == Knob::CoreExit).then(|| patience(self.mean))
+    }
+}
+
+/// Idle time after which a core sleeps that waits for an awake drive of this mean latency, microseconds.
+pub(super) fn patience(mean: f64) -> f64 {
+    PATIENCE * mean
+}
+
+/// Random reads of few in flight, each with its mean.
+pub(super) fn few<'p>(reads: &[&'p Point]) -> Vec<(&'p Point, f64)> {
+    let of = reads.iter().copied().filter(|point| FEW.contains(&point.job.in_flight()));
+    of.filter_map(|point| Some((point, point.figures.mean?))).collect()
+}
+
+/// What random reads, and the mean of an idle write, say of a drive whose idle read is this point.
+pub(super) fn asleep<'p>(idle: &Point, reads: &[&'p Point], idle_write: Option<f64>) -> Option<Asleep<'p>> {
+    let late = idle.figures.mean?;
+    let few = few(reads);
+    let (awake, mean) = few.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1))?;
+    if late <= LATER * mean {
+        return None;
+    }
+    let guess = late - mean;
+    let threads =
+        few.iter().filter(|(point, _)| point.job.depth == 1).min_by_key(|(point, _)| point.job.jobs);
+    let is_core = match threads {
+        Some((_, several)) => several * several > late * mean,
+        // A link wakes for a write as it does for a read.
+        None => idle_write.is_some_and(|write| write < guess),
+    };
+    let knob = if is_core { Knob::CoreExit } else { Knob::LinkExit };
+    Some(Asleep { awake, mean, knob, guess })
+}
+
+// Where a rising function comes to a target.
+
+/// A target is met within this share.
+pub(super) const TOLERANCE: f64 = 0.002;
+
+/// Looks at the function, at most.
+const LOOKS: u32 = 24;
+
+/// An interval this narrow, as a share of its end, tells no more.
+const NARROW: f64 = 1e-5;
+
+/// Where it was looked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Range {
+    pub(super) least: f64,
+    /// Where the search begins.
+    pub(super) start: f64,
+    pub(super) most: f64,
+}
+
+/// What was found.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Found {
+    /// The nearest place.
+    pub(super) at: f64,
+    /// What the function is there.
+    pub(super) reached: f64,
+}
+
+impl Found {
+    fn misses(&self, target: f64) -> f64 {
+        (self.reached / target - 1.0).abs()
+    }
+}
+
+/// Looks for the place at which `f`, which never falls, is `target`; the nearest end of the range, if it is nowhere. By false position with the
+/// Illinois rule (Dowell and Jarratt, BIT 11, 1971), by halves where that is slow: functions here have kinks, where one limit takes over from another.
+///
+/// # Errors
+/// Those of the function.
+pub(super) fn search<E>(
+    target: f64,
+    range: Range,
+    mut f: impl FnMut(f64) -> Result<f64, E>,
+) -> Result<Found, E> {
+    let mut best: Option<Found> = None;
+    let mut look = |at: f64| {
+        let found = Found { at, reached: f(at)? };
+        if best.is_none_or(|best| found.misses(target) <= best.misses(target)) {
+            best = Some(found);
+        }
+        Ok((found, best.unwrap_or(found)))
+    };
+    let (first, _) = look(range.start)?;
+    if first.misses(target) < TOLERANCE {
+        return Ok(first);
+    }
+    let (mut low, mut high) = (first, first);
+    if first.reached > target {
+        (low, _) = look(range.least)?;
+        if low.reached >= target {
+            return Ok(low);
+        }
+    } else {
+        let mut step = range.start.max(range.most / 1024.0);
+        while high.reached < target {
+            if high.at >= range.most {
+                return Ok(high);
+            }
+            low = high;
+            let (next, best) = look((high.at + step).min(range.most))?;
+            if best.misses(target) < TOLERANCE {
+                return Ok(best);
+            }
+            (high, step) = (next, 2.0 * step);
+        }
+    }
+    let (mut below, mut above) = (low.reached - target, high.reached - target);
+    let mut nearest = if low.misses(target) < high.misses(target) { low } else { high };
+    let (mut low, mut high, mut width) = (low.at, high.at, high.at - low.at);
+    let mut rose = None;
+    for turn in 0..LOOKS {
+        if nearest.misses(target) < TOLERANCE || high - low < NARROW * high {
+            break;
+        }
+        let slow = turn % 3 == 2 && high - low > 0.3 * width;
+        if turn % 3 == 2 {
+            width = high - low;
+        }
+        let at = if slow { (low + high) / 2.0 } else { (low * above - high * below) / (above - below) };
+        let (found, best) = look(at)?;
+        nearest = best;
+        let rises = found.reached < target;
+        // The end that stays twice counts half, so that it does not stay for ever.
+        let share = if rose == Some(rises) { 0.5 } else { 1.0 };
+        if rises {
+            (low, below, above) = (at, found.reached - target, above * share);
+        } else {
+            (high, above, below) = (at, found.reached - target, below * share);
+        }
+        rose = Some(rises);
+    }
+    Ok(nearest)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use machine::spec::Loaded;
+    use std::convert::Infallible;
 
     #[test]
     fn values_are_written_as_a_spec_has_them() {
@@ -177,5 +354,83 @@ mod tests {
         let own = Knob::Write.assignment(&base(&spread), 5.0);
         let writes = base(&[&spread[..], &[own]].concat()).controller.write.expect("it has cores for writes");
         assert_eq!((us(writes.command.time()), writes.spread), (5.0, Some(0.5)));
+    }
+
+    fn knob(texts: &[&str], idle_write: Option<f64>) -> Option<(Knob, f64)> {
+        let points: Vec<Point> =
+            texts.iter().map(|text| Point::parse("--point", text).expect("a point")).collect();
+        let reads: Vec<&Point> = points.iter().collect();
+        let found = asleep(&points[0], &reads, idle_write)?;
+        Some((found.knob, found.guess))
+    }
+
+    const ONE: &str = "rw=randread,bs=4k,iodepth=1,clat=155us";
+
+    const TWO: &str = "rw=randread,bs=4k,iodepth=2,clat=112us";
+
+    #[test]
+    fn several_in_flight_are_faster_only_where_something_sleeps() {
+        assert_eq!(knob(&[ONE, TWO], None), Some((Knob::LinkExit, 43.0)));
+        assert_eq!(knob(&[ONE, "rw=randread,bs=4k,iodepth=2,clat=152us"], None), None);
+        assert_eq!(knob(&[ONE, "rw=randread,bs=4k,iodepth=64,clat=112us"], None), None);
+        assert_eq!(knob(&[ONE, "rw=randread,bs=4k,iodepth=2,iops=18k"], None), None);
+    }
+
+    #[test]
+    fn several_threads_tell_a_core_from_a_link() {
+        let late = "rw=randread,bs=4k,iodepth=1,numjobs=4,clat=150us";
+        let early = "rw=randread,bs=4k,iodepth=1,numjobs=4,clat=115us";
+        assert_eq!(knob(&[ONE, TWO, late], None), Some((Knob::CoreExit, 43.0)));
+        assert_eq!(knob(&[ONE, TWO, early], None), Some((Knob::LinkExit, 43.0)));
+        // An idle write that is over before a link would be awake.
+        assert_eq!(knob(&[ONE, TWO], Some(38.0)), Some((Knob::CoreExit, 43.0)));
+        assert_eq!(knob(&[ONE, TWO], Some(80.0)), Some((Knob::LinkExit, 43.0)));
+    }
+
+    const RANGE: Range = Range { least: 0.0, start: 10.0, most: 1_000.0 };
+
+    fn found(target: f64, f: impl Fn(f64) -> f64) -> (Found, u32) {
+        let mut looks = 0;
+        let found = search(target, RANGE, |at| {
+            looks += 1;
+            Ok::<_, Infallible>(f(at))
+        });
+        let Ok(found) = found;
+        (found, looks)
+    }
+
+    #[test]
+    fn it_is_found_on_both_sides_of_where_the_search_begins() {
+        for target in [3.0, 9.0, 11.0, 40.0, 900.0] {
+            let (at, looks) = found(target, |x| x + 1.0);
+            assert!(
+                (at.at + 1.0 - target).abs() < 2.0 * TOLERANCE * target && looks < 14,
+                "{target}: {at:?}, {looks}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_kink_costs_some_looks() {
+        // Another limit until 50, as a controller behind dies.
+        for target in [5.5, 7.0, 60.0] {
+            let (at, looks) = found(target, |x| (x / 10.0).max(5.0));
+            assert!(
+                (at.at - 10.0 * target).abs() < 3.0 * TOLERANCE * 10.0 * target && looks < 20,
+                "{target}: {at:?}, {looks}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_step_ends_the_search() {
+        let (at, looks) = found(7.0, |x| if x < 300.0 { 1.0 } else { 10.0 });
+        assert!((at.at - 300.0).abs() < 20.0 && looks < 40, "{at:?}, {looks}");
+    }
+
+    #[test]
+    fn what_is_nowhere_is_the_nearest_end() {
+        assert_eq!(found(0.5, |x| x + 1.0).0, Found { at: 0.0, reached: 1.0 });
+        assert_eq!(found(5_000.0, |x| x + 1.0).0, Found { at: 1_000.0, reached: 1_001.0 });
     }
 }

@@ -6,39 +6,29 @@
 //!
 //! * Knows values of a drive that a measurement can choose.
 //! * Does not know any measured drive: points come from the caller.
-//! * Read first: `solve.rs`; then `reading.rs`.
+//! * Read first: `choose/mod.rs`; then `base.rs`.
 
-mod asleep;
 mod base;
-mod bench;
 mod choose;
 mod job;
 mod knob;
 mod measure;
 mod point;
-mod reading;
 mod report;
-mod search;
-mod solve;
-mod spread;
 mod table;
 
 pub use job::Job;
 pub use measure::{Figures, Measure};
 
 pub use point::Point;
-pub use report::{Fit, Other, Prediction, Row, Value};
-pub use spread::factor;
+pub use report::{Fit, Other, Prediction, Row, Value, factor};
 
-use base::Base;
-use bench::Bench;
-use choose::Chosen;
+use base::{Base, Bench, Reading, readings};
+use choose::{Chosen, all_met, assignments, solve};
 use config::Diagnostic;
 use machine::spec::Loaded;
 use machine::state::States;
-use reading::{Reading, readings};
 use report::{Asked, BLOCK, Seen, grid, predictions, rows};
-use solve::{all_met, assignments, solve};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 

@@ -10,7 +10,6 @@
 mod astriflash;
 mod choose;
 mod churn;
-mod data;
 mod drives;
 mod expected;
 mod fastdrain;

@@ -1,8 +1,8 @@
 //! How near the prediction must come, and how surely; how many samples that takes.
 
-use crate::normal;
-use crate::split::Moments;
+use crate::plan::{Plan, Sample};
 use config::{Diagnostic, Place};
+use stats::student_t_quantile;
 
 /// Samples from which the mean of a group counts as normal: `n_min` of Allegro's published script, the usual rule of thumb
 /// for the central limit theorem.
@@ -47,7 +47,7 @@ impl Bound {
                 "95% is usual; only simulating all kernels is certain",
             ));
         }
-        Ok(Bound { error, confidence, z: normal::quantile(0.5 + 0.5 * confidence) })
+        Ok(Bound { error, confidence, z: quantile(0.5 + 0.5 * confidence) })
     }
 
     /// The bound of the relative error, a part of one.
@@ -94,9 +94,191 @@ impl Bound {
     }
 }
 
+/// The `p`-quantile of the standard normal distribution, for `p` in [0.5, 1).
+///
+/// By halving on the complementary error function: exact to the last bits wherever libm's erfc is.
+pub(crate) fn quantile(p: f64) -> f64 {
+    debug_assert!((0.5..1.0).contains(&p), "probability {p}");
+    let above = |x: f64| 0.5 * libm::erfc(x * std::f64::consts::FRAC_1_SQRT_2);
+    // Beyond 39 the tail is below the smallest number.
+    let (mut low, mut high) = (0.0, 39.0);
+    loop {
+        let middle = 0.5 * (low + high);
+        if middle <= low || middle >= high {
+            return middle;
+        }
+        if above(middle) > 1.0 - p { low = middle } else { high = middle }
+    }
+}
+
+// The best split of a sorted list in two: 1-D k-means with k = 2, exactly.
+
+/// Equal durations that stand together.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Run {
+    /// The duration in nanoseconds.
+    pub ns: f64,
+    /// How many kernels have it.
+    pub count: u64,
+}
+
+/// Count, mean and spread of a group.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Moments {
+    pub(crate) count: u64,
+    pub(crate) mean: f64,
+    /// Sum of the squared distances from the mean.
+    pub(crate) squares: f64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
+}
+
+impl Moments {
+    /// Of runs in ascending order; at least one.
+    pub(crate) fn of(runs: &[Run]) -> Moments {
+        let count: u64 = runs.iter().map(|run| run.count).sum();
+        let sum: f64 = runs.iter().map(|run| run.ns * run.count as f64).sum();
+        let (min, max) = (runs[0].ns, runs[runs.len() - 1].ns);
+        // Rounding must not put the mean outside.
+        let mean = (sum / count as f64).clamp(min, max);
+        let squares = runs.iter().map(|run| (run.ns - mean) * (run.ns - mean) * run.count as f64).sum();
+        Moments { count, mean, squares, min, max }
+    }
+
+    /// The variance of the group as a population: divided by its count.
+    pub(crate) fn variance(&self) -> f64 {
+        self.squares / self.count as f64
+    }
+
+    /// How far a kernel may be from the mean.
+    pub(crate) fn reach(&self) -> f64 {
+        (self.max - self.mean).max(self.mean - self.min)
+    }
+
+    pub(crate) fn sum(&self) -> f64 {
+        self.mean * self.count as f64
+    }
+}
+
+/// Where two means part the runs: the number of runs of the left cluster for which the squared distances of all kernels
+/// from the mean of their cluster are least. The runs ascend strictly; the first of equally good places is taken.
+///
+/// In one dimension the clusters of an optimum are intervals (W. D. Fisher, On Grouping for Maximum Homogeneity,
+/// Journal of the American Statistical Association 53, 1958), so trying every place with prefix sums is exact, where
+/// Lloyd's iteration from random starts is not.
+///
+/// # Panics
+/// If there are fewer than two runs.
+pub fn two_means(runs: &[Run]) -> usize {
+    assert!(runs.len() >= 2, "one duration cannot be parted");
+    let whole = Moments::of(runs);
+    // With distances from the common mean, the sum of the right side is minus that of the left: the squares within
+    // clusters are those of the whole less s^2 / n_left + s^2 / n_right.
+    let (mut best, mut place) = (f64::NEG_INFINITY, 1);
+    let (mut sum, mut count) = (0.0, 0_u64);
+    for (at, run) in runs[..runs.len() - 1].iter().enumerate() {
+        sum += (run.ns - whole.mean) * run.count as f64;
+        count += run.count;
+        let gain = sum * sum * (1.0 / count as f64 + 1.0 / (whole.count - count) as f64);
+        if gain > best {
+            (best, place) = (gain, at + 1);
+        }
+    }
+    place
+}
+
+// The time of all kernels, from that of the drawn ones.
+
+/// Degrees of freedom from which Student's quantile is that of the normal distribution to four digits.
+const MANY: f64 = 10_000.0;
+
+/// The predicted time of all kernels, with its confidence interval.
+///
+/// `Y = sum N_i mean_i` over groups of `N_i` kernels with the mean `mean_i` of `m_i` samples. Its variance is
+/// `V = sum N_i^2 (1 - m_i / N_i) s_i^2 / m_i` with the variance `s_i^2` of the samples, its degrees of freedom
+/// `f = V^2 / sum(V_i^2 / (m_i - 1))` (F. E. Satterthwaite, Biometrics Bulletin 2, 1946), and the half width of the interval
+/// `t_f sqrt(V)`. Few samples may be equal by chance: the half width is at least `z sqrt(U)` with the variance `U` that the
+/// durations of the profile give the same draw, each group in proportion to its sampled mean. A group that was sampled once,
+/// because its durations are all equal in the profile, is taken to be equal in the simulation, too.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Prediction {
+    total_ns: f64,
+    half_width_ns: f64,
+    sampled_ns: f64,
+}
+
+impl Prediction {
+    pub(crate) fn of(plan: &Plan, sample: &Sample, mut duration_ns: impl FnMut(u32) -> f64) -> Prediction {
+        let (mut total, mut sampled) = (0.0, 0.0);
+        let (mut variance, mut freedom, mut profiled) = (0.0, 0.0, 0.0);
+        let mut durations = Vec::new();
+        for (group, drawn) in plan.groups().iter().zip(sample.drawn()) {
+            durations.clear();
+            durations.extend(drawn.iter().map(|kernel| duration_ns(*kernel)));
+            let (n, m) = (group.count() as f64, drawn.len() as f64);
+            let sum: f64 = durations.iter().sum();
+            let mean = sum / m;
+            total += n * mean;
+            sampled += sum;
+            if group.count() == drawn.len() as u64 {
+                continue;
+            }
+            if m > 1.0 {
+                let squares: f64 = durations.iter().map(|ns| (ns - mean) * (ns - mean)).sum();
+                let own = n * n * (1.0 - m / n) * squares / (m - 1.0) / m;
+                variance += own;
+                freedom += own * own / (m - 1.0);
+            }
+            if group.mean_ns() > 0.0 {
+                let relative = group.deviation_ns() / group.mean_ns();
+                profiled += (n * mean * relative).powi(2) / m * (n - m) / (n - 1.0);
+            }
+        }
+        let bound = plan.bound();
+        let quantile = match variance * variance / freedom {
+            few if few < MANY => student_t_quantile(0.5 + 0.5 * bound.confidence(), few.max(1.0) as u32),
+            // Many, or none of a variance of zero.
+            _ => self::quantile(0.5 + 0.5 * bound.confidence()),
+        };
+        let half_width_ns = (quantile * variance.sqrt()).max(bound.z() * profiled.sqrt());
+        Prediction { total_ns: total, half_width_ns, sampled_ns: sampled }
+    }
+
+    /// The predicted time of all kernels together in nanoseconds.
+    pub fn total_ns(&self) -> f64 {
+        self.total_ns
+    }
+
+    /// Half the width of the confidence interval of the total in nanoseconds.
+    pub fn half_width_ns(&self) -> f64 {
+        self.half_width_ns
+    }
+
+    /// The time of the simulated kernels in nanoseconds.
+    pub fn sampled_ns(&self) -> f64 {
+        self.sampled_ns
+    }
+
+    /// How far the prediction is from the actual total, in parts of it; none if that is zero and the prediction is not.
+    pub fn error(&self, actual_ns: f64) -> Option<f64> {
+        if self.total_ns == actual_ns {
+            return Some(0.0);
+        }
+        (actual_ns > 0.0).then(|| (self.total_ns - actual_ns) / actual_ns)
+    }
+
+    /// Whether a total lies inside the interval.
+    pub fn covers(&self, actual_ns: f64) -> bool {
+        // Rounding of the sums is no error.
+        (self.total_ns - actual_ns).abs() <= self.half_width_ns + 1e-9 * actual_ns
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{quantile, *};
+    use crate::{Bound, Plan, Profile, Rule};
+    use proptest::prelude::*;
 
     fn moments(count: u64, mean: f64, sigma: f64) -> Moments {
         Moments { count, mean, squares: sigma * sigma * count as f64, min: mean - sigma, max: mean + sigma }
@@ -155,5 +337,131 @@ mod tests {
         // And all equal is known from one.
         let equal = Moments { min: 10.0, max: 10.0, squares: 0.0, ..of };
         assert_eq!(bound.samples(&equal, 10_000.0), 1);
+    }
+
+    /// M. Abramowitz, I. A. Stegun, Handbook of Mathematical Functions (1964), table 26.5.
+    #[test]
+    fn published_quantiles() {
+        for (p, x) in [
+            (0.5, 0.0),
+            (0.75, 0.674_490),
+            (0.9, 1.281_552),
+            (0.975, 1.959_964),
+            (0.995, 2.575_829),
+            (0.9995, 3.290_527),
+        ] {
+            assert!((quantile(p) - x).abs() < 1e-6, "{p}: {}", quantile(p));
+        }
+    }
+
+    /// The squared distances of the kernels from the mean of their side, straight from the definition.
+    fn within(values: &[f64]) -> f64 {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        values.iter().map(|x| (x - mean) * (x - mean)).sum()
+    }
+
+    fn runs(values: &[f64]) -> Vec<Run> {
+        values.chunk_by(|a, b| a == b).map(|equal| Run { ns: equal[0], count: equal.len() as u64 }).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        /// No assignment of kernels to two clusters, intervals or not, is better.
+        #[test]
+        fn no_assignment_is_better(values in proptest::collection::vec(0_u32..40, 2..11)) {
+            let mut values: Vec<f64> = values.into_iter().map(f64::from).collect();
+            values.sort_unstable_by(f64::total_cmp);
+            prop_assume!(values[0] < values[values.len() - 1]);
+            let runs = runs(&values);
+            let left: u64 = runs[..two_means(&runs)].iter().map(|run| run.count).sum();
+            let (left, right) = values.split_at(left as usize);
+            let found = within(left) + within(right);
+            for mask in 1_u32..(1 << values.len()) - 1 {
+                let side = |bit| -> Vec<f64> {
+                    let chosen = values.iter().enumerate().filter(|(at, _)| mask >> at & 1 == bit);
+                    chosen.map(|(_, x)| *x).collect()
+                };
+                prop_assert!(found <= within(&side(0)) + within(&side(1)) + 1e-9, "{mask:b}");
+            }
+        }
+
+        #[test]
+        fn moments_are_those_of_the_definition(values in proptest::collection::vec(0.0_f64..1e9, 1..50)) {
+            let mut values = values;
+            values.sort_unstable_by(f64::total_cmp);
+            let of = Moments::of(&runs(&values));
+            let n = values.len() as f64;
+            let mean = values.iter().sum::<f64>() / n;
+            prop_assert_eq!(of.count, values.len() as u64);
+            prop_assert!((of.mean - mean).abs() <= 1e-9 * mean);
+            prop_assert!((of.variance() - within(&values) / n).abs() <= 1e-6 * of.variance() + 1e-6);
+            prop_assert_eq!((of.min, of.max), (values[0], values[values.len() - 1]));
+        }
+    }
+
+    #[test]
+    fn two_modes_are_parted_between_them() {
+        let at = |ns: f64, count| Run { ns, count };
+        assert_eq!(two_means(&[at(10.0, 500), at(11.0, 400), at(50.0, 3), at(51.0, 2)]), 2);
+        assert_eq!(two_means(&[at(0.0, 1), at(1.0, 1)]), 1);
+    }
+
+    #[test]
+    fn estimate_and_interval_by_hand() {
+        // Two kinds, both sampled three times of 2,000 or 4,000, with durations that a simulation might give.
+        let mut profile = Profile::default();
+        for kernel in 0..6000_u32 {
+            let name = if kernel < 2000 { "a" } else { "b" };
+            profile.push(name, None, None, 1000.0 + f64::from(kernel % 3)).unwrap();
+        }
+        let bound = Bound::new(0.05, 0.95).unwrap();
+        let plan = Plan::new(&profile, bound, Rule::Allegro).unwrap();
+        assert!(plan.groups().iter().all(|group| group.samples() == 2));
+        let sample = plan.draw(3);
+        let durations = |kernel: u32| {
+            let (group, drawn) =
+                sample.drawn().iter().enumerate().find(|(_, g)| g.contains(&kernel)).unwrap();
+            [[10.0, 14.0], [100.0, 106.0]][group][drawn.iter().position(|k| *k == kernel).unwrap()]
+        };
+        let prediction = sample.predict(&plan, durations);
+        assert_eq!(prediction.total_ns(), 2000.0 * 12.0 + 4000.0 * 103.0);
+        assert_eq!(prediction.sampled_ns(), 230.0);
+        // s^2 = 8 and 18; V = 2000^2 x 0.999 x 4 + 4000^2 x 0.9995 x 9.
+        let (a, b) = (2000.0_f64.powi(2) * 0.999 * 4.0, 4000.0_f64.powi(2) * 0.9995 * 9.0);
+        // Satterthwaite: (a + b)^2 / (a^2 + b^2) = 1.2 degrees of freedom, so 1; t at 97.5 % is 12.7062 (NIST 1.3.6.7.2).
+        assert!(((a + b) * (a + b) / (a * a + b * b)) as u32 == 1);
+        let expected = 12.7062 * (a + b).sqrt();
+        assert!((prediction.half_width_ns() - expected).abs() < 1e-4 * expected, "{prediction:?}");
+        assert!(
+            prediction.covers(436_000.0 + expected * 0.999)
+                && !prediction.covers(436_000.0 + expected * 1.001)
+        );
+        assert!((prediction.error(400_000.0).unwrap() - 0.09).abs() < 1e-12);
+    }
+
+    #[test]
+    fn all_kernels_leave_no_doubt() {
+        let mut profile = Profile::default();
+        for ns in [1.0, 2.0, 10.0, 400.0] {
+            profile.push("k", None, None, ns).unwrap();
+        }
+        profile.push("other", None, None, 0.0).unwrap();
+        let plan = Plan::new(&profile, Bound::new(0.001, 0.95).unwrap(), Rule::Allegro).unwrap();
+        let prediction = plan.draw(1).predict(&plan, |kernel| profile.durations_ns()[kernel as usize]);
+        assert_eq!((prediction.total_ns(), prediction.half_width_ns()), (413.0, 0.0));
+        assert_eq!(prediction.error(413.0), Some(0.0));
+    }
+
+    #[test]
+    fn nothing_takes_no_time() {
+        let mut profile = Profile::default();
+        for _ in 0..10 {
+            profile.push("k", None, None, 0.0).unwrap();
+        }
+        let plan = Plan::new(&profile, Bound::new(0.05, 0.95).unwrap(), Rule::Allegro).unwrap();
+        let prediction = plan.draw(1).predict(&plan, |_| 0.0);
+        assert_eq!((prediction.total_ns(), prediction.error(0.0)), (0.0, Some(0.0)));
+        assert!(prediction.covers(0.0));
     }
 }

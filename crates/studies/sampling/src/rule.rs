@@ -1,7 +1,6 @@
 //! How far groups are split, and how many samples each gets.
 
-use crate::bound::Bound;
-use crate::split::Moments;
+use crate::bound::{Bound, Moments};
 use config::{Diagnostic, Place};
 use serde::{Deserialize, Serialize};
 use std::fmt;

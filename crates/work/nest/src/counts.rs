@@ -2,8 +2,7 @@
 
 use std::ops::AddAssign;
 
-use crate::microblock::Held;
-use crate::microblock::{Binary, Loop, Microblock, Statement, Term, Unary};
+use crate::microblock::{Binary, Held, Loop, Microblock, Statement, Term, Unary};
 use crate::piece::Piece;
 use crate::{
     affine::{Affine, DEPTH},

@@ -3,8 +3,7 @@
 use crate::affine::{DEPTH, Point};
 use crate::counts::Counts;
 use crate::kernel::{Array, Element, Kernel, Section};
-use crate::microblock::Held;
-use crate::microblock::{Binary, Microblock, Node, Reference, Statement, Term, Unary};
+use crate::microblock::{Binary, Held, Microblock, Node, Reference, Statement, Term, Unary};
 use crate::piece::{Piece, nodes};
 
 /// The values of a kernel's arrays, row-major; each as precise as its element.

@@ -36,14 +36,13 @@ mod sections;
 pub use affine::{Affine, DEPTH, Point};
 pub use axis::Axis;
 pub use counts::{Counts, OPERATIONS_OF_AN_ITERATION};
-pub use execute::Access;
-pub use execute::Data;
+pub use execute::{Access, Data};
 pub use footprint::{Extent, Footprint};
 pub use kernel::{Array, Element, Kernel, Paper, Section};
 pub use lockstep::{Grid, LANES, Lanes, Passed, Span};
-pub use microblock::Dependence;
-pub use microblock::Held;
-pub use microblock::{Binary, Loop, Microblock, Node, Reference, Split, Statement, Term, Unary};
+pub use microblock::{
+    Binary, Dependence, Held, Loop, Microblock, Node, Reference, Split, Statement, Term, Unary,
+};
 pub use piece::Piece;
 pub use programs::{programs, programs_of_gpus};
 pub use sections::Sections;

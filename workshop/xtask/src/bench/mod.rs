@@ -3,24 +3,24 @@
 //! Figures are CPU time, because other work shares the machine. Pairs run one after the other and give ratios.
 
 mod cases;
-mod dialect;
-mod instructions;
 mod mqsim;
 mod process;
 mod profiles;
 mod report;
 mod sample;
-mod spread;
 mod sweeps;
 
 use crate::workspace;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use cases::{CASES, Case, Input};
 use mqsim::Rival;
 use report::{CaseReport, Pair};
 use sample::Sample;
-use spread::Spread;
-use std::path::{Path, PathBuf};
+use std::{
+    fmt::Write,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
 
 /// Arguments of `cargo xtask bench`.
 #[derive(clap::Args)]
@@ -52,7 +52,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<bool> {
     if let (true, Some(other)) = (options.instructions, &options.against) {
         let binary = workspace::dist_binary()?;
-        print!("{}", instructions::compare(&binary, other, options.only.as_deref())?);
+        print!("{}", compare(&binary, other, options.only.as_deref())?);
         return Ok(true);
     }
     let cases = chosen(options.only.as_deref())?;
@@ -207,6 +207,176 @@ fn pair(samples: &[Sample], rivals: &[Rival]) -> Vec<Pair> {
     ]
 }
 
+// Median, least and greatest of a few runs.
+
+/// The spread of one figure over the runs of a case.
+#[derive(Debug, Clone, PartialEq)]
+struct Spread {
+    median: f64,
+    min: f64,
+    max: f64,
+}
+
+impl Spread {
+    /// Of at least one value; the median of an even number is the mean of the two in the middle.
+    fn of(mut values: Vec<f64>) -> Spread {
+        values.sort_by(f64::total_cmp);
+        let middle = values.len() / 2;
+        let median =
+            if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 };
+        Spread { median, min: values[0], max: values[values.len() - 1] }
+    }
+}
+
+// What an older build of the program calls otherwise, so that it can be compared with.
+
+/// Keys of a server that have kept their place.
+const KEPT: [&str; 2] = ["cpu.fill_jobs", "cpu.warmup"];
+
+/// How a build names keys and figures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Dialect {
+    /// As today.
+    Today,
+    /// Of builds that wrote `nandscape.result/1`: the cores of a server are `cpu.0`, and there is one GPU and one server.
+    First,
+}
+
+impl Dialect {
+    /// That of a binary.
+    fn of(binary: &Path) -> Dialect {
+        let mut command = Command::new(binary);
+        command.args(["params", "cpu.0.cores"]).stdout(Stdio::null()).stderr(Stdio::null());
+        if command.status().is_ok_and(|status| status.success()) { Dialect::First } else { Dialect::Today }
+    }
+
+    /// An assignment of a key, or any other argument.
+    fn argument(self, text: &str) -> String {
+        match text.strip_prefix("cpu.") {
+            Some(rest) if self == Dialect::First && !KEPT.iter().any(|key| text.starts_with(key)) => {
+                format!("cpu.0.{rest}")
+            }
+            _ => text.to_owned(),
+        }
+    }
+}
+
+/// The place of a figure in a document of that layout.
+fn pointer(schema: &str, pointer: &str) -> String {
+    if schema == "nandscape.result/1" {
+        return pointer.replacen("/gpu/0/", "/gpu/", 1).replacen("/cpu/0/", "/cpu/", 1);
+    }
+    pointer.to_owned()
+}
+
+// Instructions of two builds for the same work, counted by callgrind: what other work on the machine cannot disturb.
+
+/// A run at two sizes. What the larger takes beyond the smaller is free of the program's start and of preconditioning.
+struct Piece {
+    name: &'static str,
+    system: &'static str,
+    /// `{}` stands for the size, here and in the arguments.
+    workload: &'static str,
+    arguments: &'static [&'static str],
+    sizes: [u32; 2],
+}
+
+const WRITTEN_ONCE: &[&str] = &["--precondition", "sequential:share=90%"];
+
+const JOBS: &[&str] = &["--set", "cpu.load.jobs={}", "--set", "cpu.fill_jobs=2000"];
+
+const PIECES: &[Piece] = &[
+    drive("randread", "d16", "fio:rw=randread,bs=4k,iodepth=64,norandommap=1,number_ios={}"),
+    drive("randwrite", "d16", "fio:rw=randwrite,bs=4k,iodepth=64,norandommap=1,number_ios={}"),
+    drive("mixed", "pm9a3", "fio:rw=randrw,bs=4k,iodepth=64,norandommap=1,number_ios={}"),
+    Piece {
+        name: "seqread",
+        system: "d16",
+        workload: "fio:rw=read,bs=128k,iodepth=16,number_ios={}",
+        arguments: WRITTEN_ONCE,
+        sizes: [500, 4_000],
+    },
+    Piece {
+        name: "jobs",
+        system: "d16",
+        workload: "fio:rw=randread,bs=4k,numjobs=1000,norandommap=1,number_ios={}",
+        arguments: WRITTEN_ONCE,
+        sizes: [20, 60],
+    },
+    graph("ideal-bfs1", "ideal", "bfs1:scale={}"),
+    graph("zng-bfs1", "zng", "bfs1:scale={}"),
+    graph("hybridgpu-bfs1", "hybridgpu", "bfs1:scale={}"),
+    server("dram-only-tatp", "dram-only"),
+    server("astriflash-tatp", "astriflash"),
+];
+
+const fn drive(name: &'static str, system: &'static str, workload: &'static str) -> Piece {
+    Piece { name, system, workload, arguments: WRITTEN_ONCE, sizes: [20_000, 80_000] }
+}
+
+const fn graph(name: &'static str, system: &'static str, workload: &'static str) -> Piece {
+    Piece { name, system, workload, arguments: &[], sizes: [9, 12] }
+}
+
+const fn server(name: &'static str, system: &'static str) -> Piece {
+    Piece { name, system, workload: "tatp", arguments: JOBS, sizes: [1_000, 3_000] }
+}
+
+/// A table of both builds, piece by piece.
+///
+/// # Errors
+/// No Valgrind, or a run that fails.
+fn compare(ours: &Path, theirs: &Path, only: Option<&str>) -> Result<String> {
+    let mut text =
+        String::from("instructions for the same work, in millions (above 1: the other build needs more)\n");
+    for piece in PIECES.iter().filter(|piece| only.is_none_or(|name| name == piece.name)) {
+        eprintln!("{} under callgrind …", piece.name);
+        let (own, other) = (piece.cost(ours)?, piece.cost(theirs)?);
+        let line = format!(
+            "{:<16} {:>10.1} the other build {:>10.1} ratio {:.3}",
+            piece.name,
+            own as f64 / 1e6,
+            other as f64 / 1e6,
+            other as f64 / own as f64
+        );
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{line}");
+    }
+    Ok(text)
+}
+
+impl Piece {
+    /// Instructions that the larger size takes beyond the smaller.
+    fn cost(&self, binary: &Path) -> Result<u64> {
+        let [small, large] = self.sizes.map(|size| self.instructions(binary, size));
+        let (small, large) = (small?, large?);
+        large
+            .checked_sub(small)
+            .with_context(|| format!("{}: {large} instructions for more, {small} for less", self.name))
+    }
+
+    fn instructions(&self, binary: &Path, size: u32) -> Result<u64> {
+        let sized = |text: &str| text.replace("{}", &size.to_string());
+        let mut command = Command::new("valgrind");
+        command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(binary);
+        command.args(["run", self.system, "--seed", "1", "--json", "--workload", &sized(self.workload)]);
+        let dialect = Dialect::of(binary);
+        command.args(self.arguments.iter().map(|argument| dialect.argument(&sized(argument))));
+        let output = command.output().context("valgrind did not start")?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        if !output.status.success() {
+            bail!("{} failed ({}): {}", self.name, output.status, said.trim_end());
+        }
+        collected(&said).with_context(|| format!("callgrind counted nothing: {}", said.trim_end()))
+    }
+}
+
+/// The count in what callgrind says at its end.
+fn collected(said: &str) -> Option<u64> {
+    let line = said.lines().rev().find(|line| line.contains("Collected :"))?;
+    line.rsplit(' ').next()?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -254,5 +424,38 @@ mod tests {
     fn an_unknown_case_lists_the_names() {
         let error = chosen(Some("randred")).err().unwrap().to_string();
         assert!(error.contains("randread") && error.contains("tpcc-small"), "{error}");
+    }
+
+    #[test]
+    fn odd_even_and_single() {
+        assert_eq!(Spread::of(vec![3.0, 1.0, 8.0]), Spread { median: 3.0, min: 1.0, max: 8.0 });
+        assert_eq!(Spread::of(vec![4.0, 1.0, 8.0, 2.0]), Spread { median: 3.0, min: 1.0, max: 8.0 });
+        assert_eq!(Spread::of(vec![5.0]), Spread { median: 5.0, min: 5.0, max: 5.0 });
+    }
+
+    #[test]
+    fn older_builds_have_other_names() {
+        assert_eq!(Dialect::First.argument("cpu.load.jobs=5"), "cpu.0.load.jobs=5");
+        assert_eq!(Dialect::First.argument("cpu.fill_jobs=5"), "cpu.fill_jobs=5");
+        assert_eq!(Dialect::First.argument("l2.banks=4"), "l2.banks=4");
+        assert_eq!(Dialect::Today.argument("cpu.load.jobs=5"), "cpu.load.jobs=5");
+        assert_eq!(pointer("nandscape.result/1", "/gpu/0/ipc"), "/gpu/ipc");
+        assert_eq!(pointer("nandscape.result/2", "/gpu/0/ipc"), "/gpu/0/ipc");
+    }
+
+    #[test]
+    fn the_count_is_at_the_end_of_its_line() {
+        let said = "==7== Events    : Ir\n==7== Collected : 10584004029\n==7==\n";
+        assert_eq!(collected(said), Some(10_584_004_029));
+        assert_eq!(collected("==7== Command: x\n"), None);
+    }
+
+    #[test]
+    fn sizes_grow_and_are_used() {
+        for piece in PIECES {
+            assert!(piece.sizes[0] < piece.sizes[1]);
+            let is_sized = |text: &str| text.contains("{}");
+            assert!(is_sized(piece.workload) || piece.arguments.iter().any(|argument| is_sized(argument)));
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The tables and the JSON document of a bench.
 
+use super::Spread;
 use super::cases::{Case, Goal};
-use super::spread::Spread;
 use serde_json::{Value, json};
 use std::fmt::Write;
 

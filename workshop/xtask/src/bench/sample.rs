@@ -1,9 +1,8 @@
 //! One run of `nandscape run --json`, read back.
 
 use super::cases::{Case, Input};
-use super::dialect::{self, Dialect};
 use super::process::{self, End};
-use super::{profiles, sweeps};
+use super::{Dialect, profiles, sweeps};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::path::Path;
@@ -84,7 +83,7 @@ impl Sample {
     pub(super) fn number(&self, pointer: &str) -> Result<f64> {
         let schema = self.document["schema"].as_str().unwrap_or_default();
         self.document
-            .pointer(&dialect::pointer(schema, pointer))
+            .pointer(&super::pointer(schema, pointer))
             .and_then(Value::as_f64)
             .with_context(|| format!("no number at {pointer}"))
     }

@@ -1,19 +1,16 @@
 //! Boots a guest on a served block device and waits for its end, with a limit on every step.
 
 use super::disk::Served;
-use super::law::Law;
 use super::plan::{self, OUTCOME, Outcome, PLAN, Plan};
-use super::store::Store;
-use super::vhost;
+use super::{Law, Store, vhost};
 use anyhow::{Context, Result, bail};
-use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 /// The device's length.
 pub(super) const DEVICE_BYTES: u64 = 4 << 30;

@@ -1,9 +1,7 @@
 //! The block device behind a virtqueue (virtio 1.1, 5.2): it takes requests at once and answers them when the law says.
 
-use super::law::{Device, Law};
-use super::memory::Memory;
 use super::ring::{Answers, Buffer, Chain, Offers, Places};
-use super::store::Store;
+use super::{Device, Law, Memory, Store};
 use anyhow::{Context, Result, bail};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -173,7 +171,7 @@ fn wait_until(end: Instant) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::memory::Region;
+    use super::super::Region;
     use super::*;
     use rustix::event::{EventfdFlags, eventfd};
 

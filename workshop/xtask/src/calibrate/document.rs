@@ -1,7 +1,7 @@
 //! The document of measurements.
 
+use super::Law;
 use super::figures::{self, Figures};
-use super::law::Law;
 use super::plan::Target;
 use super::sample::Sample;
 use anyhow::{Context, Result};

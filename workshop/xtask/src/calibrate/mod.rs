@@ -8,29 +8,25 @@ mod document;
 mod figures;
 mod guest;
 mod jobs;
-mod law;
-mod memory;
 mod options;
 mod plan;
 mod ring;
 mod sample;
-mod store;
 mod vhost;
 
 use crate::workspace;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use boot::Programs;
 use clap::Args;
 use document::{DeviceFacts, Document, Made, Measured};
 use jobs::{COMMON_SETTINGS, JOBS, Job};
-use law::Law;
 use options::{COMMON_FIO, PREPARE_FIO};
 use plan::{Outcome, Plan, Target};
-use std::collections::BTreeMap;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use store::Store;
+use std::{collections::BTreeMap, fs::File, os::unix::fs::FileExt};
 
 /// Slow enough that the host's own speed does not matter.
 const LAW: Law = Law { bytes_per_s: 40_000_000, latency_us: 200 };
@@ -206,6 +202,165 @@ fn day() -> String {
     output.map_or(String::new(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
+// The guest's memory: files that it shares, by physical address.
+
+/// A piece of memory that is in a file.
+struct Region {
+    /// First address.
+    address: u64,
+    /// Length.
+    bytes: u64,
+    /// Where it begins in the file.
+    offset: u64,
+    /// The file.
+    file: File,
+}
+
+/// All of it.
+struct Memory {
+    regions: Vec<Region>,
+}
+
+impl Memory {
+    /// Of these regions.
+    fn new(regions: Vec<Region>) -> Self {
+        Self { regions }
+    }
+
+    /// The bytes from an address on.
+    ///
+    /// # Errors
+    /// If they are not all in one region.
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<()> {
+        let (file, offset) = self.find(address, into.len())?;
+        Ok(file.read_exact_at(into, offset)?)
+    }
+
+    /// Writes bytes from an address on.
+    ///
+    /// # Errors
+    /// If they are not all in one region.
+    fn write(&self, address: u64, bytes: &[u8]) -> Result<()> {
+        let (file, offset) = self.find(address, bytes.len())?;
+        Ok(file.write_all_at(bytes, offset)?)
+    }
+
+    /// So many bytes at an address.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    fn array<const N: usize>(&self, address: u64) -> Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.read(address, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn find(&self, address: u64, length: usize) -> Result<(&File, u64)> {
+        let has = |region: &&Region| {
+            let at = address.checked_sub(region.address);
+            at.is_some_and(|at| at.checked_add(length as u64).is_some_and(|end| end <= region.bytes))
+        };
+        let region = self.regions.iter().find(has);
+        let region = region
+            .with_context(|| format!("{length} bytes at {address:#x} are in no memory of the guest"))?;
+        Ok((&region.file, address - region.address + region.offset))
+    }
+}
+
+// The law of the block device: few numbers, so that a simulated device can have the same.
+//
+// Requests are served one at a time in the order in which they come. Each takes a fixed latency and its bytes at a fixed bandwidth; the device is idle
+// only when nothing waits.
+
+/// How long a request takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Law {
+    /// Bandwidth, in bytes a second.
+    bytes_per_s: u64,
+    /// What a request takes besides its bytes.
+    latency_us: u64,
+}
+
+impl Law {
+    /// The time of one request, in nanoseconds, rounded up.
+    fn service_ns(self, bytes: u64) -> u64 {
+        self.latency_us * 1000 + (bytes * 1_000_000_000).div_ceil(self.bytes_per_s)
+    }
+}
+
+/// A device that follows a law.
+struct Device {
+    law: Law,
+    free_at_ns: u64,
+}
+
+impl Device {
+    /// Idle at time zero.
+    fn new(law: Law) -> Self {
+        Self { law, free_at_ns: 0 }
+    }
+
+    /// When a request is done that comes at `arrival_ns`. Requests come in the order of their arrival.
+    fn complete(&mut self, arrival_ns: u64, bytes: u64) -> u64 {
+        self.free_at_ns = arrival_ns.max(self.free_at_ns) + self.law.service_ns(bytes);
+        self.free_at_ns
+    }
+}
+
+// What a device holds, in memory: blocks of zeros take none, so that files of zeros of any length are free.
+
+const BLOCK: usize = 4096;
+
+/// The bytes of a device. Whatever was not written is zero.
+#[derive(Clone, Default)]
+struct Store {
+    blocks: BTreeMap<u64, Box<[u8; BLOCK]>>,
+}
+
+impl Store {
+    /// The bytes from `offset` on.
+    fn read(&self, offset: u64, into: &mut [u8]) {
+        for (block, from, piece) in pieces(offset, into.len()) {
+            match self.blocks.get(&block) {
+                Some(held) => {
+                    let length = piece.len();
+                    into[piece].copy_from_slice(&held[from..from + length]);
+                }
+                None => into[piece].fill(0),
+            }
+        }
+    }
+
+    /// Writes `data` at `offset`.
+    fn write(&mut self, offset: u64, data: &[u8]) {
+        for (block, from, piece) in pieces(offset, data.len()) {
+            let part = &data[piece];
+            let zeros = part.iter().all(|byte| *byte == 0);
+            if zeros && part.len() == BLOCK {
+                self.blocks.remove(&block);
+            } else if !zeros || self.blocks.contains_key(&block) {
+                let held = self.blocks.entry(block).or_insert_with(|| Box::new([0; BLOCK]));
+                held[from..from + part.len()].copy_from_slice(part);
+            }
+        }
+    }
+}
+
+/// The blocks of a range: number, first byte inside, and where its bytes are in the range's buffer.
+fn pieces(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        (at < length).then(|| {
+            let place = offset + at as u64;
+            let from = (place % BLOCK as u64) as usize;
+            let piece = at..length.min(at + BLOCK - from);
+            at = piece.end;
+            (place / BLOCK as u64, from, piece)
+        })
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -246,5 +401,59 @@ mod tests {
                     .all(|spread| spread.low <= spread.median && spread.median <= spread.high)
             );
         }
+    }
+
+    // 40 bytes a microsecond.
+    const LAW: Law = Law { bytes_per_s: 40_000_000, latency_us: 200 };
+
+    #[test]
+    fn a_request_takes_its_latency_and_its_bytes() {
+        // 4096 / 40 = 102.4 us; 262144 / 40 = 6553.6 us.
+        assert_eq!(LAW.service_ns(4096), 302_400);
+        assert_eq!(LAW.service_ns(262_144), 6_753_600);
+        assert_eq!(LAW.service_ns(0), 200_000);
+    }
+
+    #[test]
+    fn a_fraction_of_a_nanosecond_is_rounded_up() {
+        // 10 bytes at 3 GB/s: 3.33 ns.
+        assert_eq!(Law { bytes_per_s: 3_000_000_000, latency_us: 0 }.service_ns(10), 4);
+    }
+
+    #[test]
+    fn requests_wait_for_each_other_and_the_device_rests_between_bursts() {
+        let mut device = Device::new(LAW);
+        // Two at once, one while the second is served, one long after.
+        let arrivals = [(1_000, 4096), (1_000, 4096), (400_000, 0), (5_000_000, 8192)];
+        let done = arrivals.map(|(at, bytes)| device.complete(at, bytes));
+        // 1000 + 302400; + 302400; + 200000; 5000000 + 200000 + 204800.
+        assert_eq!(done, [303_400, 605_800, 805_800, 5_404_800]);
+    }
+
+    #[test]
+    fn what_was_written_is_read_across_blocks_and_all_else_is_zero() {
+        let mut store = Store::default();
+        store.write(4000, &[7; 200]);
+        let mut bytes = [1; 300];
+        store.read(3950, &mut bytes);
+        let expected: Vec<u8> =
+            (3950..4250).map(|at| if (4000..4200).contains(&at) { 7 } else { 0 }).collect();
+        assert_eq!(bytes.as_slice(), expected);
+        assert_eq!(store.blocks.len(), 2);
+    }
+
+    #[test]
+    fn zeros_take_no_memory_and_overwrite() {
+        let mut store = Store::default();
+        store.write(0, &[0; 3 * BLOCK]);
+        assert!(store.blocks.is_empty());
+        store.write(0, &[9; 2 * BLOCK]);
+        store.write(512, &[0; BLOCK]);
+        assert_eq!(store.blocks.len(), 2);
+        let mut bytes = [1; 2];
+        store.read(511, &mut bytes);
+        assert_eq!(bytes, [9, 0]);
+        store.write(0, &[0; 2 * BLOCK]);
+        assert!(store.blocks.is_empty());
     }
 }

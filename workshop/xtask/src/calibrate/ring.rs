@@ -1,6 +1,6 @@
 //! A split virtqueue from the device's side (virtio 1.1, 2.6), without event indices.
 
-use super::memory::Memory;
+use super::Memory;
 use anyhow::{Result, bail};
 use std::sync::Arc;
 
@@ -120,7 +120,7 @@ impl Answers {
 
 #[cfg(test)]
 mod tests {
-    use super::super::memory::Region;
+    use super::super::Region;
     use super::*;
 
     const BASE: u64 = 0x10_0000;

@@ -3,10 +3,8 @@
 //! Source: <https://qemu.readthedocs.io/en/latest/interop/vhost-user.html>, and what the guest's driver asks for.
 
 use super::disk::{Disk, Served};
-use super::law::Law;
-use super::memory::{Memory, Region};
 use super::ring::Places;
-use super::store::Store;
+use super::{Law, Memory, Region, Store};
 use anyhow::{Context, Result, bail};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use std::fs::File;

@@ -4,11 +4,8 @@
 //! What a family is made of is read from the tree: where its list is, what it has, which keys choose from it, where these keys
 //! have their cases. Only the text to begin with is written here, one for each family in [`TEMPLATES`].
 
-mod cases;
 mod family;
 mod list;
-#[cfg(test)]
-mod tests;
 
 use crate::workspace;
 use anyhow::{Context, Result, bail};
@@ -142,7 +139,7 @@ impl Plan {
         // What was asked for, if it was a key.
         let key =
             keys.iter().find(|key| key.ends_with(wanted)).or(keys.first()).map_or("KEY", String::as_str);
-        let cases = cases::places(root, keys, &family.entries)?;
+        let cases = places(root, keys, &family.entries)?;
         let mut text = format!("made {file}\nlisted it in {}\n\n{} has so far:\n", family.list, family.name);
         for (policy, doc) in family.entries.iter().zip(&family.docs) {
             text += &format!("  {policy}: {doc}\n");
@@ -166,5 +163,209 @@ impl Plan {
              crates/parts/ftl/src/page_map/gc/d_choices.rs. Each parameter is a key, with a case of its own.\n"
         );
         Ok(text)
+    }
+}
+
+// Where the cases of a key name the policies of a family.
+
+const FOLDER: &str = "crates/machine/machine/tests/all/keys";
+
+/// What stands before the values of a case.
+const VALUES: &str = "values: ";
+
+/// The lines to extend by a new policy, each with its place: for each key the case with most of the policies.
+fn places(root: &Path, keys: &[String], policies: &[String]) -> Result<Vec<String>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(root.join(FOLDER))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            files.push((name, fs::read_to_string(&path)?));
+        }
+    }
+    files.sort();
+    let mut places: Vec<String> = Vec::new();
+    for key in keys {
+        let place = place(&files, key, policies).unwrap_or_else(|| format!("{FOLDER}: a case of `{key}`"));
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    Ok(places)
+}
+
+fn place(files: &[(String, String)], key: &str, policies: &[String]) -> Option<String> {
+    let named = |text: &str| policies.iter().filter(|policy| text.contains(policy.as_str())).count();
+    let mut best: Option<((usize, bool), String)> = None;
+    for (file, text) in files {
+        for (at, _) in text.match_indices(&format!("key: \"{key}\",")) {
+            let Some(values) = text[at..].find(VALUES).map(|values| at + values) else { continue };
+            let given = &text[values + VALUES.len()..];
+            let line = text[..values].matches('\n').count();
+            // What several keys share is the line to extend.
+            let shared = given.split(',').next().and_then(|name| constant(files, name));
+            let own = given.split_inclusive(']').next().unwrap_or_default();
+            let rank = (named(shared.map_or(own, |(.., line)| line)), shared.is_some());
+            let (file, line, values) = shared.unwrap_or((file, line, own));
+            if best.as_ref().is_none_or(|(most, _)| rank > *most) {
+                best = Some((rank, format!("{FOLDER}/{file}:{}: {values}", line + 1)));
+            }
+        }
+    }
+    best.map(|(_, place)| place)
+}
+
+/// The line of the constant that several cases take their values from.
+fn constant<'f>(files: &'f [(String, String)], name: &str) -> Option<(&'f String, usize, &'f str)> {
+    let begins = |line: &str| {
+        let line = line.trim_start_matches("pub(crate) ");
+        line.strip_prefix("const ").is_some_and(|rest| rest.split(':').next() == Some(name))
+    };
+    let lines = files
+        .iter()
+        .flat_map(|(file, text)| text.lines().enumerate().map(move |(at, line)| (file, at, line)));
+    lines.into_iter().find(|(_, _, line)| begins(line))
+}
+
+#[cfg(test)]
+mod tests {
+    // Every template against the tree as it stands. Nothing is written.
+    use super::list::declared;
+    use super::*;
+    use std::io::Write;
+    use std::process::Stdio;
+
+    /// A name that no family has.
+    const NAME: &str = "my_own_policy";
+
+    /// Whether rustfmt reads a text; nothing where there is none.
+    fn parses(text: &str) -> Option<bool> {
+        let mut command = Command::new("rustfmt");
+        command.args(["--edition", "2024", "--emit", "stdout"]);
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let mut child = piped.ok()?;
+        child.stdin.take()?.write_all(text.as_bytes()).ok()?;
+        Some(child.wait().ok()?.success())
+    }
+
+    #[test]
+    fn every_template_becomes_a_policy() {
+        let root = workspace::root();
+        for (family, _) in TEMPLATES {
+            let plan = plan(&root, family, NAME).unwrap();
+            assert!(plan.file.ends_with("/my_own_policy.rs"), "{}", plan.file);
+            assert!(!plan.text.contains("{{") && plan.text.contains("pub struct MyOwnPolicy"), "{family}");
+            for step in
+                ["fn example()", "decides nothing of its own yet", "FIXME", &plan.file, &plan.family.list]
+            {
+                assert!(plan.text.contains(step), "{family}: no `{step}`");
+            }
+            if parses(&plan.text).is_none() {
+                println!("skipped: no rustfmt");
+            }
+            assert_ne!(parses(&plan.text), Some(false), "{family}:\n{}", plan.text);
+            assert_ne!(parses("fn f( {"), Some(true));
+        }
+    }
+
+    #[test]
+    fn the_list_has_one_module_and_one_entry_more() {
+        let root = workspace::root();
+        for (family, _) in TEMPLATES {
+            let Plan { family: before, list, .. } = plan(&root, family, NAME).unwrap();
+            let after = family::lists(&list, &before.list);
+            let after = after.iter().find(|after| after.name == before.name).unwrap();
+            let expected: Vec<&str> = before.entries.iter().map(String::as_str).chain([NAME]).collect();
+            assert_eq!(after.entries, expected);
+
+            // Without the new lines it is what it was.
+            let old = fs::read_to_string(root.join(&before.list)).unwrap();
+            let mut rest: Vec<&str> = list.lines().collect();
+            let module = rest.iter().position(|line| *line == "pub mod my_own_policy;").unwrap();
+            let (above, below) =
+                (module.checked_sub(1).and_then(|at| declared(rest[at])), declared(rest[module + 1]));
+            assert!(above.is_none_or(|name| name < NAME) && below.is_none_or(|name| name > NAME), "{family}");
+            rest.remove(module);
+            let entry =
+                rest.iter().position(|line| line.contains("my_own_policy::MyOwnPolicy::new,")).unwrap();
+            rest.drain(entry - 3..=entry);
+            assert_eq!(rest, old.lines().collect::<Vec<_>>(), "{family}");
+        }
+    }
+
+    /// Who adds a policy sees what there is, in the words of the program's own list.
+    #[test]
+    fn the_policies_of_a_family_are_shown_with_what_they_do() {
+        let root = workspace::root();
+        for (family, _) in TEMPLATES {
+            let plan = plan(&root, family, NAME).unwrap();
+            let steps = plan.steps(&root, family).unwrap();
+            let page = fs::read_to_string(root.join("docs/policies.md")).unwrap().replace('\n', " ");
+            for (policy, doc) in plan.family.entries.iter().zip(&plan.family.docs) {
+                assert!(
+                    steps.contains(&format!("\n  {policy}: {doc}\n")),
+                    "{family}: no {policy} in\n{steps}"
+                );
+                assert!(!doc.is_empty() && page.contains(doc.as_str()), "{family}: {policy}: {doc}");
+            }
+            assert_eq!(plan.family.entries.len(), plan.family.docs.len());
+        }
+    }
+
+    #[test]
+    fn a_family_is_found_by_its_keys_too() {
+        let root = workspace::root();
+        for (name, _) in TEMPLATES {
+            let family = family::find(&root, name).unwrap();
+            assert!(!family.keys.is_empty(), "{name}: its words are no chapter of docs/policies.md");
+            for key in &family.keys {
+                assert_eq!(family::find(&root, key).unwrap(), family);
+            }
+        }
+        // The last parts of a key are enough.
+        let victim = family::find(&root, "VictimPolicy").unwrap();
+        let (_, rest) = victim.keys[0].split_once('.').unwrap();
+        assert_eq!(family::find(&root, rest).unwrap(), victim);
+    }
+
+    #[test]
+    fn the_steps_name_every_case() {
+        let root = workspace::root();
+        for (family, _) in TEMPLATES {
+            let plan = plan(&root, family, NAME).unwrap();
+            let steps = plan.steps(&root, family).unwrap();
+            let cases = super::places(&root, &plan.family.keys, &plan.family.entries).unwrap();
+            for case in &cases {
+                assert!(steps.contains(case), "{steps}");
+                let all = plan.family.entries.iter().filter(|entry| case.contains(entry.as_str())).count();
+                assert!(all + 1 >= plan.family.entries.len(), "{family}: {case}");
+            }
+            // Parts that share a family may have a line each.
+            let lines = 1..=plan.family.keys.len();
+            assert!(lines.contains(&cases.len()), "{family}: a policy has a line to go into: {cases:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_made_is_refused_with_what_can() {
+        let root = workspace::root();
+        let refused = |family: &str, name: &str| plan(&root, family, name).err().unwrap().to_string();
+        assert!(refused("VictimPolicies", NAME).contains("the nearest is `VictimPolicy`"));
+        assert!(refused("victimpolicy", NAME).contains("the nearest is `VictimPolicy`"));
+        let key = &family::find(&root, "VictimPolicy").unwrap().keys[0];
+        assert!(refused(&format!("{key}s"), NAME).contains(&format!("the nearest is `{key}`")));
+        assert!(!refused("zzzzzzzz", NAME).contains("nearest"));
+        assert!(refused("PageLayout", NAME).contains("it only chooses"));
+        assert!(refused("VictimPolicy", "greedy").contains("already"));
+        for name in ["", "My", "my-own", "2q", "match", "tests"] {
+            assert!(refused("VictimPolicy", name).contains("names no policy"), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_type_is_no_word_of_its_template() {
+        let victim = TEMPLATES.iter().find(|(family, _)| *family == "VictimPolicy").unwrap().1;
+        assert_eq!(kind("windowed_greedy", victim), "WindowedGreedy");
+        assert_eq!(kind("victim", victim), "VictimPolicy");
     }
 }

@@ -1,8 +1,6 @@
 //! A result document as fio 3 prints its own with `--output-format=json+`, so that tools made for fio read it.
 
-use super::jobs::Job;
-use super::json::{number, rounded, table, text, whole};
-use super::{NAMED, PERCENTILES};
+use super::{Job, NAMED, PERCENTILES, number, rounded, table, text, whole};
 use serde_json::{Map, Value, json};
 
 /// The version whose layout it is.

@@ -1,7 +1,6 @@
 //! A flow in fio's words, or as a trace with its options.
 
-use super::drive::SECTOR;
-use super::scenario::Flow;
+use super::drive::{Flow, SECTOR};
 use crate::units::decimal;
 use config::Diagnostic;
 use std::fmt::Write as _;

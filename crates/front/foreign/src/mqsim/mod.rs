@@ -4,7 +4,6 @@ mod drive;
 mod flow_settings;
 mod jobs;
 mod lexical;
-mod scenario;
 mod settings;
 
 pub use jobs::{Work, job_file};
@@ -14,8 +13,8 @@ use crate::setting::Setting;
 use crate::values::{Values, shorten, unless};
 use crate::xml::{Xml, cleaned, elements};
 use config::Diagnostic;
+use drive::{Flow, Flows};
 use roxmltree::Node;
-use scenario::{Flow, Flows};
 
 /// The root of the file of a drive.
 const DRIVE: &str = "Execution_Parameter_Set";

@@ -21,8 +21,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::diag::read_text;
-use crate::diag::{Diagnostic, Place};
+use crate::diag::{Diagnostic, Place, read_text};
 use tree::{Node, Origin, Source, Value};
 
 pub use parse::Pieces;

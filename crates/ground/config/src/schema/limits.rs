@@ -13,10 +13,8 @@
 
 use serde_json::{Value, json};
 
-use super::Node;
-use super::Param;
-use super::SpecError;
 use super::walk::{Walker, alternatives, join};
+use super::{Node, Param, SpecError};
 use crate::units::{LEAST_KEY as LEAST, MOST_KEY as MOST, QUANTITY_KEY, Quantity};
 
 const POWER_OF_TWO: &str = "x-power-of-two";

@@ -2,9 +2,8 @@
 
 use serde_json::Value;
 
-use super::Node;
-use super::Param;
 use super::walk::{Walker, alternatives, join};
+use super::{Node, Param};
 
 /// Every key of a schema document that must be set and is not, in the order of the schema's properties. Tables that may be
 /// left out lack nothing if they are; those `needed`, by their key at the root, may not.

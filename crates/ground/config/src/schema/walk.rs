@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::Node;
-use super::{Param, limits};
+use super::{Node, Param, limits};
 use crate::policy::FAMILY_KEY;
 use crate::units::{QUANTITY_KEY, UNITS_KEY};
 

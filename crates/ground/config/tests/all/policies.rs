@@ -1,9 +1,8 @@
 //! One list makes a type, its serde, schema, catalogue entry and builder, and they agree.
 
 use crate::demo::{PageLayout, Spec, VictimContext, VictimPolicy, d_choices};
-use config::catalogue;
 use config::policy::{Choice, check_family};
-use config::schema;
+use config::{catalogue, schema};
 
 /// The families with the keys of the demonstration that choose from them.
 fn families() -> Vec<catalogue::Listed> {

@@ -229,8 +229,7 @@ impl Md1 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Delayed, Md1, mva, uniform_servers};
-    use super::{asymptotic_bounds, mm1};
+    use super::{Delayed, Md1, asymptotic_bounds, mm1, mva, uniform_servers};
 
     #[test]
     fn without_a_delay_or_a_second_period_it_is_a_plain_queue() {

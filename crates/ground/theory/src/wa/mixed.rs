@@ -7,9 +7,8 @@
 //! data identification to reduce the write amplification in flash-based SSDs, Performance Evaluation 82,
 //! 2014).
 
-use super::binomial;
 use super::uniform::power;
-use super::{Skew, Spare};
+use super::{Skew, Spare, binomial};
 use crate::solve::rising_root;
 
 /// Which writes share an open block.

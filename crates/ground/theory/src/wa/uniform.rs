@@ -8,8 +8,7 @@
 //! class of garbage collection algorithms in flash-based solid state drives, SIGMETRICS 2013), summed over
 //! levels.
 
-use super::Spare;
-use super::fifo;
+use super::{Spare, fifo};
 use crate::fit::lambert_w0;
 use crate::solve::rising_root;
 

@@ -3,8 +3,7 @@
 use super::l1::L1;
 use super::load::Load;
 use super::sched::{Halted, ThreadScheduler};
-use super::spec::CoreMeter;
-use super::spec::{CpuSpec, MissAction};
+use super::spec::{CoreMeter, CpuSpec, MissAction};
 use super::stores::Stores;
 use super::window::{Spent, Window};
 use engine::{Rng, Slab, Ticket, Time};

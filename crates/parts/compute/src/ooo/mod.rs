@@ -36,7 +36,6 @@ pub use spec::{
 pub use window::Spent;
 
 use self::core::{Core, Shape, Shared, What};
-use ::stats::{EnergyReport, Mser};
 use config::SpecError;
 use engine::{Cx, Mutant, Slab, Time, planted_nth};
 use event::{LINE, TEXT};
@@ -44,6 +43,7 @@ use load::Load;
 use proto::cpu::Service;
 use proto::memory::{Absent, Access, AccessKind, Stage, Tally, Translation};
 use proto::{Probe, Probed};
+use stats::{EnergyReport, Mser};
 
 /// The cores of a server.
 pub struct Cores {

@@ -1,10 +1,9 @@
 //! The cores of a server as a user writes them.
 
 use super::sched::ThreadScheduling;
-use config::SpecError;
-use config::StatePower;
 use config::schema::product;
 use config::units::{Duration, Frequency, Power};
+use config::{SpecError, StatePower};
 use engine::{Mutant, Time, planted_nth};
 use mem::cache::replace::ReplacementPolicy;
 use schemars::JsonSchema;

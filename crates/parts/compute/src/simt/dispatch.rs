@@ -3,8 +3,7 @@
 use super::Gpu;
 use super::blocks::{Place, Room};
 use super::model::Model;
-use super::sm::{Event, Out};
-use super::sm::{Needs, Sm};
+use super::sm::{Event, Needs, Out, Sm};
 use super::stats::{Counters, KernelStats};
 use engine::Cx;
 use proto::simt::{Launch, Programs};

@@ -3,10 +3,9 @@
 use super::blocks::BlockScheduling;
 use super::kernels::KernelScheduling;
 use super::sched::WarpScheduling;
-use config::SpecError;
-use config::StatePower;
 use config::schema::product;
 use config::units::{Bytes, Frequency, Power};
+use config::{SpecError, StatePower};
 use engine::{Mutant, Time, planted_nth};
 use mem::cache::replace::ReplacementPolicy;
 use schemars::JsonSchema;

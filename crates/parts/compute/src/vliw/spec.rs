@@ -5,9 +5,8 @@ use crate::vliw::{
     GROUP,
     caches::{Caches, Misses},
 };
-use config::SpecError;
-use config::StatePower;
 use config::units::{Bandwidth, Bytes, Duration, Energy, Frequency, Power};
+use config::{SpecError, StatePower};
 use engine::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

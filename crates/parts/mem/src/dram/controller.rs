@@ -4,10 +4,9 @@
 //! that moment, and sleeps until the earliest moment at which something can be allowed that is not yet. A data bus is
 //! taken in column slots: an access at time `t` puts its data on the bus from `t + tCL` or `t + tCWL` on.
 
-use super::DramStats;
-use super::Timing;
 use super::energy::DramMeter;
 use super::sched::Scheduler;
+use super::{DramStats, Timing};
 use engine::{Mutant, Ticket, Time, planted};
 use std::collections::VecDeque;
 

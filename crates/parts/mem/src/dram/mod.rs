@@ -16,8 +16,7 @@ pub use energy::DramEnergySpec;
 pub use spec::{DramBanksSpec, DramBusSpec, DramRefreshSpec, DramSpec, DramTimingSpec};
 
 use config::SpecError;
-use controller::Piece;
-use controller::{Around, Controller};
+use controller::{Around, Controller, Piece};
 use energy::DramMeter;
 use engine::{Cx, Slab, Time};
 use proto::memory::{MemCommand, PAGE, Stage, Tally};

@@ -33,7 +33,6 @@ pub use spec::{Backing, BacksideSpec, DramCacheSpec, Fixed, FrontsideSpec, MissS
 
 use crate::cache::tags::{Shape, Tags};
 use crate::dram::{self, Dram};
-use ::stats::EnergyReport;
 use admit::Admission;
 use backside::{Fetch, Search};
 use config::SpecError;
@@ -45,8 +44,8 @@ use inner::{Inside, Waiter};
 use proto::memory::{Lines, MemCommand, Tally};
 use proto::{Command, Completion, Status};
 use rustc_hash::FxHashMap;
-use spec::COLUMN;
-use spec::Layout;
+use spec::{COLUMN, Layout};
+use stats::EnergyReport;
 use std::collections::VecDeque;
 use std::ops::Range;
 

@@ -5,8 +5,8 @@ use super::super::Effort;
 use super::super::expected::Figure;
 use super::super::row::Row;
 use super::super::study::{Entry, Found, Point};
-use super::metrics::{behind_gc, service_p99, throughput};
 use super::suite::Suite;
+use super::{behind_gc, service_p99, throughput};
 use config::Diagnostic;
 
 /// What is changed: the drive is new, pages are copied inside their plane, collection goes on before the host does, there is four

@@ -5,7 +5,7 @@ use super::super::Effort;
 use super::super::expected::Figure;
 use super::super::row::Row;
 use super::super::study::Entry;
-use super::metrics::service_p99;
+use super::service_p99;
 use super::suite::Suite;
 
 /// The cell of Table II that is swept.

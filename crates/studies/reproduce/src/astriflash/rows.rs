@@ -4,9 +4,8 @@ use super::super::expected::Figure;
 use super::super::mean::{Metric, Values};
 use super::super::row::Row;
 use super::super::study::{Entry, Found, Point};
-use super::metrics::{miss_interval, service_p99, service_p99_width, throughput};
 use super::suite::Suite;
-use super::{curve, model, tail};
+use super::{curve, miss_interval, model, service_p99, service_p99_width, tail, throughput};
 use config::Diagnostic;
 
 /// Of AstriFlash-noDP.

@@ -9,9 +9,9 @@
 
 use super::super::expected::Figure;
 use super::super::study::{Entry, Found, Point};
-use super::metrics::{latency_p99, misses_of_a_job, service_mean, throughput};
 use super::model::{FLASH, PERCENTILE, SWITCH};
 use super::suite::Suite;
+use super::{latency_p99, misses_of_a_job, service_mean, throughput};
 use config::Diagnostic;
 use theory::tiered::{Program, Station};
 

@@ -1,8 +1,8 @@
 //! Tables of what fio measured, one line a job.
 
-use super::super::data::data;
 use super::super::row::{Row, Rule};
 use super::super::study::Entry;
+use super::data;
 use fit::{Figures, Job};
 use serde::Deserialize;
 use std::collections::BTreeMap;

@@ -4,8 +4,7 @@ use super::super::expected::Figure;
 use super::super::mean::{Metric, Values};
 use super::super::row::Row;
 use super::super::study::{Entry, Found, Point};
-use super::metrics::{foreground, mean, p99, p99_over_mean, programmed, used, wasted, worst_bin};
-use super::suite::{OVER_TIME, Suite};
+use super::{OVER_TIME, Suite, foreground, mean, p99, p99_over_mean, programmed, used, wasted, worst_bin};
 use config::Diagnostic;
 
 const VANILLA: &str = "fastdrain-vanilla";

@@ -4,8 +4,7 @@ use super::super::expected::Figure;
 use super::super::row::Row;
 use super::super::study::Entry;
 use super::super::{Effort, Reading};
-use super::rows;
-use super::suite::{Load, Suite};
+use super::{Load, Suite, rows};
 
 /// An assumption.
 struct Variant {

@@ -3,12 +3,12 @@
 use super::super::expected::Figure;
 use super::super::mean::{Metric, Values};
 use super::super::study::{Entry, Found, Point};
-use super::choices::{Energy, Latency};
-use super::metrics::{bandwidth, ends, least_latency, makespan, mean_latency, most_latency, transfer_time};
-use super::serial;
-use super::spent::{access_power, compute_power, items, whole_items};
 use super::suite::Group::{All, Heterogeneous, Homogeneous, Mixes, Programs};
 use super::suite::{Group, INTER_DY, INTER_ST, INTRA_IO, INTRA_O3, SCHEDULERS, SIMD, Suite};
+use super::{
+    Energy, Latency, access_power, bandwidth, compute_power, ends, items, least_latency, makespan,
+    mean_latency, most_latency, serial, transfer_time, whole_items,
+};
 use config::Diagnostic;
 
 /// The data-intensive programs (section 5.2).

@@ -2,8 +2,8 @@
 
 use super::super::expected::Figure;
 use super::super::study::{Entry, Point};
-use super::metrics::{of_work, work};
 use super::suite::{SIMD, Suite};
+use super::{of_work, work};
 
 /// Rows of the kernel.
 const ROWS: u32 = 100_000;

@@ -1,10 +1,9 @@
 //! What is run: programs and mixes of them, on which systems.
 
-use super::super::Effort;
-use super::super::Reading;
 use super::super::reading::{Choice, Variant, sets, study};
 use super::super::study::Point;
-use super::choices::{Choices, Inputs};
+use super::super::{Effort, Reading};
+use super::{Choices, Inputs};
 use programs::kernels::mixes;
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, Mutex};

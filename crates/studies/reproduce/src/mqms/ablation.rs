@@ -2,8 +2,7 @@
 
 use super::super::row::{Row, Rule};
 use super::super::study::{Entry, Found, Point};
-use super::metrics::{account, end, iops, response};
-use super::suite::{PROGRAMS, SWITCHES, Suite};
+use super::{PROGRAMS, SWITCHES, Suite, account, end, iops, response};
 use config::Diagnostic;
 
 /// For each workload a row a switch, and one that holds the product of what they do against all of them together; then the same with

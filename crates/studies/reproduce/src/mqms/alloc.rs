@@ -1,11 +1,10 @@
 //! Section 2.1: what allocation gives to writes alone; section 3.1: sampling, and the kernels of Table 1.
 
-use super::super::data::data;
+use super::super::drives::data;
 use super::super::expected::Figure;
 use super::super::row::Row;
 use super::super::study::{Entry, Found, Point};
-use super::metrics::{iops, response};
-use super::suite::Suite;
+use super::{Suite, iops, response};
 use config::Diagnostic;
 use sampling::{Bound, Plan, Profile, Rule};
 

@@ -2,8 +2,7 @@
 
 use super::super::row::{Row, Rule};
 use super::super::study::{Entry, Point};
-use super::metrics::{iops, response};
-use super::suite::Suite;
+use super::{Suite, iops, response};
 use config::Diagnostic;
 use machine::result::Document;
 

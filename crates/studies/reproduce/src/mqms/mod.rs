@@ -4,17 +4,17 @@ mod ablation;
 mod alloc;
 mod curve;
 mod explain;
-mod metrics;
 mod places;
 mod policy;
 mod rows;
-mod suite;
 mod whole;
 
-use super::expected::Expected;
-use super::study::Entry;
+use super::study::{Entry, Point};
 use super::{Effort, Reading};
-use suite::Suite;
+use super::{expected::Expected, reading::study};
+use config::Diagnostic;
+use machine::result::Document;
+use serde::Deserialize;
 
 /// The paper's figures.
 fn expected() -> Expected {
@@ -33,6 +33,116 @@ pub(super) fn entries(effort: Effort, reading: &Reading) -> Vec<Entry> {
         whole::entries(&suite).into_iter().chain(ablation::entries(&suite)).chain(explain::entries(&suite));
     let beside = rows::beside(expected.figures(), &suite).into_iter().chain(places::entries(&suite));
     figures.chain(beside).chain(own).chain(curve::entries(effort)).collect()
+}
+
+// What is read from a run.
+
+/// Block commands a second.
+fn iops(document: &Document) -> Result<f64, Diagnostic> {
+    Ok(document.io.kinds.all.iops)
+}
+
+/// From a command's entry in its queue to its completion, ns.
+fn response(document: &Document) -> Result<f64, Diagnostic> {
+    let mean = document.io.kinds.all.device_latency_ns.mean;
+    mean.ok_or_else(|| Diagnostic::new(format!("{} completed no block command", document.system)))
+}
+
+/// When the last kernel ended, ns.
+fn end(document: &Document) -> Result<f64, Diagnostic> {
+    let apps = document.gpu.iter().flat_map(|gpu| &gpu.applications);
+    let ended = apps.map(|app| app.ended_ns).collect::<Option<Vec<f64>>>();
+    let last = ended.and_then(|all| all.into_iter().reduce(f64::max));
+    last.ok_or_else(|| Diagnostic::new(format!("{} has a program that has not ended", document.system)))
+}
+
+/// Reads and writes of a run, and what the drive did for them.
+fn account(document: &Document) -> String {
+    let count = |of: &Option<machine::result::OpResult>| of.as_ref().map_or(0, |op| op.requests);
+    let io = &document.io.kinds;
+    let merged = document.flash.first().map_or(0, |flash| flash.reads.rmw);
+    format!("{} reads, {} writes, {merged} units read to be merged", count(&io.read), count(&io.write))
+}
+
+/// Networks of section 3, by the paper's names: one pair of sentences, tokens of a sentence, one image.
+const NETWORKS: [(&str, &str); 3] =
+    [("bert", "bert:pairs=1"), ("gpt2", "gpt2:sentences=1,tokens=2"), ("resnet50", "resnet50:images=1")];
+
+/// The programs of section 4, by the paper's names.
+const PROGRAMS: [(&str, &str); 3] =
+    [("backprop", "back:n=61440"), ("hotspot", "hotspot"), ("lavamd", "lavamd")];
+
+/// What MQMS has and the baseline has not, each with how it is turned back.
+const SWITCHES: [(&str, &str); 3] = [
+    ("allocation", "flash.ftl.allocation=striped"),
+    ("map", "flash.ftl.map_unit=16KiB"),
+    ("entrance", "memory.initiator.entrance=host"),
+];
+
+/// Neighbouring sectors in different planes, where the map is of sectors: the reading until 29 November 2026.
+const STREWN: &str = "flash.precondition=interleaved";
+
+/// What a reading says that no key does.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Study {
+    /// What the drive's map is of in section 4.
+    #[serde(default)]
+    policy_map: MapOf,
+}
+
+/// What the drive's map is of.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum MapOf {
+    /// Pages: section 4 compares "page allocation schemes".
+    Pages,
+    /// Sectors, as MQMS has it elsewhere.
+    #[default]
+    Sectors,
+}
+
+/// What a study runs.
+#[derive(Clone)]
+struct Suite {
+    networks: Vec<(&'static str, &'static str)>,
+    /// Whether data that are read are strewn over planes on MQMS; else they lie in order. A map of pages knows no difference.
+    is_strewn: bool,
+    /// Whether rows under the other placement stand beside the paper's.
+    is_first: bool,
+    /// What the drive's map is of in section 4.
+    policy_map: MapOf,
+}
+
+impl Suite {
+    fn of(effort: Effort, reading: &Reading) -> Suite {
+        let networks = if effort == Effort::Quick { &NETWORKS[..1] } else { &NETWORKS[..] };
+        let Study { policy_map } = study(&reading.choices);
+        Suite { networks: networks.to_vec(), is_strewn: false, is_first: reading.is_first, policy_map }
+    }
+
+    /// The same with strewn data, if they stand beside.
+    fn strewn(&self) -> Option<Suite> {
+        self.is_first.then(|| Suite { is_strewn: true, ..self.clone() })
+    }
+
+    /// What both placements are called in rows, each with its suite.
+    fn placed(&self, own: &'static str, strewn: &'static str) -> Vec<(&'static str, Suite)> {
+        let beside = self.strewn().map(|suite| (strewn, suite));
+        std::iter::once((own, self.clone())).chain(beside).collect()
+    }
+
+    /// A workload on a system.
+    fn point(&self, system: &str, workload: &str) -> Point {
+        let set = if self.is_strewn && system == "mqms" { vec![STREWN.into()] } else { Vec::new() };
+        Point { system: system.into(), set, workloads: vec![workload.into()], seed: 1, ..Point::default() }
+    }
+
+    /// A workload on MQMS of which only the switches named are on.
+    fn with(&self, on: &[&str], workload: &str) -> Point {
+        let off = SWITCHES.iter().filter(|(name, _)| !on.contains(name));
+        off.fold(self.point("mqms", workload), |point, (_, set)| point.set(set))
+    }
 }
 
 #[cfg(test)]

@@ -2,8 +2,7 @@
 
 use super::super::row::{Row, Rule};
 use super::super::study::{Entry, Point};
-use super::metrics::iops;
-use super::suite::Suite;
+use super::{Suite, iops};
 
 /// Random reads, by size.
 const READS: [(&str, &str); 3] = [("512B", "512"), ("4KiB", "4k"), ("16KiB", "16k")];

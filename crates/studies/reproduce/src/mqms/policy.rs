@@ -3,8 +3,7 @@
 use super::super::expected::Figure;
 use super::super::mean::Metric;
 use super::super::study::{Entry, Found, Point};
-use super::metrics::{end, iops, response};
-use super::suite::{MapOf, PROGRAMS, Suite};
+use super::{MapOf, PROGRAMS, Suite, end, iops, response};
 use config::Diagnostic;
 use machine::result::Document;
 

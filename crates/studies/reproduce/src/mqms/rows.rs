@@ -4,10 +4,7 @@ use super::super::expected::Figure;
 use super::super::mean::{Metric, Values};
 use super::super::row::Row;
 use super::super::study::{Entry, Found, Point};
-use super::alloc;
-use super::metrics::{end, iops, response};
-use super::policy;
-use super::suite::{MapOf, Suite};
+use super::{MapOf, Suite, alloc, end, iops, policy, response};
 use config::Diagnostic;
 
 /// A figure's entry; none if the effort leaves it out.

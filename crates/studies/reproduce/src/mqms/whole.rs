@@ -2,7 +2,7 @@
 
 use super::super::row::{Row, Rule};
 use super::super::study::{Entry, Point};
-use super::suite::Suite;
+use super::Suite;
 use config::Diagnostic;
 use machine::result::Document;
 use programs::program::{Kernel, launches};

@@ -5,7 +5,7 @@
 //! blocks stays where preconditioning has left it. With the threshold that its file names, ours amplifies more: that is
 //! the known gap. The aligned row keeps as many blocks free as MQSim has in fact; it was added after the gap was found.
 
-use super::mqsim::{PLACE, figure};
+use super::{PLACE, figure};
 use crate::churn::{Churn, Overwrite};
 use crate::stand::{Ran, d16, device, drive, fio};
 use crate::{Case, Context, Effort, Row, Rule};

@@ -1,6 +1,6 @@
 //! Mean latencies of closed loops on D16 beside MQSim's.
 
-use super::mqsim::{PLACE, figure};
+use super::{PLACE, figure};
 use crate::stand::run;
 use crate::{Case, Context, Row, Rule};
 use config::Diagnostic;

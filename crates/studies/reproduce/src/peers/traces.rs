@@ -9,8 +9,8 @@
 //! pages take as long either way: their pages lie on different channels and come together. Without the time on the link the two
 //! longest reads agree.
 
-use super::mqsim::{PLACE, figure};
-use crate::data::data;
+use super::{PLACE, figure};
+use crate::drives::data;
 use crate::{Case, Context, Row, Rule};
 use config::Diagnostic;
 use machine::run::{Outside, Plan, run};

@@ -1,6 +1,6 @@
 //! Write amplification with hot and cold data: what depends on which writes share a frontier, and what does not.
 
-use super::drive::{DRIVE, Drive};
+use super::{DRIVE, Drive};
 use crate::churn::{Churn, Overwrite, write};
 use crate::stand::{self, drive, fio};
 use crate::{Case, Context, Row, Rule};

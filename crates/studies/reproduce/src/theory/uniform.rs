@@ -1,7 +1,7 @@
 //! Write amplification under uniform random overwrites of single units.
 
 use super::constants::Constants;
-use super::drive::{DRIVE, Drive};
+use super::{DRIVE, Drive};
 use crate::churn::{Churn, Overwrite};
 use crate::stand::{self, drive, fio};
 use crate::{Case, Context, Row, Rule};

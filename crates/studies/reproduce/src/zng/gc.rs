@@ -3,9 +3,9 @@
 //! The window reaches from the begin of the first merge to the end of the last one, and no further than the program runs in
 //! either run: a program that has ended has no rate. A merge that is under way when the run ends reaches to its end.
 
+use super::gpu;
 use crate::expected::Figure;
 use crate::study::{Entry, Point};
-use crate::zng::metrics::gpu;
 use crate::zng::suite::Suite;
 use config::Diagnostic;
 use machine::result::{Document, GpuResult};

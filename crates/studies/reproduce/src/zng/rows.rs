@@ -5,9 +5,8 @@ use super::super::expected::Figure;
 use super::super::mean::{Metric, Values};
 use super::super::row::Row;
 use super::super::study::{Entry, Found, Point};
-use super::metrics::{array, gpu, ipc, traffic};
 use super::suite::{Suite, Variant};
-use super::{constants, gc, programs, variants};
+use super::{array, constants, gc, gpu, ipc, programs, traffic};
 use config::Diagnostic;
 use machine::result::Document;
 
@@ -87,7 +86,7 @@ pub(super) fn of_the_other_engine(figure: &Figure, suite: &Suite) -> Option<Entr
 /// The figures of variants of the table.
 pub(super) fn varied(figure: &Figure, suite: &Suite) -> Vec<Entry> {
     let Some(id) = figure.id.strip_prefix("zng.") else { return Vec::new() };
-    let shown = variants::VARIANTS.iter().filter(|(_, _, figures)| figures.contains(&id));
+    let shown = super::VARIANTS.iter().filter(|(_, _, figures)| figures.contains(&id));
     let entry = |(name, variant, _): &(&str, Variant, _)| {
         let entry = entry(figure, &suite.varied(*variant), Effort::Full)?;
         Some(entry.changed(format!("zng.{name}.{id}"), Row::swept))
@@ -132,7 +131,7 @@ pub(super) fn in_windows(figure: &Figure, suite: &Suite) -> Vec<Entry> {
 /// Rows of section V-D that take many runs.
 fn sensitivity(figure: &Figure, suite: &Suite) -> Option<Entry> {
     let prefetch = |n: usize| -> Vec<Point> {
-        suite.design_pairs.iter().map(|w| variants::prefetchers(suite, w)[n].1.clone()).collect()
+        suite.design_pairs.iter().map(|w| super::prefetchers(suite, w)[n].1.clone()).collect()
     };
     Some(match figure.id.strip_prefix("zng.")? {
         "pref.1kb_vs_nopref" => gain(figure, prefetch(1), prefetch(0), ipc).seen(),
@@ -154,7 +153,7 @@ fn sensitivity(figure: &Figure, suite: &Suite) -> Option<Entry> {
 }
 
 fn network(suite: &Suite, n: usize) -> Vec<Point> {
-    suite.design_pairs.iter().map(|w| variants::networks(suite, w)[n].clone()).collect()
+    suite.design_pairs.iter().map(|w| super::networks(suite, w)[n].clone()).collect()
 }
 
 fn new(
@@ -273,8 +272,7 @@ fn redundancy(document: &Document) -> Result<f64, Diagnostic> {
 
 /// Fig. 12: the fall from one design to the next, in per cent of the former.
 fn read_cut(figure: &Figure, suite: &Suite, [to, from]: [usize; 2]) -> Entry {
-    let (to, from) =
-        (designs(suite, variants::read_designs, to), designs(suite, variants::read_designs, from));
+    let (to, from) = (designs(suite, super::read_designs, to), designs(suite, super::read_designs, from));
     new(figure, [to.clone(), from.clone()].concat(), move |figure, found| {
         let values = Values::ratios(found, &to, &from, reaccess)?;
         figure
@@ -283,18 +281,17 @@ fn read_cut(figure: &Figure, suite: &Suite, [to, from]: [usize; 2]) -> Entry {
 }
 
 fn read_rise(figure: &Figure, suite: &Suite) -> Entry {
-    let (with, without) =
-        (designs(suite, variants::read_designs, 3), designs(suite, variants::read_designs, 2));
+    let (with, without) = (designs(suite, super::read_designs, 3), designs(suite, super::read_designs, 2));
     gain(figure, with, without, reaccess)
 }
 
 /// Fig. 13: programs of a page.
 fn write_redundancy(figure: &Figure, suite: &Suite, design: usize) -> Entry {
-    mean(figure, designs(suite, variants::write_designs, design), redundancy)
+    mean(figure, designs(suite, super::write_designs, design), redundancy)
 }
 
 fn write_cut(figure: &Figure, suite: &Suite) -> Entry {
-    let (to, from) = (designs(suite, variants::write_designs, 1), designs(suite, variants::write_designs, 0));
+    let (to, from) = (designs(suite, super::write_designs, 1), designs(suite, super::write_designs, 0));
     new(figure, [to.clone(), from.clone()].concat(), move |figure, found| {
         let values = Values::ratios(found, &to, &from, redundancy)?;
         figure.row(100.0 * (1.0 - values.geometric()), format!("left: {}", values.note()))
@@ -305,7 +302,7 @@ fn write_cut(figure: &Figure, suite: &Suite) -> Entry {
 fn prefetch_ranking(figure: &Figure, suite: &Suite) -> Entry {
     let of = |n: usize| -> (&'static str, Vec<Point>) {
         let all: Vec<_> =
-            suite.design_pairs.iter().map(|w| variants::prefetchers(suite, w)[n].clone()).collect();
+            suite.design_pairs.iter().map(|w| super::prefetchers(suite, w)[n].clone()).collect();
         (all[0].0, all.into_iter().map(|(_, point)| point).collect())
     };
     let designs: Vec<_> = (0..5).map(of).collect();
@@ -321,7 +318,7 @@ fn prefetch_ranking(figure: &Figure, suite: &Suite) -> Entry {
 
 /// Fig. 16a: the paper's thresholds beside the best of the grid.
 fn threshold_grid(figure: &Figure, suite: &Suite) -> Entry {
-    let grids: Vec<_> = suite.design_pairs.iter().take(2).map(|w| variants::thresholds(suite, w)).collect();
+    let grids: Vec<_> = suite.design_pairs.iter().take(2).map(|w| super::thresholds(suite, w)).collect();
     let all = grids.iter().flatten().map(|(_, point)| point.clone()).collect();
     new(figure, all, move |figure, found| {
         let mut cells = Vec::new();

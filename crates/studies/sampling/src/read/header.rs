@@ -1,6 +1,6 @@
 //! The header lines of tables: which format, and which column is what.
 
-use super::field::{UNITS, unit_ns};
+use super::{UNITS, unit_ns};
 use crate::profile::Format;
 use config::Diagnostic;
 

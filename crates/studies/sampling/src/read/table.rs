@@ -1,8 +1,8 @@
 //! Tables of one row a kernel: our kernel CSV and the traces of Nsight Systems.
 
-use super::field::{dims, number, size};
 use super::header::{Sizes, Table};
-use super::rows::Rows;
+use super::ncu::Rows;
+use super::{dims, number, size};
 use crate::profile::{Dims, Format, Profile, check};
 use config::Diagnostic;
 use std::io::BufRead;

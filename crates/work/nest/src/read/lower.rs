@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use config::Diagnostic;
 
-use super::Code;
-use super::prove;
 use super::syntax::{self, Expression, For, Item, Kind};
+use super::{Code, prove};
 use crate::affine::{Affine, DEPTH};
 use crate::kernel::Array;
 use crate::microblock::{Binary, Loop, Microblock, Node, Reference, Site, Statement, Term, Unary};

@@ -5,12 +5,10 @@
 //! [`Stage::Tlb`], except for the load or atomic that asked for it: that one takes the milestones over which the memory
 //! management unit has tallied. A line that waits for one on its way has [`Stage::L1Merge`].
 
-use super::Env;
-use super::Line;
 use super::coalesce::Coalescer;
 use super::l1::{L1, page_key};
 use super::misses::Misses;
-use super::{Event, Out};
+use super::{Env, Event, Line, Out};
 use crate::simt::model::Model;
 use crate::simt::spec::GpuSpec;
 use engine::{Cx, List, Lists, Slab, Time};

@@ -1,7 +1,6 @@
 //! What an accelerator spends, on its firmware as well.
 
-use super::super::Act;
-use super::super::{CHIP_ON, CORES, ChipMeter, MEMORY_ON, MEMORY_TRANSFER, State};
+use super::super::{Act, CHIP_ON, CORES, ChipMeter, MEMORY_ON, MEMORY_TRANSFER, State};
 use super::Accelerator;
 use crate::vliw::spec::AcceleratorEnergySpec;
 use config::StatePower;

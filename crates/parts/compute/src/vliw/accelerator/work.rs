@@ -1,11 +1,8 @@
 //! Workers: from a screen to its sections, and from one section to the next.
 
-use super::super::Act;
-use super::super::State;
-use super::super::{Ended, Instance as Number, Screen, Unit};
-use super::Need;
+use super::super::{Act, Ended, Instance as Number, Screen, State, Unit};
 use super::load::Admitted;
-use super::{Accelerator, Event, Message, Out};
+use super::{Accelerator, Event, Message, Need, Out};
 use crate::vliw::program::{Cost, Part};
 use engine::{Cx, Ticket, Time};
 use std::ops::Range;

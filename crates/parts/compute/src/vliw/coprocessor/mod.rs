@@ -11,13 +11,10 @@ mod tests;
 
 pub use self::spec::{BulkLinkSpec, CoprocessorEnergySpec, CoprocessorSpec, ParallelSpec};
 
-use self::plan::Planned;
-use self::plan::{Ordered, Running};
-use super::ChipMeter;
+use self::plan::{Ordered, Planned, Running};
 use super::program::{Costing, Program};
-use super::{CHIP_ON, CORES, MEMORY_ON, MEMORY_TRANSFER, State};
+use super::{CHIP_ON, CORES, ChipMeter, MEMORY_ON, MEMORY_TRANSFER, State};
 use crate::vliw::{GROUP, program::Part};
-use ::stats::{Activity, EnergyReport};
 use config::SpecError;
 use engine::resource::Serial;
 use engine::{Cx, Time};
@@ -25,6 +22,7 @@ use nest::Kernel;
 use nest::executed::{Area, Executed};
 use plan::Need;
 use proto::offload::{Order, Plan, Stretch};
+use stats::{Activity, EnergyReport};
 use std::collections::VecDeque;
 use std::sync::Arc;
 

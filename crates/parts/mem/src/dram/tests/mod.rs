@@ -4,8 +4,7 @@ mod latency;
 mod order;
 mod presets;
 
-use super::Map;
-use super::{Dram, DramSpec, Event, Out};
+use super::{Dram, DramSpec, Event, Map, Out};
 use crate::dram::{DramEnergySpec, sched::DramScheduler};
 use config::units::{Bytes, Energy, Power};
 use engine::{Cx, EventQueue, Rng, Time};

@@ -1,7 +1,6 @@
 //! A page gets a frame when it is used for the first time.
 
-use super::Placing;
-use super::Table;
+use super::{Placing, Table};
 use crate::placement::targets::{Extent, Place, Targets};
 use engine::Time;
 
