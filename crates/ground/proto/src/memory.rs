@@ -137,6 +137,19 @@ impl Access {
     }
 }
 
+/// Instructions of a helper thread that a memory has executed on a multiprocessor, on their way there or back as the answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Help {
+    /// The sender's own name for it.
+    pub tag: u32,
+    /// The sender, as the machine knows it: it is filled in on the way.
+    pub from: Port,
+    /// The helper thread: threads go to multiprocessors in turn.
+    pub thread: u32,
+    /// How many instructions, at least one.
+    pub instructions: u32,
+}
+
 /// Lines of one page, on their way from the shared cache or from a DRAM cache to memory, or back as the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MemCommand {

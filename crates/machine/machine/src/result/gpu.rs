@@ -126,6 +126,9 @@ pub struct GpuResult {
     pub write_latency_ns: Summary,
     /// Share of cycles in which multiprocessors issued an instruction.
     pub issuing_share: f64,
+    /// Instructions of helper threads, which are no application's; left out where none was executed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub helper_instructions: Option<u64>,
     /// The applications.
     pub applications: Vec<AppResult>,
     /// The shared cache.
@@ -187,6 +190,7 @@ impl GpuResult {
             read_latency_ns: Summary::from_ps(&simt.gpu.stats.reads),
             write_latency_ns: Summary::from_ps(&simt.gpu.stats.writes),
             issuing_share: per(issuing, cycles * simt.gpu.stats.sms.len() as f64),
+            helper_instructions: Some(simt.gpu.stats.helper_instructions).filter(|count| *count > 0),
             applications: (0..simt.programs.apps()).map(|app| application(simt, app, &measured)).collect(),
             l2: L2Result::collect(&complex.l2, LINE, window.seconds),
             mmu: MmuResult::collect(&complex.mmus),

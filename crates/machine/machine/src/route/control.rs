@@ -7,6 +7,8 @@ use crate::memory::Memory;
 use crate::parts::{Behind, Parts};
 use crate::wires::Wires;
 use net::noc::Class;
+use proto::Port;
+use proto::memory::Help;
 
 impl Parts {
     /// Flash on the network has said something.
@@ -15,6 +17,7 @@ impl Parts {
         match out {
             ssd::direct::Out::Done(command) => self.done(from, command, wires),
             ssd::direct::Out::Park { page, lines, app } => self.park(from, page, (lines, app), wires),
+            ssd::direct::Out::Help(help) => self.help(from, help, wires),
             ssd::direct::Out::Reclaim { app, begins } => {
                 let home = self.memories[usize::from(from)].home;
                 let complex = &mut self.complexes[usize::from(home)];
@@ -30,6 +33,22 @@ impl Parts {
                 }
             }
         }
+    }
+
+    /// A multiprocessor executes what a helper thread of flash has to. Cores do it in no time.
+    fn help(&mut self, from: u16, mut help: Help, wires: &mut Wires) {
+        let home = self.memories[usize::from(from)].home;
+        help.from = Port(from);
+        match &mut self.complexes[usize::from(home)].processor {
+            Processor::Simt(simt) => simt.gpu.help(help, &mut wires.at(home)),
+            Processor::Ooo(_) => self.helped(help, wires),
+        }
+    }
+
+    /// A helper thread of flash has executed its instructions.
+    pub(super) fn helped(&mut self, help: Help, wires: &mut Wires) {
+        let Memory::Direct(direct) = self.memory(help.from.0) else { unreachable!("its own thread") };
+        direct.helped(help.tag, &mut wires.at(help.from.0));
     }
 
     /// Flash registers hand lines of a dirty page to the shared cache, which takes them or not.

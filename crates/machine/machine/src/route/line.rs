@@ -17,6 +17,7 @@ impl Complex {
             compute::simt::Out::Finished(app) => {
                 self.processor.simt().ended[usize::from(app)] = Some(wires.queue.now());
             }
+            compute::simt::Out::Helped(_) => unreachable!("delivered to memory"),
         }
     }
 

@@ -130,6 +130,7 @@ impl Parts {
     pub(crate) fn deliver(&mut self, wires: &mut Wires) {
         let Some(message) = wires.messages.pop_front() else { return };
         match message {
+            Message::Simt(_, compute::simt::Out::Helped(help)) => self.helped(help, wires),
             Message::Simt(from, out) => self.complexes[usize::from(from)].simt_said(out, wires),
             Message::Ooo(from, out) => self.complexes[usize::from(from)].ooo_said(out, wires),
             Message::Mmu(from, out) => self.mmu_said(from, out, wires),

@@ -24,7 +24,7 @@ use dispatch::App;
 use engine::{Cx, Ticket, Time};
 use kernels::{AppView, KernelScheduler};
 use model::Model;
-use proto::memory::{Access, Tally, Translation};
+use proto::memory::{Access, Help, Tally, Translation};
 use proto::simt::Programs;
 use sm::{Env, Sm};
 use spec::GpuMeter;
@@ -186,6 +186,15 @@ impl Gpu {
         self.schedule(cx);
     }
 
+    /// A helper thread has more to execute, on the multiprocessor whose turn it is; [`Out::Helped`] answers. It goes before the
+    /// warps of applications, and is neither held nor stopped with them.
+    pub fn help(&mut self, help: Help, cx: &mut impl Cx<Event, Out>) {
+        let (sm, edge) = (help.thread as usize % self.sms.len(), self.edge(cx.now()));
+        self.sms[sm].help(help);
+        self.wake(sm, edge);
+        self.schedule(cx);
+    }
+
     /// An application is held, or no longer: while it is, its warps issue no access to global memory, and no multiprocessor
     /// takes a block of it. What it has issued already goes on, and so does every other application: what is held takes
     /// none of the places that all share, but those of the blocks that run, and no turn.
@@ -252,6 +261,7 @@ impl Gpu {
         self.stats.reads.clear();
         self.stats.writes.clear();
         self.stats.store_translations = 0;
+        self.stats.helper_instructions = 0;
         self.tally = Tally::default();
         if let Some(meter) = &mut self.meter {
             meter.reset(now);

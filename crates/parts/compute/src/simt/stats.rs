@@ -83,7 +83,7 @@ pub struct KernelStats {
 /// Cycles of one multiprocessor. Cycles without any warp are those that are left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SmStats {
-    /// With an instruction issued.
+    /// With an instruction issued, of a warp or of the helper thread.
     pub busy: u64,
     /// Without one, while a warp waited for the load-store unit to take its instruction.
     pub load_store: u64,
@@ -100,6 +100,8 @@ pub struct GpuStats {
     pub kernels: Vec<KernelStats>,
     /// Each multiprocessor.
     pub sms: Vec<SmStats>,
+    /// Instructions of helper threads, which belong to no kernel.
+    pub helper_instructions: u64,
     /// Latencies of loads and atomics, in picoseconds: from the issue of the instruction until the line's data are here.
     pub reads: Histogram,
     /// Latencies of stores, in picoseconds: from the issue of the instruction until the line's answer is here.

@@ -27,7 +27,7 @@ impl Direct {
             if self.planes.get(plane).work != Work::Idle {
                 return;
             }
-            let step = self.step(plane);
+            let step = self.helped_step(plane, cx);
             if step.is_none() && !self.planes.waits(plane) {
                 return;
             }

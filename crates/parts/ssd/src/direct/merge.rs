@@ -2,8 +2,8 @@
 //!
 //! An entry of the block table names a log block and its data blocks in all planes of a set, so that these are merged
 //! together, when the log block of one plane is full. The helper moves a page inside its plane, an array operation at a time;
-//! what waits for the plane goes first. The application whose write filled the log block waits for the end of it; others go
-//! on.
+//! what waits for the plane goes first. Before each step the helper executes instructions on a multiprocessor
+//! ([`Out::Help`]). The application whose write filled the log block waits for the end of the merge; others go on.
 
 use super::energy::Spending;
 use super::op::Kind;
@@ -12,7 +12,8 @@ use engine::{Cx, Time};
 use ftl::log::{Merge, Progress, Step};
 use nand::names::NONE;
 use nand::planes::{Queue, Work};
-use proto::memory::{MemCommand, Stage};
+use proto::Port;
+use proto::memory::{Help, MemCommand, Stage};
 use std::collections::VecDeque;
 
 /// A merge, waiting or under way.
@@ -23,9 +24,21 @@ pub(super) struct Job {
     merge: Option<Merge>,
     /// Steps done, by plane of the set.
     steps: Box<[u32]>,
+    /// Whether the helper thread has executed its instructions for the next step, by plane of the set.
+    helped: Box<[Helped]>,
+    /// Number of its helper thread.
+    thread: u32,
     began: Time,
     /// Programs that wait for it, by plane of the set.
     aside: Box<[Queue]>,
+}
+
+/// How far the helper thread is with a step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Helped {
+    No,
+    Asked,
+    Yes,
 }
 
 /// The merges of a set of planes: the one under way, and those behind it.
@@ -113,7 +126,9 @@ impl Direct {
         if record.merge == NONE {
             let planes = self.layout.group() as usize;
             let (steps, aside) = (vec![0; planes].into(), vec![Queue::default(); planes].into());
-            record.merge = self.merges.insert(Job { log, app, merge: None, steps, began: Time::ZERO, aside });
+            let (helped, began) = (vec![Helped::No; planes].into(), Time::ZERO);
+            let job = Job { log, app, merge: None, steps, helped, thread: 0, began, aside };
+            record.merge = self.merges.insert(job);
             self.reclaims[record.set as usize].behind.push_back(record.merge);
         }
         record.merge
@@ -132,6 +147,8 @@ impl Direct {
         reclaim.behind.pop_front();
         reclaim.merge = name;
         job.began = cx.now();
+        job.thread = self.threads;
+        self.threads = self.threads.wrapping_add(1);
         self.stats.gc_begun.get_or_insert(job.began);
         job.merge = Some(self.blocks.begin(job.log));
         let app = &mut self.apps[usize::from(job.app)];
@@ -154,9 +171,43 @@ impl Direct {
         if name == NONE { None } else { self.merges[name].merge.as_ref() }
     }
 
+    /// What the merge under way does next in a plane, as soon as the helper thread has executed its instructions for it.
+    #[inline]
+    pub(super) fn helped_step(&mut self, plane: u32, cx: &mut impl Cx<Event, Out>) -> Option<Step> {
+        let step = self.step(plane)?;
+        let instructions = match step {
+            Step::Copy { .. } => self.helper.page,
+            Step::Erase(_) => self.helper.block,
+        };
+        if instructions == 0 {
+            return Some(step);
+        }
+        let (thread, helped) = self.helper_in(plane);
+        if *helped == Helped::No {
+            *helped = Helped::Asked;
+            cx.emit(Out::Help(Help { tag: plane, from: Port::default(), thread, instructions }));
+            return None;
+        }
+        (*helped == Helped::Yes).then_some(step)
+    }
+
+    /// The helper thread of the merge under way in a plane, and how far it is with the next step there.
+    fn helper_in(&mut self, plane: u32) -> (u32, &mut Helped) {
+        let (set, member) = self.blocks.set_of(plane);
+        let job = &mut self.merges[self.reclaims[set as usize].merge];
+        (job.thread, &mut job.helped[member])
+    }
+
+    /// The helper thread has executed its instructions for the next step in a plane.
+    pub fn helped(&mut self, plane: u32, cx: &mut impl Cx<Event, Out>) {
+        *self.helper_in(plane).1 = Helped::Yes;
+        self.advance(plane, cx);
+        self.settle(cx);
+    }
+
     /// What the merge under way does next in a plane.
     #[inline]
-    pub(super) fn step(&self, plane: u32) -> Option<Step> {
+    fn step(&self, plane: u32) -> Option<Step> {
         let (set, member) = self.blocks.set_of(plane);
         let merge = self.merge_of(set)?;
         let job = &self.merges[self.reclaims[set as usize].merge];
@@ -166,6 +217,7 @@ impl Direct {
     /// Nothing else waits for a plane: its merge goes on.
     pub(super) fn start_step(&mut self, plane: u32, step: Option<Step>, cx: &mut impl Cx<Event, Out>) {
         self.planes.get(plane).work = Work::Step;
+        *self.helper_in(plane).1 = Helped::No;
         let (does, service) = match step.expect("a plane with nothing to do is left alone") {
             Step::Copy { .. } => (Spending(1, 1, 0), self.times.sense + self.times.program),
             Step::Erase(_) => (Spending(0, 0, 1), self.times.erase),

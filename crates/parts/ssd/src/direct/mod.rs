@@ -30,7 +30,7 @@ mod write;
 pub use energy::DirectEnergySpec;
 pub use ftl::log::layout::Place;
 pub use nand::planes::Spread;
-pub use spec::DirectSpec;
+pub use spec::{DirectHelper, DirectSpec};
 pub use stats::{DirectBusy, DirectCounts, DirectStats, Dirty};
 
 use checks::Ledger;
@@ -48,7 +48,7 @@ use nand::planes::network::{self, Network};
 use nand::registers::spec::RegisterNetwork;
 use nand::registers::{Link, Registers};
 use op::{Cargo, Op};
-use proto::memory::{Lines, MemCommand, PAGE, Stage, Tally};
+use proto::memory::{Help, Lines, MemCommand, PAGE, Stage, Tally};
 use rustc_hash::FxHashMap;
 use shadow::Shadow;
 use spec::Transfer;
@@ -100,6 +100,8 @@ pub enum Out {
         /// The application that wrote them last.
         app: u8,
     },
+    /// The helper thread of a merge is to execute instructions; [`Direct::helped`] answers.
+    Help(Help),
     /// Merging of log blocks begins to block an application, or blocks it no longer.
     Reclaim {
         /// The application.
@@ -170,6 +172,9 @@ pub struct Direct {
     checkers: Option<Vec<Checker>>,
     threshold: (u32, u32),
     merges: Slab<Job>,
+    helper: DirectHelper,
+    /// Helper threads so far: one a merge.
+    threads: u32,
     /// The merges of each set of planes.
     reclaims: Vec<Reclaim>,
     /// Sets of registers where pages wait for a merge, so that others may have to leave.
@@ -242,6 +247,8 @@ impl Direct {
                 .as_ref()
                 .map_or((0, 0), |r| (r.window, r.threshold.of(r.window.into()) as u32)),
             merges: Slab::default(),
+            helper: spec.helper.unwrap_or_default(),
+            threads: 0,
             reclaims: vec![Reclaim::default(); (layout.planes / layout.group()) as usize],
             short: Vec::new(),
             apps: vec![App::default(); usize::from(u8::MAX) + 1],

@@ -42,6 +42,9 @@ pub struct DirectSpec {
     /// Dirty pages that the registers have no room for go to the shared cache; left out, all are programmed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirect: Option<DirectRedirect>,
+    /// The helper thread that merges log blocks; left out, what it executes costs nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub helper: Option<DirectHelper>,
     /// What it spends; left out, it reports no energy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<DirectEnergySpec>,
@@ -58,6 +61,19 @@ pub struct DirectController {
     pub dispatch: Duration,
     /// Time that the controller works on a request, others alongside.
     pub latency: Duration,
+}
+
+/// The helper thread that merges log blocks, one a merge (ZnG, section IV-A). The multiprocessors of the GPU in front execute
+/// threads in turn; the cores of a server do so without cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DirectHelper {
+    /// Instructions of the helper thread before each page that a merge moves; zero: the page is moved at once.
+    #[schemars(range(max = 1_000_000), extend("x-unit" = "instructions"))]
+    pub page: u32,
+    /// Instructions of the helper thread before each block that a merge erases; zero: the block is erased at once.
+    #[schemars(range(max = 1_000_000), extend("x-unit" = "instructions"))]
+    pub block: u32,
 }
 
 /// When pages are redirected to the shared cache.

@@ -48,6 +48,7 @@ pub(crate) fn table_i() -> DirectSpec {
         command: Bytes::new(8),
         transfer: Transfer::page,
         redirect: None,
+        helper: None,
         energy: None,
     }
 }

@@ -1,5 +1,6 @@
 //! Whole machines with a GPU: every platform runs, twice the same, and what is known in advance comes out.
 
+mod helper;
 mod script;
 
 use machine::result::Document;

@@ -5,6 +5,7 @@ use super::{BACK, Case, GAUS, LONG_BACK, THREE};
 
 const ARRAY: &str = "/breakdown_ns/load/array";
 const CONTROLLER: &str = "/breakdown_ns/load/controller";
+const HELPER: &str = "/gpu/0/helper_instructions";
 const IPC: &str = "/gpu/0/ipc";
 const NETWORK: &str = "/breakdown_ns/load/flash_network";
 const PARKED: &str = "/gpu/0/l2/parked_pages";
@@ -227,6 +228,20 @@ pub(crate) const CASES: &[Case] = &[
         jobs: LONG_BACK,
         values: &["10MT/s", "100MT/s", "800MT/s"],
         predicted: Falls(SIM),
+    },
+    Case {
+        key: "memory.direct.helper.page",
+        context: READ_ONLY,
+        jobs: LONG_BACK,
+        values: &["0", "28", "10000"],
+        predicted: Rises(HELPER),
+    },
+    Case {
+        key: "memory.direct.helper.block",
+        context: READ_ONLY,
+        jobs: LONG_BACK,
+        values: &["0", "56", "10000"],
+        predicted: Rises(HELPER),
     },
     Case {
         key: "memory.direct.controller.count",

@@ -1,6 +1,7 @@
 //! One multiprocessor: the warps and blocks that it holds, and what it does in a cycle.
 
 mod coalesce;
+mod helper;
 mod issue;
 mod l1;
 mod load_store;
@@ -12,9 +13,10 @@ use super::spec::GpuSpec;
 use super::stats::{Counters, GpuStats, SmStats};
 use coalesce::{Banks, MOST_WORDS};
 use engine::{Cx, Slab, Time};
+use helper::Helper;
 use load_store::{LoadStore, Op};
 use misses::{Ring, Wake};
-use proto::memory::{Access, Tally, Translation};
+use proto::memory::{Access, Help, Tally, Translation};
 use proto::simt::{Inst, InstKind, LANES, Launch, Programs, Tape, WarpStart};
 
 /// What a multiprocessor works with beside itself.
@@ -106,6 +108,7 @@ pub(super) struct Sm {
     /// The ready warps among which the scheduler has last declined to choose.
     declined: Warps,
     ring: Ring,
+    helper: Helper,
     banks: Banks,
     load_store: LoadStore,
     blocks_left: u32,
@@ -138,6 +141,7 @@ impl Sm {
             shared_free: 0,
             declined: 0,
             ring: Ring::new(longest),
+            helper: Helper::default(),
             banks: Banks::new(spec.shared.banks),
             load_store: LoadStore::new(index, spec),
             blocks_left: model.blocks,
@@ -201,7 +205,7 @@ impl Sm {
         if let Some(op) = self.load_store.step(env, cx) {
             self.finish(op, env);
         }
-        let mut issued = 0;
+        let mut issued = self.help_on(env, cx);
         while issued < env.model.issue {
             let Some(slot) = self.pick(env) else { break };
             self.issue(slot, env);
@@ -216,6 +220,19 @@ impl Sm {
         }
     }
 
+    /// The helper thread issues its next instruction, if it can; how many it has issued.
+    #[inline]
+    fn help_on(&mut self, env: &mut Env<'_>, cx: &mut impl Cx<Event, Out>) -> u32 {
+        if self.helper.due(env.cycle) != env.cycle {
+            return 0;
+        }
+        env.stats.helper_instructions += 1;
+        if let Some(help) = self.helper.issue(env.cycle, env.model.alu) {
+            cx.emit(Out::Helped(help));
+        }
+        1
+    }
+
     /// The first cycle at or after `from` in which there is something to do; none while everything waits for answers.
     pub(super) fn due(&self, from: u64, model: &Model) -> Option<u64> {
         let open = self.open(from, model);
@@ -223,7 +240,7 @@ impl Sm {
             return Some(from);
         }
         let mut due = self.load_store.due(from).unwrap_or(u64::MAX);
-        due = due.min(self.ring.next(from).unwrap_or(u64::MAX));
+        due = due.min(self.ring.next(from).unwrap_or(u64::MAX)).min(self.helper.due(from));
         for (warps, free) in [(self.to_sfu, self.sfu_free), (self.to_shared, self.shared_free)] {
             if self.ready & warps != 0 && free > from {
                 due = due.min(free);
@@ -292,7 +309,12 @@ impl Sm {
         self.declined = 0;
     }
 
-    /// Issues nothing any more; what has been issued goes on.
+    /// The helper thread has more to execute.
+    pub(super) fn help(&mut self, help: Help) {
+        self.helper.push(help);
+    }
+
+    /// Issues nothing any more of applications; what has been issued goes on.
     pub(super) fn stop(&mut self) {
         self.allowed = 0;
     }
@@ -472,6 +494,8 @@ pub enum Out {
     Access(Access),
     /// A translation is needed. Pages and frames are numbers, in units of the reach.
     Translate(Translation),
+    /// A helper thread has executed instructions.
+    Helped(Help),
     /// An application has no kernel left.
     Finished(u8),
 }

@@ -1,6 +1,7 @@
 //! The multiprocessors alone, with scripted programs and a memory of fixed latency.
 
 mod dispatch;
+mod helper;
 mod issue;
 mod memory;
 mod random;
@@ -309,6 +310,13 @@ impl World {
     /// An application is held, or no longer.
     pub(super) fn hold(&mut self, app: u8, held: bool) {
         self.gpu.hold(app, held, &mut self.script, &mut self.outside);
+        self.note();
+    }
+
+    /// A helper thread has so many instructions to execute.
+    pub(super) fn help(&mut self, thread: u32, instructions: u32) {
+        let help = proto::memory::Help { tag: thread, from: proto::Port::default(), thread, instructions };
+        self.gpu.help(help, &mut self.outside);
         self.note();
     }
 

@@ -80,7 +80,7 @@ impl Bench {
                     Out::Done(command) => self
                         .cache
                         .backed(command, &mut Port { queue: &mut self.queue, sent: &mut self.from_cache }),
-                    Out::Reclaim { .. } => {}
+                    Out::Help(_) | Out::Reclaim { .. } => {}
                     Out::Park { .. } => panic!("nobody would take it"),
                 }
             }

@@ -1,6 +1,6 @@
 //! Random commands against the shadow and the conservation checks, with a shared cache that parks pages.
 
-use crate::direct::spec::{DirectRedirect, DirectSpec, Transfer};
+use crate::direct::spec::{DirectHelper, DirectRedirect, DirectSpec, Transfer};
 use crate::direct::testing::{Rig, small};
 use crate::direct::{Direct, Out};
 use config::units::{Duration, Share};
@@ -27,6 +27,8 @@ struct Cache {
     /// When each command was sent, by tag.
     sent: BTreeMap<u32, (Time, MemCommand)>,
     tags: u32,
+    /// What the helper thread has not executed yet.
+    helps: Vec<u32>,
     seen: usize,
     /// Picoseconds that reads and writes with a waiting core took.
     latency: [u128; 2],
@@ -37,7 +39,8 @@ impl Cache {
     fn new(spec: &DirectSpec, seed: u64, line: u64, piece: u64) -> Cache {
         let (rig, rng) = (Rig::of_lines(spec, line), Rng::stream(seed, "test"));
         let (parked, writes, sent) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Cache { rig, rng, line, piece, parked, writes, sent, tags: 0, seen: 0, latency: [0; 2] }
+        let helps = Vec::new();
+        Cache { rig, rng, line, piece, parked, writes, sent, tags: 0, helps, seen: 0, latency: [0; 2] }
     }
 
     fn send(&mut self, page: u64, lines: u64, write: bool, demand: bool) {
@@ -110,13 +113,20 @@ impl Cache {
                         *self.parked.entry(page).or_default() |= lines;
                     }
                 }
+                Out::Help(help) => self.helps.push(help.tag),
                 Out::Reclaim { .. } => {}
             }
         }
     }
 
+    /// An event, or something that the helper thread has executed.
     fn step(&mut self) -> bool {
-        let stepped = self.rig.step();
+        let first = !self.helps.is_empty() && self.rng.below(2) == 0;
+        let mut stepped = !first && self.rig.step();
+        if !stepped && let Some(tag) = self.helps.pop() {
+            stepped = true;
+            self.rig.direct.helped(tag, &mut self.rig.cx);
+        }
         self.answer();
         stepped
     }
@@ -179,6 +189,7 @@ fn any_spec(rng: &mut Rng) -> DirectSpec {
         let switching = Switching::store_and_forward;
         spec.network = FlashNetwork::mesh(MeshSpec { rows: 2, columns: 1, switching, ..MeshSpec::default() });
     }
+    spec.helper = (rng.below(2) == 0).then_some(DirectHelper { page: 1, block: rng.below(2) as u32 });
     spec
 }
 

@@ -1,7 +1,8 @@
 //! Log blocks and merges in time.
 
-use crate::direct::Out;
+use crate::direct::spec::DirectSpec;
 use crate::direct::testing::{ALL, Rig, small};
+use crate::direct::{DirectHelper, Out};
 use engine::Time;
 use proto::memory::{Absent, MemCommand, PAGE, Stage};
 
@@ -10,7 +11,12 @@ const MERGE: Time = Time::from_ns(16 * 103_010 + 3 * 1_000_000);
 
 /// A rig whose log blocks have one free page left, and whose plane 0 is programming that page, for application 1.
 fn about_to_merge() -> (Rig, Vec<u64>) {
-    let mut rig = Rig::new(&small());
+    about_to_merge_with(None)
+}
+
+/// The same with a helper thread.
+fn about_to_merge_with(helper: Option<DirectHelper>) -> (Rig, Vec<u64>) {
+    let mut rig = Rig::new(&DirectSpec { helper, ..small() });
     let all = rig.direct.capacity();
     rig.direct.fill_logs(0..all, 1);
     let pages: Vec<u64> = (0..8).map(|n| rig.page(0, 0, n)).collect();
@@ -167,4 +173,59 @@ fn programs_wait_for_the_merge_of_their_log_block_alone() {
     assert_eq!((rig.direct.stats.gc_runs, rig.direct.stats.evictions), (1, 2));
     assert_eq!(rig.direct.stats.eviction_programs, 2);
     assert_eq!(rig.direct.registers.lines(full / PAGE), 0, "programmed after the merge");
+}
+
+/// Answers the helper thread so long after each of its messages; the instructions of each.
+fn help(rig: &mut Rig, delay: Time) -> Vec<u32> {
+    let (mut seen, mut instructions) = (0, Vec::new());
+    loop {
+        match rig.cx.sent.get(seen).copied() {
+            Some((asked, Out::Help(help))) => {
+                assert_eq!(help.thread, 0, "one merge, one thread");
+                rig.run_until((asked + delay).max(rig.now()));
+                instructions.push(help.instructions);
+                rig.direct.helped(help.tag, &mut rig.cx);
+            }
+            Some(_) => {}
+            None if rig.step() => continue,
+            None => return instructions,
+        }
+        seen += 1;
+    }
+}
+
+/// Each of the 19 steps of a plane waits for the instructions of the helper thread; both planes do so at once.
+#[test]
+fn each_step_waits_for_the_helper() {
+    for delay in [Time::ZERO, Time::from_us(2)] {
+        let (mut rig, _) = about_to_merge_with(Some(DirectHelper { page: 28, block: 56 }));
+        let instructions = help(&mut rig, delay);
+        let count = |n| instructions.iter().filter(|one| **one == n).count();
+        assert_eq!((count(28), count(56), instructions.len()), (2 * 16, 2 * 3, 2 * 19));
+        assert_eq!((rig.direct.stats.gc_runs, rig.direct.stats.gc_time), (1, MERGE + delay.times(19)));
+        rig.check();
+    }
+}
+
+/// A plane whose merge waits for the helper thread serves other applications.
+#[test]
+fn what_waits_for_the_helper_holds_no_plane() {
+    let (mut rig, pages) = about_to_merge_with(Some(DirectHelper { page: 28, block: 0 }));
+    while rig.step() {}
+    assert_eq!((rig.direct.merging(), rig.direct.stats.gc_reads), (1, 0));
+    let read = rig.send(false, pages[7], 1, 2);
+    while rig.step() {}
+    assert!(rig.done(read).is_some());
+    assert_eq!(help(&mut rig, Time::ZERO), [28; 2 * 16], "blocks are erased at once");
+    rig.rest();
+    assert_eq!(rig.direct.stats.gc_runs, 1);
+}
+
+/// Without instructions there is no message.
+#[test]
+fn no_instructions_are_no_help() {
+    let (mut rig, _) = about_to_merge_with(Some(DirectHelper { page: 0, block: 0 }));
+    rig.rest();
+    assert!(!rig.cx.sent.iter().any(|(_, out)| matches!(out, Out::Help(_))));
+    assert_eq!(rig.direct.stats.gc_time, MERGE);
 }
