@@ -3,7 +3,7 @@
 use super::Timeline;
 use super::event::Args;
 use compute::vliw::coprocessor::{Act, Done as Step, Observer as StepObserver};
-use programs::host::offload::observe::{Done as Phase, Observer as PhaseObserver};
+use programs::host::offload::{Done as Phase, Observer as PhaseObserver};
 
 /// The tracks of steps and of the link's directions, behind those of cores.
 const STEPS: u32 = 64;

@@ -11,7 +11,7 @@ use crate::{
 use compute::vliw::{Observer as KernelObserver, coprocessor::Observer as StepObserver};
 use config::{Diagnostic, Layers, Resolved, SpecError};
 use nand::dies::observe::Observer as CommandObserver;
-use programs::host::{HostProgram, offload::observe::Observer as PhaseObserver};
+use programs::host::{HostProgram, offload::Observer as PhaseObserver};
 use programs::kernels::Application;
 use requests::trace::{Remap, TraceOptions};
 use ssd::port::initiator::{EntranceChoice, InitiatorSpec};

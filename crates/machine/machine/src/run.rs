@@ -183,7 +183,7 @@ pub struct Observers {
     /// Each sees what its coprocessor does: as many as there are, in the order of their declaration, or none.
     pub steps: Vec<Box<dyn compute::vliw::coprocessor::Observer>>,
     /// Each sees what the host's program does that drives its coprocessor: as many as there are, in the order of their declaration, or none.
-    pub phases: Vec<Box<dyn programs::host::offload::observe::Observer>>,
+    pub phases: Vec<Box<dyn programs::host::offload::Observer>>,
 }
 
 /// Several observers of requests in the place of one.

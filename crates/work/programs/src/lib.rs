@@ -6,7 +6,6 @@
 //!   `cpu_trace/mod.rs` and `simt_trace/mod.rs` for recorded ones.
 
 pub mod cpu_trace;
-mod files;
 pub mod graph;
 pub mod host;
 pub mod kernels;
@@ -14,4 +13,34 @@ pub mod program;
 pub mod service;
 pub mod simt_trace;
 
-pub use files::FILES;
+use requests::trace::OtherFiles;
+
+// What a trace of requests may be mistaken for: the files that programs are made of.
+
+/// The files that programs read, for [`requests::trace::TraceOptions::others`].
+pub const FILES: OtherFiles = OtherFiles { inputs, recordings };
+
+/// What a file is that a program takes by its name, and what to type.
+fn inputs(source: &str, start: &[u8]) -> Option<(&'static str, String)> {
+    let typed = |name: &str, system: &str| {
+        format!("`--workload {name}:file={source}` runs it on {system} (`explain {name}`)")
+    };
+    if program::is_onnx(start) {
+        return Some(("an ONNX model", typed("onnx", "a system with a GPU")));
+    }
+    host::is_strace(start).then(|| ("a log of strace", typed("strace", "a drive behind a host")))
+}
+
+/// What a file is that is a program by itself, and what to do with it.
+fn recordings(start: &[u8], all: bool) -> Option<(&'static str, &'static str)> {
+    if simt_trace::is_gpu_text(String::from_utf8_lossy(start).trim_start()) {
+        return Some((
+            "a trace of a GPU",
+            "`nandscape run SYSTEM --workload FILE` runs it on a system with a GPU (`list systems`)",
+        ));
+    }
+    cpu_trace::is_beginning(start, all).then_some((
+        "a recorded program of a CPU",
+        "`nandscape run SYSTEM --workload FILE` runs it on a server (`list systems`); it is read twice, so it must be a file",
+    ))
+}

@@ -23,13 +23,9 @@
 //!   A victim is erased when no kernel's read of it is under way any more. A snapshot of entries for a dump
 //!   waits for its lock in line, and nothing that frees space waits for the snapshot.
 
-mod counters;
-mod durable;
 mod flashvisor;
 mod geometry;
 pub mod locks;
-mod map;
-mod recovery;
 mod space;
 pub mod spec;
 mod storengine;
@@ -40,14 +36,13 @@ mod tests;
 pub mod translation;
 pub mod victim;
 
-pub use counters::GroupCounters;
-pub use durable::Durable;
 pub use flashvisor::{Flashvisor, Write};
 pub use geometry::{Layout, Place};
-pub use recovery::{Recovery, recover};
 pub use storengine::{Step, Storengine, Task};
 
-use std::fmt;
+use config::SpecError;
+use spec::GroupsSpec;
+use std::{cmp::Reverse, collections::BTreeMap, fmt, ops::Range};
 
 /// A page group as a kernel addresses it: its byte address over the bytes of a group.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -93,3 +88,309 @@ impl fmt::Display for GroupError {
 }
 
 impl std::error::Error for GroupError {}
+
+// What the two cores did: their time is charged by these.
+
+/// Work of Flashvisor and Storengine since the start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct GroupCounters {
+    /// Entries of the map looked up.
+    pub lookups: u64,
+    /// Entries of the map changed.
+    pub updates: u64,
+    /// Groups handed out to kernels' writes.
+    pub writes: u64,
+    /// Writes whose logical group had been written anew before they were done.
+    pub overtaken: u64,
+    /// Entries of victims looked at, to find their valid groups.
+    pub examined: u64,
+    /// Counts of valid groups that the choice of victims looked at.
+    pub weighed: u64,
+    /// Groups that reclaim has written to new numbers.
+    pub moves: u64,
+    /// Moves that were given up, or whose copy is not used, because a kernel has written the group meanwhile.
+    pub overwritten: u64,
+    /// Metadata groups programmed.
+    pub metadata: u64,
+    /// Groups of the map programmed by dumps.
+    pub dumped: u64,
+    /// Dumps that have ended.
+    pub dumps: u64,
+    /// Blocks erased.
+    pub erases: u64,
+}
+
+// What survives a power cut: groups with their spare areas, metadata, dumps.
+
+/// What a group's spare area says of it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Spare {
+    /// Logical group, or behind these group of the map.
+    index: u32,
+    /// Place of the data in the order of writes: a copy that reclaim makes has that of its source.
+    version: u64,
+    /// Place of the program in the order of all programs.
+    made: u64,
+}
+
+/// A group of the map as a dump has written it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Dumped {
+    /// Its entries.
+    entries: Vec<Option<Physical>>,
+    /// All programs made before this one had ended: the entries take them into account.
+    mark: u64,
+}
+
+/// What a power cut leaves of the flash.
+#[derive(Clone, Debug)]
+pub struct Durable {
+    block_groups: u32,
+    /// Groups that are programmed.
+    spares: BTreeMap<u32, Spare>,
+    /// Programs under way.
+    registers: BTreeMap<u32, Spare>,
+    /// Groups that hold groups of the map.
+    dumps: BTreeMap<u32, Dumped>,
+    /// Blocks that have their metadata.
+    described: Vec<bool>,
+    /// Blocks that a program has begun in since they were erased.
+    touched: Vec<bool>,
+    /// Logical groups that were there from the start, and the blocks that still hold theirs.
+    base: u32,
+    untouched: Vec<bool>,
+}
+
+impl Durable {
+    fn new(layout: &Layout) -> Durable {
+        let none = vec![false; layout.blocks() as usize];
+        Durable {
+            block_groups: layout.block_groups(),
+            spares: BTreeMap::new(),
+            registers: BTreeMap::new(),
+            dumps: BTreeMap::new(),
+            described: none.clone(),
+            touched: none.clone(),
+            base: 0,
+            untouched: none,
+        }
+    }
+
+    fn assume(&mut self, groups: u32, layout: &Layout) {
+        self.base = groups;
+        let data = layout.data_groups();
+        for block in 0..groups.div_ceil(data) {
+            self.untouched[block as usize] = true;
+            self.touched[block as usize] = true;
+            self.described[block as usize] = (block + 1) * data <= groups;
+        }
+    }
+
+    /// The same without what was under way.
+    fn cut(&self) -> Durable {
+        Durable { registers: BTreeMap::new(), ..self.clone() }
+    }
+
+    fn groups_of(&self, block: u32) -> Range<u32> {
+        block * self.block_groups..(block + 1) * self.block_groups
+    }
+
+    fn begin(&mut self, group: Physical, spare: Spare, block: u32) {
+        self.registers.insert(group.0, spare);
+        self.touched[block as usize] = true;
+    }
+
+    fn programmed(&mut self, group: Physical) {
+        let spare = self.registers.remove(&group.0).expect("a program under way");
+        self.spares.insert(group.0, spare);
+    }
+
+    /// The spare area of a programmed group.
+    fn spare(&self, group: Physical, layout: &Layout) -> Option<Spare> {
+        if let Some(spare) = self.spares.get(&group.0) {
+            return Some(*spare);
+        }
+        let is_untouched = self.untouched[layout.block_of(group).0 as usize];
+        let number = layout.data_number(group).filter(|number| is_untouched && *number < self.base)?;
+        Some(Spare { index: number, version: 0, made: 0 })
+    }
+
+    /// The oldest program that has not ended, or `next` if there is none.
+    fn mark(&self, next: u64) -> u64 {
+        self.registers.values().map(|spare| spare.made).min().unwrap_or(next)
+    }
+
+    /// A dump, or a move of what a dump has written, is being programmed.
+    fn dump(&mut self, group: Physical, dumped: Dumped) {
+        self.dumps.insert(group.0, dumped);
+    }
+
+    /// An erase begins: nothing of the block can be read any more.
+    fn erase_begins(&mut self, block: u32) {
+        let gone: Vec<u32> = self.spares.range(self.groups_of(block)).map(|(group, _)| *group).collect();
+        for group in gone {
+            self.spares.remove(&group);
+            self.dumps.remove(&group);
+        }
+        self.described[block as usize] = false;
+        self.untouched[block as usize] = false;
+    }
+
+    fn erased(&mut self, block: u32) {
+        self.touched[block as usize] = false;
+    }
+}
+
+// The map after a power cut, from what is on flash.
+//
+// The first metadata group of every block is read, and all of them where there are entries; blocks that were being filled
+// have none, and the spare areas of their groups are read instead. Of each group of the map the newest dump is loaded. Entries
+// of blocks that the dump has taken into account are passed over; of the rest the newest counts. Blocks in which nothing is
+// valid are erased. The blocks that were written to are closed as they are: their metadata may be half written, and cannot be
+// written again, so that their spare areas are read in a later recovery too.
+//
+// A cut in the middle of a reclaim may leave a group at its old and its new place. Both hold the same data; the old one counts,
+// so that the block that was opened for the reclaim is free again and it can begin anew, however often it is cut.
+
+/// What a recovery has read and done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Recovery {
+    /// Metadata groups read.
+    pub metadata: u64,
+    /// Groups without metadata whose spare areas were read.
+    pub scanned: u64,
+    /// Groups of the map read from dumps.
+    pub dumps: u64,
+    /// Entries taken from dumps.
+    pub from_dumps: u64,
+    /// Entries that no dump had taken into account.
+    pub replayed: u64,
+    /// Blocks erased, because nothing of them was valid.
+    pub erases: u64,
+}
+
+/// Where a group may be, as its spare area says.
+type Candidate = (Spare, Physical);
+
+/// Whether the first copy counts rather than the second: it has later data, or it is what the second was made from.
+fn counts(first: &Spare, second: &Spare) -> bool {
+    (first.version, Reverse(first.made)) > (second.version, Reverse(second.made))
+}
+
+/// Brings the map back.
+///
+/// # Errors
+/// What [`GroupsSpec::check`] finds; the spec is the one that the flash was written with.
+pub fn recover(spec: &GroupsSpec, durable: Durable) -> Result<(Flashvisor, Recovery), SpecError> {
+    let mut new = Flashvisor::new(spec)?;
+    let mut found = Recovery::default();
+    read_blocks(&new, &durable, &mut found);
+    let mut marks = vec![0; new.layout.map_groups() as usize];
+    let mut newest = load_dumps(&new, &durable, &mut marks, &mut found);
+    let entries = new.layout.group_entries();
+    for (group, spare) in durable.spares.iter().filter(|(_, spare)| spare.index < new.layout.groups()) {
+        let mark = marks[(spare.index / entries) as usize];
+        let known = newest.get(&spare.index).map(|(known, _)| known);
+        // The dump has taken it into account, and has not found it to be what its own entry was made from.
+        if spare.made < mark && known.is_none_or(|known| known.version != spare.version) {
+            continue;
+        }
+        if known.is_none_or(|known| counts(spare, known)) {
+            newest.insert(spare.index, (*spare, Physical(*group)));
+            found.replayed += 1;
+        }
+    }
+    install(&mut new, durable, newest, &mut found);
+    Ok((new, found))
+}
+
+fn read_blocks(new: &Flashvisor, durable: &Durable, found: &mut Recovery) {
+    for block in 0..new.layout.blocks() {
+        if durable.described[block as usize] {
+            found.metadata += u64::from(new.layout.metadata_groups());
+        } else if durable.touched[block as usize] {
+            found.metadata += 1;
+            found.scanned += u64::from(new.layout.data_groups());
+        } else {
+            // Erased: its first group says so.
+            found.metadata += 1;
+        }
+    }
+}
+
+/// The newest dumps, and their entries that name what is still there.
+fn load_dumps(
+    new: &Flashvisor,
+    durable: &Durable,
+    marks: &mut [u64],
+    found: &mut Recovery,
+) -> BTreeMap<u32, Candidate> {
+    let groups = new.layout.groups();
+    let mut dumps: BTreeMap<u32, (Spare, u32)> = BTreeMap::new();
+    for (group, spare) in durable.spares.iter().filter(|(_, spare)| spare.index >= groups) {
+        let known = dumps.entry(spare.index - groups).or_insert((*spare, *group));
+        if counts(spare, &known.0) {
+            *known = (*spare, *group);
+        }
+    }
+    let mut newest = BTreeMap::new();
+    for (number, (spare, group)) in dumps {
+        newest.insert(groups + number, (spare, Physical(group)));
+        let dumped = &durable.dumps[&group];
+        marks[number as usize] = dumped.mark;
+        found.dumps += 1;
+        for (index, entry) in (number * new.layout.group_entries()..).zip(&dumped.entries) {
+            let spare = entry.and_then(|entry| durable.spare(entry, &new.layout).map(|spare| (entry, spare)));
+            if let Some((entry, spare)) = spare.filter(|(_, spare)| spare.index == index) {
+                found.from_dumps += 1;
+                newest.insert(index, (spare, entry));
+            }
+        }
+    }
+    newest
+}
+
+/// Sets map, blocks and counts to what was found.
+fn install(
+    new: &mut Flashvisor,
+    durable: Durable,
+    mut newest: BTreeMap<u32, Candidate>,
+    found: &mut Recovery,
+) {
+    new.map.assume(durable.base);
+    new.untouched = durable.untouched.clone();
+    new.stamp = durable.spares.values().map(|spare| spare.made).max().unwrap_or(0);
+    for (group, spare) in &durable.spares {
+        new.holds.set((*group).into(), u64::from(spare.index) + 1);
+    }
+    let mut valid = vec![0; new.layout.blocks() as usize];
+    for index in 0..durable.base {
+        let first = new.layout.nth_data(index);
+        let is_there = durable.spare(first, &new.layout).is_some_and(|spare| spare.made == 0);
+        if is_there && newest.get(&index).is_none_or(|(spare, _)| spare.version == 0) {
+            newest.remove(&index);
+            valid[new.block_of(first) as usize] += 1;
+        }
+    }
+    new.data = durable.base;
+    for (index, (_, group)) in newest {
+        new.data += u32::from(index >= durable.base && index < new.layout.groups());
+        new.map.set(index, group);
+        valid[new.block_of(group) as usize] += 1;
+    }
+    new.durable = Some(Box::new(durable));
+    for block in 0..new.layout.blocks() {
+        let durable = new.durable.as_mut().expect("set above");
+        if !durable.touched[block as usize] {
+            continue;
+        }
+        let valid = valid[block as usize];
+        new.space.found(block, valid);
+        if valid == 0 {
+            durable.erase_begins(block);
+            new.space.reclaim(block);
+            new.erased(block);
+            found.erases += 1;
+        }
+    }
+}

@@ -5,8 +5,8 @@
 
 use super::Backend;
 use super::batch::Batch;
+use super::counters::Alike;
 use super::op::{Class, NO_OP, Op, OpKind};
-use super::sharing::Alike;
 use super::timing::Timing;
 use crate::energy::FlashCosts;
 use config::StatePower;

@@ -1,6 +1,10 @@
 //! One operation on the NAND array.
 
-use crate::geometry::Address;
+use super::{Backend, Die, DieState};
+use crate::{
+    array::OOB_BYTES,
+    geometry::{Address, Geometry},
+};
 use engine::Time;
 use proto::Slot;
 
@@ -190,5 +194,109 @@ impl Op {
             sensed: Time::ZERO,
             moved: Time::ZERO,
         }
+    }
+}
+
+// What the dies are doing when power goes, and how long they take to be scanned.
+
+impl Backend {
+    /// Calls `f` with each operation that an array is working on at `now`, or was when it was suspended.
+    pub fn at_work_at(&self, now: Time, mut f: impl FnMut(&Op)) {
+        for die in &self.dies {
+            let working = die.state == DieState::Working && now > die.array_from;
+            let suspended = die.suspended.map_or(NO_OP, |(op, _)| op);
+            for mut at in [if working { die.active } else { NO_OP }, suspended] {
+                while at != NO_OP {
+                    f(&self.ops[at]);
+                    at = self.ops[at].mate;
+                }
+            }
+        }
+    }
+
+    /// Time to read the out-of-band area of the first `pages` pages of each block, and to erase some blocks: of the
+    /// busiest die or channel.
+    pub fn time_of_scan(&self, geo: &Geometry, pages: &[u32], erased: &[u64]) -> Time {
+        let mut dies = vec![Time::ZERO; self.dies.len()];
+        let mut channels = vec![Time::ZERO; self.channels.len()];
+        let bytes = OOB_BYTES * geo.units_per_page();
+        let op = |kind, block| {
+            let slot = geo.first_slot(block);
+            Op::new(kind, Class::MapRead, geo.address(slot), slot, 1, bytes, 0)
+        };
+        // Array time of the first pages of a block, by their number. One page is sensed at a time.
+        let mut sensing = vec![Time::ZERO];
+        for page in 0..geo.shape.pages {
+            let longer = sensing[page as usize] + self.timing.sense(page, 1);
+            sensing.push(longer);
+        }
+        for (block, pages) in (0u64..).zip(pages) {
+            let read = op(OpKind::Read, block);
+            let moving = (self.timing.command(&read) + self.timing.leave(u64::from(read.bytes)))
+                .times(u64::from(*pages));
+            dies[read.die as usize] += sensing[*pages as usize] + moving;
+            channels[self.dies[read.die as usize].channel as usize] += moving;
+        }
+        for block in erased {
+            let erase = op(OpKind::Erase, *block);
+            dies[erase.die as usize] += self.timing.command(&erase) + self.timing.array(&erase);
+        }
+        dies.into_iter().chain(channels).max().unwrap_or(Time::ZERO)
+    }
+}
+
+// What dies and channels say of themselves.
+
+impl Backend {
+    /// Whether a die has nothing to do and nothing waiting.
+    pub fn is_idle(&self, die: u32) -> bool {
+        let d = &self.dies[die as usize];
+        d.state == DieState::Idle && d.reading == 0 && self.queues.waiting(die) == 0
+    }
+
+    /// Operations at a die: waiting, and those under way.
+    pub fn load(&self, die: u32) -> u32 {
+        let d = &self.dies[die as usize];
+        self.queues.backlog(die) + u32::from(d.state != DieState::Idle) + u32::from(d.reading)
+    }
+
+    /// Time that each channel has been busy up to `now`.
+    pub fn channel_busy(&self, now: Time) -> Vec<Time> {
+        self.busy_channels(now).collect()
+    }
+
+    /// Time that each die has been busy up to `now`.
+    pub fn die_busy(&self, now: Time) -> Vec<Time> {
+        self.busy_dies(now).collect()
+    }
+
+    /// Time that all channels and all dies have been busy up to `now`, each sum by itself, picoseconds.
+    pub fn total_busy_ps(&self, now: Time) -> (u128, u128) {
+        let sum = |total: u128, busy: Time| total + u128::from(busy.ps());
+        (self.busy_channels(now).fold(0, sum), self.busy_dies(now).fold(0, sum))
+    }
+
+    fn busy_channels(&self, now: Time) -> impl Iterator<Item = Time> + '_ {
+        self.channels.iter().map(move |c| c.busy - c.busy_until.since(now))
+    }
+
+    fn busy_dies(&self, now: Time) -> impl Iterator<Item = Time> + '_ {
+        let open = move |d: &Die| {
+            let working = !matches!(d.state, DieState::Idle | DieState::Asking) || d.suspended.is_some();
+            if working || d.reading > 0 { now - d.busy_since } else { Time::ZERO }
+        };
+        self.dies.iter().take(self.die_count as usize).map(move |d| d.busy + open(d))
+    }
+
+    /// When each operation that still waits at a die was queued: what Little's identity needs at the end.
+    pub fn waiting_since(&self) -> Vec<Time> {
+        let mut times = Vec::new();
+        for mut at in self.queues.names(&self.ops) {
+            while at != NO_OP {
+                times.push(self.ops[at].queued);
+                at = self.ops[at].joined;
+            }
+        }
+        times
     }
 }

@@ -7,10 +7,9 @@
 //! Numbers are dense: `die = (channel * ways + way) * dies + die`, `plane = die * planes + plane`,
 //! `block = plane * blocks + block`, `slot = block * units_per_block + unit`.
 
-mod address;
 mod parity;
 
-pub use address::Address;
+pub use parity::Address;
 
 use crate::fastdiv::FastDiv;
 use parity::Sets;

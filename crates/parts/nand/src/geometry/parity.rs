@@ -5,7 +5,6 @@
 //! Rows of parity have no slots: slots count what can hold data.
 
 use super::Geometry;
-use super::address::Address;
 use proto::Slot;
 
 /// Sets of dies that protect each other.
@@ -102,6 +101,21 @@ impl Geometry {
     pub fn parity_programs(&self) -> u64 {
         u64::from(self.shape.pages / self.shape.program_pages - self.programs_per_block) * self.block_count
     }
+}
+
+// A page among dies and planes.
+
+/// Where an operation works.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Address {
+    /// Die.
+    pub die: u32,
+    /// Plane in the die.
+    pub plane: u8,
+    /// Block in the plane.
+    pub block: u32,
+    /// Page in the block.
+    pub page: u32,
 }
 
 #[cfg(test)]

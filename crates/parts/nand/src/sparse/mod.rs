@@ -3,7 +3,5 @@
 mod chunks;
 mod leaves;
 mod table;
-mod zeroed;
 
-pub use table::length_ahead;
-pub use table::{Bits, Table};
+pub use table::{Bits, Table, length_ahead};

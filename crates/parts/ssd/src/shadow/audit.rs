@@ -4,9 +4,8 @@
 //! has written into the map since the shadow began, and that lies in a block which was neither programmed nor erased, is as
 //! it was: it needs no look. A terabyte that stays empty costs nothing.
 
-use super::Shadow;
 use super::data::{Sectors, Version};
-use super::entries::word;
+use super::{Shadow, word};
 use ftl::page_map::Ftl;
 use proto::Lpn;
 use std::collections::BTreeSet;

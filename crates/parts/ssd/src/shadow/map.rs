@@ -4,9 +4,8 @@
 //! is programmed, and comes back when it is read. So a page that was written back without a change, or not at all, is
 //! found although the simulated device looks its units up in the whole map.
 
-use super::Shadow;
 use super::data::{Content, Stamps, Version};
-use super::entries::{Entries, UNKNOWN, Word, word};
+use super::{Entries, Shadow, UNKNOWN, Word, word};
 use ftl::page_map::Ftl;
 use ftl::page_map::map_cache::MapCache;
 use proto::{Lpn, Slot};

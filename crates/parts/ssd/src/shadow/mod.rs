@@ -18,18 +18,14 @@
 mod audit;
 mod data;
 mod durable;
-mod entries;
-mod errand;
 mod floor;
 mod lines;
 mod map;
 mod oracle;
-mod registers;
 mod truth;
 
 pub(crate) use audit::Audit;
-use data::{Content, SECTOR, Sectors, Stamps, Version};
-use errand::Errand;
+use data::{Content, Registers, SECTOR, Sectors, Stamps, Version};
 use floor::Floor;
 pub use floor::Survivors;
 use ftl::page_map::Ftl;
@@ -38,9 +34,8 @@ use map::MapMemory;
 use nand::dies::op::{Op, OpKind};
 use oracle::Oracle;
 use proto::{Command, IoOp, Lpn, Slot, Status};
-use registers::Registers;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 use truth::Truth;
 
 /// Violations that are described; the others are only counted.
@@ -411,5 +406,63 @@ impl Shadow {
             }
         }
         if wrong == 0 { Ok(known) } else { Err((wrong, first)) }
+    }
+}
+
+// Entries of the map, as the shadow keeps them.
+
+/// One entry: 0 for a unit without data, one more than its slot otherwise.
+type Word = u64;
+
+/// An entry that nobody has written or read.
+const UNKNOWN: Word = u64::MAX;
+
+fn word(slot: Option<Slot>) -> Word {
+    slot.map_or(0, |slot| slot.0 + 1)
+}
+
+/// The entries of a translation page.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+enum Entries {
+    /// No translation page, or nothing that can be relied on.
+    #[default]
+    Unknown,
+    /// As they were when the shadow began.
+    Initial,
+    /// One by one.
+    Known(Arc<[Word]>),
+}
+
+// What one operation of the back end carries.
+
+/// Where an operation takes its data from, and the data once it has it.
+#[derive(Clone, Debug, Default)]
+struct Errand {
+    /// The command that gets what is read; without, it stays in the controller.
+    command: Option<u32>,
+    /// Logical units that a host read is about, one a slot.
+    lpns: Vec<Lpn>,
+    /// Slots that are sensed.
+    slots: Vec<Slot>,
+    /// Data in the register: of a program from the start, of a read once the array is sensed.
+    data: Vec<Content>,
+}
+
+impl Errand {
+    /// A read of units for a command.
+    fn fetch(&mut self, command: u32, units: &[(Lpn, Slot)]) {
+        self.command = Some(command);
+        self.lpns = units.iter().map(|(lpn, _)| *lpn).collect();
+        self.take_from(units.iter().map(|(_, slot)| *slot));
+    }
+
+    /// A read of slots that concerns no command.
+    fn collect(&mut self, slots: impl Iterator<Item = Slot>) {
+        self.command = None;
+        self.take_from(slots);
+    }
+
+    fn take_from(&mut self, slots: impl Iterator<Item = Slot>) {
+        self.slots = slots.collect();
     }
 }

@@ -1,7 +1,7 @@
 //! What is physically in the pages.
 
+use super::Entries;
 use super::data::{Content, Stamps, Version};
-use super::entries::Entries;
 use ftl::page_map::{Ftl, MapCopy};
 use proto::{Lpn, Slot};
 use rustc_hash::FxHashMap;

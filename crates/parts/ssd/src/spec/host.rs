@@ -1,7 +1,6 @@
 //! The host interface as a user writes it.
 
-use super::link::{HostLink, HostLinkSpec, LinkSpec};
-use super::{FlashEnergySpec, SpecError};
+use super::{FlashEnergySpec, HostLink, HostLinkSpec, LinkSpec, SpecError};
 use crate::port::ahci::{AhciParams, AhciPort, SLOTS_MAX};
 use crate::port::cores::{CoreParams, WriterParams};
 use crate::port::host::{Entrance, HostParams};

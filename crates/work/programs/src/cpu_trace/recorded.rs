@@ -9,8 +9,8 @@ use proto::cpu::{Op, Service};
 use proto::memory::PAGE;
 use text::{Bad, Input};
 
+use super::{Instruction, Reader};
 use crate::cpu_trace::format::Format;
-use crate::cpu_trace::instruction::{Instruction, Reader};
 use crate::cpu_trace::ops::{Ops, Space};
 use crate::program::{Key, Params};
 

@@ -1,7 +1,6 @@
 //! Programs whose work depends on their data: what a text says of them, and where their data come from, a file or a seed.
 
-use super::OnData;
-use super::options::Options;
+use super::{OnData, Options};
 use crate::graph::{Edges, Graph, Keep, ReadOptions, Values, read};
 use config::Diagnostic;
 use config::units::Bytes;

@@ -1,8 +1,7 @@
 //! The kernels that have names, and how a text becomes applications.
 
 use super::data::{self, Key};
-use super::options::Options;
-use super::{Application, Inputs, Program, mixes};
+use super::{Application, Inputs, Options, Program, mixes};
 use config::Diagnostic;
 use nest::Kernel;
 use std::path::Path;

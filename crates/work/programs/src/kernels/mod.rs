@@ -7,20 +7,18 @@
 #![allow(clippy::result_large_err)]
 
 mod data;
-mod inputs;
 mod list;
 pub mod mixes;
-mod options;
 #[cfg(test)]
 mod tests;
 
 pub use data::{Key, Room};
-pub use inputs::{Inputs, Settled, settle};
 pub use list::{Entry, entries, explained, fits, names, of_programs, open};
 
+use config::{Diagnostic, Place, units::Bytes};
 use nest::executed::{Area, Bfs, Body, Executed, Nn, Watch, Wc};
 use nest::{Kernel, Section};
-use std::sync::Arc;
+use std::{ops::RangeInclusive, sync::Arc};
 
 /// What an instance executes.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,4 +112,221 @@ pub struct Application {
     pub inputs: Inputs,
     /// Whether all change the same data: what they leave is one, and each goes on where the one before has stopped.
     pub in_turn: bool,
+}
+
+// Which instances have input of their own, and how much room that takes.
+
+/// Whose input an instance reads where it only reads it. What it also writes is its own in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Inputs {
+    /// One input for all instances of a program.
+    #[default]
+    Shared,
+    /// Input of the instance's own.
+    Own,
+    /// An input for each instance if there is room for all, otherwise one for all: [`settle`] decides.
+    Fit,
+}
+
+impl Inputs {
+    /// What may be written for it.
+    pub const NAMES: [(&str, Inputs); 3] =
+        [("shared", Inputs::Shared), ("own", Inputs::Own), ("fit", Inputs::Fit)];
+}
+
+/// Parts of `unit` bytes that the data of all instances take, each array whole parts of its own.
+fn needed(applications: &[Application], unit: u64) -> u64 {
+    let mut shared: Vec<&Program> = Vec::new();
+    let mut sum = 0;
+    for Application { program, instances, inputs, .. } in applications {
+        let is_known = shared.contains(&program);
+        for Area { bytes, section, .. } in program.areas() {
+            let times = match section {
+                Section::Input if *inputs == Inputs::Shared => u64::from(!is_known),
+                _ => u64::from(*instances),
+            };
+            sum += bytes.div_ceil(unit) * times;
+        }
+        if *inputs == Inputs::Shared && !is_known {
+            shared.push(program);
+        }
+    }
+    sum
+}
+
+/// What came of instances that are to have input of their own where it fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settled {
+    /// Whose input they read: never [`Inputs::Fit`].
+    pub inputs: Inputs,
+    /// Parts that the data of all instances take if these have input of their own.
+    pub needed: u64,
+}
+
+/// Gives instances input of their own that are to have it if it fits: all of them if all data are then at most `room` parts of `unit` bytes, otherwise none. Nothing if none is to have it.
+pub fn settle(applications: &mut [Application], unit: u64, room: u64) -> Option<Settled> {
+    let asked: Vec<usize> =
+        (0..applications.len()).filter(|at| applications[*at].inputs == Inputs::Fit).collect();
+    if asked.is_empty() {
+        return None;
+    }
+    asked.iter().for_each(|at| applications[*at].inputs = Inputs::Own);
+    let needed = needed(applications, unit);
+    let inputs = if needed <= room { Inputs::Own } else { Inputs::Shared };
+    asked.iter().for_each(|at| applications[*at].inputs = inputs);
+    Some(Settled { inputs, needed })
+}
+
+impl Program {
+    /// Arrays of the program.
+    fn areas(&self) -> Vec<Area> {
+        match self {
+            Program::Nest(kernel) => {
+                let area = |array: &nest::Array| Area {
+                    name: array.name.clone(),
+                    bytes: array.bytes(),
+                    section: array.section,
+                };
+                kernel.arrays().iter().map(area).collect()
+            }
+            Program::Executed(on_data) => on_data.arrays(),
+        }
+    }
+}
+
+// What stands behind the name of kernels: `atax:m=1024,n=1024,instances=2`.
+
+/// Parameters as they are written, each once.
+struct Options<'a> {
+    text: &'a str,
+    given: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Options<'a> {
+    /// Reads what stands behind the colon of a text.
+    ///
+    /// # Errors
+    /// A parameter without a value, or given twice.
+    fn read(text: &'a str) -> Result<Options<'a>, Diagnostic> {
+        let mut options = Options { text, given: Vec::new() };
+        let (_, rest) = text.split_once(':').unwrap_or_default();
+        for option in rest.split(',').map(str::trim).filter(|option| !option.is_empty()) {
+            let (name, value) = option.split_once('=').unwrap_or((option, ""));
+            let (name, value) = (name.trim(), value.trim());
+            if value.is_empty() {
+                let what = format!("parameter `{name}` has no value");
+                return Err(Diagnostic::new(what)
+                    .at(options.place(name))
+                    .help(format!("write `{name}=...`")));
+            }
+            if options.text(name).is_some() {
+                let what = format!("parameter `{name}` is given twice");
+                return Err(Diagnostic::new(what).at(options.place(name)));
+            }
+            options.given.push((name, value));
+        }
+        Ok(options)
+    }
+
+    /// A value as it is written.
+    fn text(&self, name: &str) -> Option<&'a str> {
+        self.given.iter().find(|(given, _)| *given == name).map(|(_, value)| *value)
+    }
+
+    /// Refuses parameters that are none of these.
+    ///
+    /// # Errors
+    /// The first of them, with the nearest that there is.
+    fn only(&self, known: &[&str]) -> Result<(), Diagnostic> {
+        let Some((name, _)) = self.given.iter().find(|(name, _)| !known.contains(name)) else {
+            return Ok(());
+        };
+        let what = format!("unknown parameter `{name}`");
+        Err(Diagnostic::new(what).at(self.place(name)).allowed(name, known.iter().copied()))
+    }
+
+    /// A whole number, or what it is if it is left out.
+    ///
+    /// # Errors
+    /// A value that is none, or outside.
+    fn number(&self, name: &str, default: u32, range: RangeInclusive<u32>) -> Result<u32, Diagnostic> {
+        let Some(value) = self.text(name) else { return Ok(default) };
+        let within = value.parse().ok().filter(|number| range.contains(number));
+        within.ok_or_else(|| {
+            let allowed = format!("a whole number from {} to {}", range.start(), range.end());
+            self.refused(name, value, allowed)
+        })
+    }
+
+    /// An amount of data, or what it is if it is left out.
+    ///
+    /// # Errors
+    /// A value that is none, or outside.
+    fn bytes(&self, name: &str, default: Bytes, range: RangeInclusive<Bytes>) -> Result<Bytes, Diagnostic> {
+        let Some(value) = self.text(name) else { return Ok(default) };
+        let within = value.parse().ok().filter(|bytes| range.contains(bytes));
+        within.ok_or_else(|| {
+            self.refused(name, value, format!("an amount from {} to {}", range.start(), range.end()))
+        })
+    }
+
+    /// A number with a fraction, or what it is if it is left out.
+    ///
+    /// # Errors
+    /// A value that is none, or outside.
+    fn real(&self, name: &str, default: f32, range: RangeInclusive<f32>) -> Result<f32, Diagnostic> {
+        let Some(value) = self.text(name) else { return Ok(default) };
+        let within = value.parse().ok().filter(|number| range.contains(number));
+        within.ok_or_else(|| {
+            self.refused(name, value, format!("a number from {} to {}", range.start(), range.end()))
+        })
+    }
+
+    /// That a parameter cannot have a value, and what it can.
+    fn refused(&self, name: &str, value: &str, allowed: String) -> Diagnostic {
+        let mut refused = Diagnostic::new(format!("`{value}` is no value of parameter `{name}`"));
+        refused.allowed = vec![allowed];
+        refused.at(self.place(value))
+    }
+
+    /// Refuses a parameter that says what another one, which is given, says already.
+    ///
+    /// # Errors
+    /// The first of them.
+    fn without(&self, given: &str, others: &[&str]) -> Result<(), Diagnostic> {
+        let other = others.iter().find(|name| self.text(name).is_some());
+        match (self.text(given), other) {
+            (Some(_), Some(other)) => {
+                let what = format!("parameter `{other}` is of drawn data, and `{given}` names a file");
+                Err(Diagnostic::new(what).at(self.place(other)).help("leave one of them out"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The sizes of a kernel among the parameters.
+    ///
+    /// # Errors
+    /// A value that is no whole number above zero.
+    fn sizes(&self, known: &[(String, i64)]) -> Result<Vec<(String, i64)>, Diagnostic> {
+        let is_size = |(name, _): &&(&str, &str)| known.iter().any(|(size, _)| size == name);
+        let size = |(name, value): &(&str, &str)| {
+            let number = value.parse().ok().filter(|number| *number > 0);
+            let number = number.ok_or_else(|| {
+                let mut refused = Diagnostic::new(format!("`{value}` is no value of size `{name}`"));
+                refused.allowed = vec!["a whole number above zero".to_owned()];
+                refused.at(self.place(value))
+            })?;
+            Ok(((*name).to_owned(), number))
+        };
+        self.given.iter().filter(is_size).map(size).collect()
+    }
+
+    /// Where a word stands in what was written.
+    fn place(&self, word: &str) -> Place {
+        let from = self.text.find(':').map_or(0, |colon| colon + 1);
+        let at = self.text[from..].find(word).map_or(from, |at| from + at);
+        let column = self.text[..at].chars().count() as u64 + 1;
+        Place { source: "--workload".into(), column, text: self.text.to_owned(), ..Place::default() }
+    }
 }

@@ -1,7 +1,10 @@
 //! What texts name, and that every assignment of programs to mixes fits what the paper says.
 
-use super::mixes::{ASSIGNMENTS, CAPACITY, NAMES, PROGRAMS, assignment, firsts};
 use super::{OnData, Program, Room, names, open};
+use super::{
+    mixes::{ASSIGNMENTS, CAPACITY, NAMES, PROGRAMS, assignment, firsts},
+    *,
+};
 use nest::executed::Summary;
 use nest::{Kernel, Section};
 use std::collections::BTreeSet;
@@ -265,4 +268,29 @@ fn words_that_a_section_has_no_room_for_are_refused_before_they_are_made() {
     let text = format!("wc:text={}", file.display());
     assert!(fits(&text, room).is_err());
     fits(&text, room + 12).expect("it fits");
+}
+
+/// Of three instances each has a matrix of 16 groups of 64 KiB, and a vector of one for input, output and between: 57 groups. One less is too few, and then matrix and vector are there once. What is
+/// shared or own on purpose stays so.
+#[test]
+fn all_have_their_own_or_none_has() {
+    let all = || {
+        let texts = ["atax:m=512,n=512,instances=2,inputs=fit", "atax:m=512,n=512,instances=1,inputs=fit"];
+        let mut all: Vec<Application> =
+            texts.iter().flat_map(|text| open(text).expect("a program")).collect();
+        all.extend(open("mvt:n=256,t=64,inputs=own").expect("a program"));
+        all
+    };
+    let whose = |of: &[Application]| of.iter().map(|one| one.inputs).collect::<Vec<_>>();
+    // MVT has a matrix of 4 groups and four vectors.
+    for (room, inputs) in [(65, Inputs::Own), (64, Inputs::Shared)] {
+        let mut applications = all();
+        let settled = settle(&mut applications, 64 << 10, room);
+        assert_eq!(settled, Some(Settled { inputs, needed: 57 + 8 }));
+        assert_eq!(whose(&applications), [inputs, inputs, Inputs::Own]);
+    }
+    let mut shared = all();
+    settle(&mut shared, 64 << 10, 0);
+    assert_eq!(needed(&shared, 64 << 10), 17 + 3 * 2 + 8);
+    assert_eq!(settle(&mut shared, 64 << 10, 0), None);
 }

@@ -8,8 +8,8 @@ use config::Diagnostic;
 use text::Input;
 use text::fault::{self, Bad};
 
+use super::Builder;
 use crate::program::Program;
-use crate::simt_trace::builder::Builder;
 use crate::simt_trace::{accelsim, macsim};
 
 /// What a path is.
@@ -78,7 +78,7 @@ pub fn open(path: &Path) -> Result<Box<dyn Program>, Diagnostic> {
     read(path).map(|trace| Box::new(trace) as Box<dyn Program>)
 }
 
-pub(super) fn read(path: &Path) -> Result<crate::simt_trace::program::Trace, Diagnostic> {
+pub(super) fn read(path: &Path) -> Result<super::Trace, Diagnostic> {
     let source = fault::name(path);
     let Some(format) = format(path) else {
         if let Err(error) = path.metadata() {

@@ -6,7 +6,7 @@
 use engine::Time;
 use proto::IoRequest;
 
-use super::guard::{ENDED, Guards, KINDS};
+use super::{ENDED, Guards, KINDS};
 use crate::synth::{Direction, Each};
 
 /// How long after the start of a job fio begins to judge: `__check_min_rate`.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use config::Diagnostic;
 use serde::Serialize;
 
-use super::drives::Behind;
+use super::Behind;
 use super::jobs::Jobs;
 use super::spec::{JobSpec, Pattern};
 use super::value::Quantity;

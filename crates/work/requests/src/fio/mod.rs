@@ -18,14 +18,9 @@
 
 #![allow(clippy::result_large_err, reason = "a diagnostic is made once and ends the reading")]
 
-mod check;
 mod distribution;
-mod drives;
-mod environment;
 mod files;
 mod floor;
-mod fuzz;
-mod guard;
 mod honoured;
 mod inert;
 mod jobs;
@@ -35,14 +30,10 @@ mod queue;
 mod resolve;
 mod spec;
 mod table;
-mod unsupported;
 mod value;
-mod way;
 
-pub use drives::Behind;
 pub use files::FileSpec;
 pub(crate) use floor::Floors;
-pub use guard::Guards;
 pub use jobs::{Group, InertOption, Jobs, Notes};
 pub use layout::{LaidOut, Layout};
 pub use parse::{parse_file, parse_inline, parse_text};
@@ -50,5 +41,369 @@ pub use spec::{Distribution, Engine, Given, Hint, JobSpec, Pattern, Rw, Schedule
 pub use table::{Class, FioOption, option, options};
 pub use value::Quantity;
 
-#[doc(hidden)]
-pub use fuzz::fuzz_one;
+use crate::{
+    inject::FlowStats,
+    synth::{Access, Arrival, Direction, Each, Generator, Job, Order, Poll, Region},
+};
+use config::Diagnostic;
+use engine::Time;
+use proto::file::{Advice, Way};
+use std::collections::VecDeque;
+
+// The entry point of a fuzzer.
+
+/// Requests of a job that are drawn.
+const DRAWN: usize = 200;
+
+/// Reads `data` as an inline job or a job file, the first byte decides, and draws from every job that fits a device of 64 MiB. Panics if a
+/// promise of the reader or the generator is broken.
+pub fn fuzz_one(data: &[u8]) {
+    const CAPACITY: u64 = 64 << 20;
+    let Some((choice, content)) = data.split_first() else { return };
+    let text = String::from_utf8_lossy(content);
+    let read = if choice & 1 == 0 { parse_inline(&text) } else { parse_text("fuzz", &text) };
+    match read.and_then(|jobs| jobs.resolve(CAPACITY)) {
+        Ok(groups) => {
+            groups.into_iter().flat_map(|group| group.jobs).take(4).for_each(|job| draw(job, CAPACITY))
+        }
+        Err(fault) => assert!(!fault.what.is_empty()),
+    }
+}
+
+/// Every request lies in its job's region; a job never waits for what cannot come.
+fn draw(job: Job, capacity: u64) {
+    let one = vec![Region { start: job.start, bytes: job.bytes }];
+    let regions = job.files.as_ref().map_or(one, |files| files.regions.clone());
+    assert!(regions.iter().all(|region| region.start + region.bytes <= capacity));
+    let is_inside = |offset: u64, bytes: u64| {
+        regions.iter().any(|of| of.start <= offset && offset + bytes <= of.start + of.bytes)
+    };
+    let mut generator = Generator::new(job, 1);
+    generator.start(Time::ZERO, Time::ZERO);
+    let mut now = Time::ZERO;
+    let mut flying = VecDeque::new();
+    for _ in 0..DRAWN {
+        match generator.poll(now, flying.len() as u32) {
+            Poll::Issue(request) => {
+                assert!(request.at <= now);
+                assert!(request.bytes == 0 || is_inside(request.offset, request.bytes));
+                flying.push_back(request.op);
+            }
+            Poll::At(time) if flying.is_empty() => {
+                assert!(time > now);
+                now = time;
+            }
+            Poll::At(_) | Poll::Blocked => {
+                let Some(op) = flying.pop_front() else { panic!("blocked with nothing in flight") };
+                generator.completed(op);
+            }
+            Poll::Done => match flying.pop_front() {
+                Some(op) => generator.completed(op),
+                None => return,
+            },
+        }
+    }
+}
+
+// Options that end a job of fio when the device is too slow. They do not steer a run here: once it is over, the result says which would have ended it.
+
+/// The guards of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guards {
+    /// `max_latency`: the most that a request may take.
+    pub max_latency: Each<Option<Time>>,
+    /// `rate_min`: the least bytes per second; zero is none.
+    pub rate_min: Each<u64>,
+    /// `rate_iops_min`: the least requests per second; zero is none.
+    pub rate_iops_min: Each<u64>,
+    /// `rate_cycle`: length of the cycles over each of which a rate is judged.
+    pub rate_cycle: Time,
+}
+
+/// Names of the directions, as a result has them.
+const KINDS: Each<&str> = ["read", "write", "trim"];
+
+impl Guards {
+    /// None of them.
+    const NONE: Guards = Guards {
+        max_latency: [None; 3],
+        rate_min: [0; 3],
+        rate_iops_min: [0; 3],
+        rate_cycle: Time::from_ms(1000),
+    };
+
+    /// Whether a rate has a floor.
+    fn has_floors(&self) -> bool {
+        self.rate_min.iter().chain(&self.rate_iops_min).any(|&least| least > 0)
+    }
+
+    /// Guards that would have ended the job, of what was measured of its flow and of its rates by cycle.
+    pub(crate) fn tripped(&self, flow: &FlowStats, floors: Option<&Floors>) -> Vec<String> {
+        let mut said = Vec::new();
+        for (at, of) in [&flow.read, &flow.write, &flow.trim].into_iter().enumerate() {
+            let longest = Time::from_ps(of.latency.max().unwrap_or(0));
+            if let Some(most) = self.max_latency[at].filter(|most| longest > *most) {
+                said.push(format!("{ENDED}max_latency={most}: a {} took {longest}", KINDS[at]));
+            }
+        }
+        said.extend(floors.into_iter().flat_map(Floors::missed));
+        said.into_iter().map(|what| format!("job `{}`: {what}", flow.name)).collect()
+    }
+}
+
+/// Start of what is said of a guard at which fio ends the job.
+const ENDED: &str = "fio would have ended it with an error: ";
+
+impl JobSpec {
+    /// Guards of the job, if it has any.
+    pub fn guards(&self) -> Option<Guards> {
+        let any = Guards { rate_cycle: self.guards.rate_cycle, ..Guards::NONE } != self.guards;
+        any.then_some(self.guards)
+    }
+}
+
+// Lists of drives (`filename=/dev/nvme0n1:/dev/nvme1n1`): the drives behind a stripe, each with addresses of its own.
+//
+// fio serves the drives of a list as files, one request each in turn unless `file_service_type` says otherwise. Behind a stripe, which is
+// what the host has, a drive's addresses are every so many chunks of the stripe's. A request that is longer than what is left of a chunk is one
+// command for each chunk, all of the same drive.
+
+/// The drives behind a stripe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Behind {
+    /// How many.
+    pub drives: u64,
+    /// Bytes of a drive before the next drive's turn.
+    pub chunk: u64,
+    /// Bytes of each drive that the stripe uses: whole chunks.
+    pub bytes: u64,
+}
+
+impl Behind {
+    /// Where on the stripe an address lies, counted over the drives one behind the other, and how many bytes from there on follow it on its
+    /// drive.
+    pub fn place(&self, address: u64) -> (u64, u64) {
+        let (drive, at) = (address / self.bytes, address % self.bytes);
+        let (row, within) = (at / self.chunk, at % self.chunk);
+        ((row * self.drives + drive) * self.chunk + within, self.chunk - within)
+    }
+}
+
+impl JobSpec {
+    /// The drives that it goes over, if it names several.
+    pub fn drives(&self) -> Option<Vec<&str>> {
+        let mut found: Vec<&str> = Vec::new();
+        for name in self.files.names.iter().filter(|_| self.files.device().is_some()) {
+            if !found.contains(&name.as_str()) {
+                found.push(name);
+            }
+        }
+        (found.len() > 1).then_some(found)
+    }
+
+    /// Why a list of drives cannot be gone over.
+    fn refuse_drives(&self, why: &str, help: &str) -> Diagnostic {
+        let count = self.drives().map_or(0, |drives| drives.len());
+        let what = format!("job `{}`: `filename` names {count} drives, and {why}", self.name);
+        Diagnostic::new(what).at(self.place_of("filename")).help(help)
+    }
+}
+
+// How the requests of a job get to a file through the kernel of a host.
+
+impl JobSpec {
+    /// Whether its requests go to a file of a host: buffered ones always, direct ones if its kernel is simulated.
+    fn takes_a_file(&self, direct: bool) -> bool {
+        match self.buffered {
+            // It has no page cache, and no kernel between.
+            _ if self.engine == Some(Engine::Passthrough) => false,
+            _ if self.engine == Some(Engine::Mapped) => true,
+            Some(true) => true,
+            Some(false) => direct,
+            None => false,
+        }
+    }
+
+    /// Whether its requests pass through the page cache of a host.
+    fn is_cached(&self) -> bool {
+        self.buffered == Some(true) || self.engine == Some(Engine::Mapped)
+    }
+
+    /// What the kernel is told of its reads (`fadvise_hint`): what `rw` says, unless the job says something else.
+    fn advice(&self) -> Advice {
+        let by_pattern = if self.rw.random { Advice::Random } else { Advice::Sequential };
+        match self.advice {
+            None | Some(Hint::ByPattern) => by_pattern,
+            Some(Hint::Nothing) => Advice::Normal,
+            Some(Hint::Sequential) => Advice::Sequential,
+            Some(Hint::Random) => Advice::Random,
+        }
+    }
+
+    /// How they do. Without an `ioengine`, as with `libaio`.
+    ///
+    /// # Errors
+    /// An engine that the simulated kernel does not have, or that refuses the job.
+    fn way(&self) -> Result<Way, Diagnostic> {
+        if self.buffered == Some(true) && self.engine != Some(Engine::Mapped) {
+            return Ok(Way::Buffered);
+        }
+        match self.engine {
+            Some(Engine::Mapped) => Ok(Way::Mapped),
+            Some(Engine::Blocking) => Ok(Way::Direct),
+            None | Some(Engine::Libaio) => Ok(Way::Aio),
+            Some(Engine::IoUring) if !self.hipri => Ok(Way::Uring),
+            Some(Engine::IoUring) => {
+                if self.fsync > 0 || self.fdatasync > 0 || self.end_fsync {
+                    // `io_fsync_prep`.
+                    let what = format!("job `{}`: a ring with hipri takes no fsync", self.name);
+                    return Err(Diagnostic::new(what)
+                        .at(self.place_of("hipri"))
+                        .help("leave out hipri, or make writes durable with sync=dsync"));
+                }
+                Ok(Way::Polled)
+            }
+            Some(Engine::OtherQueued | Engine::OtherQueuedFlush | Engine::Passthrough) => {
+                let what = format!("job `{}`: the kernel of the host does not have this ioengine", self.name);
+                Err(Diagnostic::new(what).at(self.place_of("ioengine")).help(
+                    "libaio, io_uring and the blocking engines go through it; without `direct`, any goes straight to the drive",
+                ))
+            }
+        }
+    }
+
+    /// That `ioscheduler` does nothing for requests that pass no block layer.
+    fn unscheduled(&self) -> Option<String> {
+        let why = "requests go straight to the drive, past the block layer of a host; direct=0 goes through it, and direct=1 on a host with a \
+                   kernel (`host.linux`)";
+        self.scheduler.map(|_| format!("{}: `ioscheduler` changes nothing here: {why}", self.name))
+    }
+
+    /// Why `hipri` does not do what is likely meant.
+    fn polling(&self, poll_queues: u16) -> Option<String> {
+        let why = match (self.buffered, self.engine) {
+            (Some(true), _) | (_, Some(Engine::Mapped)) => {
+                "requests through the page cache are not polled, as in fio"
+            }
+            (None, _) => "without direct=1, requests go straight to the drive",
+            (Some(false), Some(Engine::IoUring)) if poll_queues > 0 => return None,
+            (Some(false), Some(Engine::IoUring)) => {
+                "the drive has no queue without interrupts (host.linux.driver.poll_queues): the job looks for completions on its core, and \
+                 interrupts bring them"
+            }
+            (Some(false), _) => {
+                "Linux polls for io_uring alone: not for a request that its thread waits for (since 5.19), nor for libaio"
+            }
+        };
+        Some(format!("job `{}`: hipri: {why}", self.name))
+    }
+}
+
+// What the options of a job say together: contradictions, and what is likely not meant.
+
+impl JobSpec {
+    /// Options that exclude one another.
+    pub(crate) fn contradictions(&self) -> Result<(), Diagnostic> {
+        let error = |what: &str, option: &str| {
+            Err(Diagnostic::new(format!("job `{}`: {what}", self.name)).at(self.place_of(option)))
+        };
+        let any = |each: &Each<u64>| each.iter().any(|&n| n > 0);
+        if any(&self.rate) && any(&self.rate_iops) {
+            return error("rate and rate_iops exclude one another", "rate_iops");
+        }
+        if self.time_based && self.runtime.is_none() {
+            return error("time_based needs a runtime", "time_based");
+        }
+        if self.bsrange.iter().any(Option::is_some) && self.bssplit.iter().any(Option::is_some) {
+            return error("bsrange and bssplit exclude one another", "bssplit");
+        }
+        Ok(())
+    }
+
+    /// Options that do nothing beside the others, with the reason.
+    pub(crate) fn without_effect(&self) -> Vec<(&'static str, &'static str)> {
+        let mut found = Vec::new();
+        let mut when = |condition: bool, options: &[&'static str], why: &'static str| {
+            if condition {
+                found.extend(options.iter().map(|option| (*option, why)));
+            }
+        };
+        let random_only = ["norandommap", "random_distribution", "percentage_random", "ba", "rw_sequencer"];
+        when(!self.rw.random, &random_only, "rw is sequential");
+        when(self.rw.pattern != Pattern::Mixed, &["rwmixread", "rwmixwrite"], "rw is not mixed");
+        let writes = matches!(self.rw.pattern, Pattern::Write | Pattern::Mixed | Pattern::TrimWrite);
+        when(!writes, &["fsync", "fdatasync", "end_fsync", "fsync_on_close", "sync"], "nothing is written");
+        let thinking = ["thinktime_blocks", "thinktime_blocks_type", "thinktime_iotime"];
+        when(self.thinktime == Time::ZERO, &thinking, "thinktime is not given");
+        let batches =
+            ["iodepth_batch", "iodepth_batch_complete_min", "iodepth_batch_complete_max", "iodepth_low"];
+        let mapped = self.engine == Some(Engine::Mapped);
+        let blocking = self.engine == Some(Engine::Blocking) || mapped;
+        when(blocking, &batches, "a blocking ioengine has one request at a time");
+        let cached = !blocking && self.buffered == Some(true);
+        when(cached, &batches, "the kernel serves buffered requests as they are submitted");
+        when(mapped, &["sync"], "a store of a mapping is durable once it has been flushed: fsync, end_fsync");
+        when(!self.is_cached(), &["fadvise_hint"], "requests do not pass through a page cache");
+        let bounds = ["number_ios", "io_size", "loops"];
+        when(self.time_based, &bounds, "a time_based job ends by runtime alone, as in fio");
+        let capped = self.rate.iter().chain(&self.rate_iops).any(|&n| n > 0);
+        when(!capped && self.arrival == Arrival::Poisson, &["rate_process"], "no rate is given");
+        when(self.randseed.is_some(), &["randrepeat"], "randseed overrides it, as in fio");
+        when(self.rw.modifier.is_none() && self.rw.random, &["rw_sequencer"], "rw has no :N");
+        let sized = self.bssplit.iter().all(Option::is_some) || self.bsrange.iter().all(Option::is_some);
+        when(sized, &["bs"], "bssplit or bsrange is given");
+        found
+    }
+}
+
+/// Adds what is likely not meant, now that the device is known.
+fn warn(spec: &JobSpec, job: &mut Job) {
+    let limits = job.limits;
+    if limits.time_based {
+        return;
+    }
+    if let Some(wanted) = limits.requests {
+        let used = Direction::ALL.into_iter().filter(|&d| job.access.has(d));
+        let least = used.map(|d| job.sizes[d as usize].min()).min().unwrap_or(1).max(1);
+        let pairs = if job.access == Access::TrimWrite { 2 } else { 1 };
+        let possible = (limits.bytes / least).saturating_mul(pairs);
+        if possible < wanted {
+            job.warnings.push(format!(
+                "job `{}`: {wanted} requests are asked for, but the job ends after {} bytes, at most {possible} requests; \
+                 io_size, loops or time_based make it go on",
+                spec.name, limits.bytes
+            ));
+        }
+    }
+    let random = matches!(job.order, Order::Random { .. });
+    if job.repeat && random && (limits.passes > 1 || limits.bytes > limits.pass_bytes) {
+        let effect = match job.access.writes() {
+            true => {
+                ", so that blocks die in the order in which they were written and write amplification stays near 1"
+            }
+            false => "",
+        };
+        job.warnings.push(format!(
+            "job `{}`: each pass repeats the first block by block, as in fio{effect}; randrepeat=0 draws anew",
+            spec.name
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Chunk `c` of a stripe of four is chunk `c / 4` of drive `c % 4`.
+    #[test]
+    fn addresses_of_a_drive_are_every_fourth_chunk() {
+        let behind = Behind { drives: 4, chunk: 64, bytes: 640 };
+        assert_eq!(behind.place(0), (0, 64));
+        assert_eq!(behind.place(70), (4 * 64 + 6, 58));
+        assert_eq!(behind.place(640), (64, 64));
+        assert_eq!(behind.place(3 * 640 + 639), ((9 * 4 + 3) * 64 + 63, 1));
+        let mut all: Vec<u64> = (0..4 * 640).map(|address| behind.place(address).0).collect();
+        all.sort_unstable();
+        assert_eq!(all, (0..4 * 640).collect::<Vec<u64>>());
+    }
+}

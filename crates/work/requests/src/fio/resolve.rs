@@ -3,9 +3,9 @@
 use config::Diagnostic;
 use proto::Batches;
 
-use super::check::warn;
 use super::spec::{Distribution, Engine, JobSpec, Pattern};
 use super::value::Quantity;
+use super::warn;
 use crate::synth::{
     Access, Choice, Direction, Each, Files, Flushes, Job, Limits, Order, Rate, Region, Share, Sizes, Zone,
 };

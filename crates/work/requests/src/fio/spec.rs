@@ -3,8 +3,8 @@
 use config::Place;
 use engine::Time;
 
+use super::Guards;
 use super::files::FileSpec;
-use super::guard::Guards;
 use super::value::Quantity;
 use crate::synth::{Arrival, Each, Follow, Popularity, Share, Think};
 

@@ -1,6 +1,6 @@
 //! What slow requests waited for: sums over the slowest of each kind, and the slowest of all one by one.
 
-use super::observe::Explained;
+use super::Explained;
 use engine::Time;
 use proto::{Account, Holder, IoOp, MILESTONES, Place};
 use stats::Tail;
@@ -130,8 +130,8 @@ pub fn of_place(name: u32) -> (u16, u32) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Explained, Seen};
     use super::{Explain, SLOWEST, name, of_place};
-    use crate::inject::observe::{Explained, Seen};
     use engine::Time;
     use proto::{Account, IoOp, IoRequest, Place};
 

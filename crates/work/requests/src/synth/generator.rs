@@ -7,8 +7,7 @@ use super::job::{Access, Direction, Job};
 use super::pace::{Pace, Thinker, Thought};
 use super::place::{Extent, PlaceStreams};
 use super::places::Places;
-use super::progress::{Next, Progress};
-use super::rng::{Purpose, Stream, split_mix};
+use super::{Next, Progress, Purpose, Stream, split_mix};
 
 /// A generator's answer to "what now?".
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

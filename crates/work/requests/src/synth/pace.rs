@@ -3,7 +3,7 @@
 use engine::Time;
 
 use super::job::{Arrival, Direction, Each, Job, Rate, Think};
-use super::rng::{Purpose, Stream};
+use super::{Purpose, Stream};
 
 const PS_PER_S: u64 = 1_000_000_000_000;
 

@@ -1,7 +1,7 @@
 //! A keyed permutation of `0..n` in constant memory: what "cover every block exactly once, in random order" needs
 //! for a device of any size.
 
-use super::rng::split_mix;
+use super::split_mix;
 
 /// A keyed bijection of `0..n`.
 ///

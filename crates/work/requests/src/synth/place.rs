@@ -1,9 +1,9 @@
 //! Where the next request goes: fio's `get_next_block` and `get_next_buflen`, over one region.
 
+use super::Stream;
 use super::job::{Choice, Direction, Each, Follow, Job, Order};
 use super::permute::Permutation;
 use super::popularity::{Popular, ZoneTable};
-use super::rng::Stream;
 
 /// Bytes of a region, counted from its start, or of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

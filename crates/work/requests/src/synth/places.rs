@@ -3,7 +3,7 @@
 use super::job::{Direction, Files, Job, Region, Service};
 use super::place::{Extent, PlaceStreams, Placer};
 use super::popularity::Popular;
-use super::rng::{Purpose, Stream};
+use super::{Purpose, Stream};
 
 /// Draws of a file after which the next one in service is taken: *chosen*. fio draws until it finds one, however long that takes.
 const MOST_DRAWS: u32 = 100;

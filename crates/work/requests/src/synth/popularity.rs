@@ -1,8 +1,7 @@
 //! Non-uniform choice of blocks: `random_distribution=` of fio.
 
 use super::permute::Permutation;
-use super::rng::{Purpose, Stream};
-use super::zipf::Zipf;
+use super::{Purpose, Stream, Zipf};
 
 /// How often each block is chosen, by rank: rank 0 is the most popular.
 ///

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::FlowNames;
 use crate::trace::fault::FaultKind;
-use crate::trace::flows::FlowNames;
 use crate::trace::human;
 
 /// What happened while a trace was read. Complete once the reader has returned `None`.

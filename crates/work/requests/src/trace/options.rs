@@ -6,8 +6,8 @@ use std::str::FromStr;
 use config::Diagnostic;
 use serde::Serialize;
 
+use super::Moment;
 use crate::trace::detect::OtherFiles;
-use crate::trace::moment::Moment;
 
 /// How to read a trace. The default reads every request as it was recorded and is strict.
 #[derive(Clone, Debug)]

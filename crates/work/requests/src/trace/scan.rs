@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use config::{Diagnostic, Place};
 use text::{Compression, Input, Line, Lines, Meter, shown};
 
-use crate::trace::clock::Clock;
+use super::Clock;
 use crate::trace::detect::{self, Translation, is_blank_or_comment};
 use crate::trace::fault::{Fault, FaultKind, is_binary};
 use crate::trace::format::{Format, FormatInfo, Framing, LineParser, Settings};

@@ -39,20 +39,18 @@
 mod busy;
 mod dram;
 mod evict;
-mod fetch;
 mod look_up;
 mod spec;
 mod stats;
 #[cfg(test)]
 mod tests;
-mod tracker;
 #[cfg(test)]
 mod trail;
 
 pub use spec::{BufferDramSpec, EngineSpec, PageBufferSpec, PrefetchSpec};
 pub use stats::{EngineBusy, EngineStats, LookUps};
 
-use busy::Busy;
+use busy::{Busy, Fetch};
 use config::SpecError;
 use dram::Dram;
 use engine::resource::{Pool, Serial};
@@ -63,7 +61,6 @@ use proto::memory::{Lines, MemCommand, PAGE, Stage, Tally};
 use proto::{Command, Completion, IoOp, Status};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-use tracker::Tracker;
 
 engine::events! {
     /// The engine's own events.
@@ -286,5 +283,135 @@ impl Engine {
             self.tally.command(stage, &mut self.requests[id], cx.now());
             self.look_up(id, false, cx);
         }
+    }
+}
+
+// Pages on their way from flash to the DRAM.
+
+impl Engine {
+    /// Begins to read a page from flash, with the FTL.
+    fn fetch(&mut self, name: u32, asked: bool, cx: &mut impl Cx<Event, Out>) {
+        let state = &mut self.pages[name];
+        (state.fetch, state.asked) = (Fetch::Translating, asked);
+        self.ledger.fetches += 1;
+        self.stats.flash_reads += 1;
+        self.stats.prefetched += u64::from(!asked);
+        let end = self.translate(cx);
+        cx.after(end - cx.now(), Event::Translated(name));
+    }
+
+    /// Joins the FTL's queue; returns when the translation is done.
+    fn translate(&mut self, cx: &impl Cx<Event, Out>) -> engine::Time {
+        self.ledger.translations += 1;
+        self.stats.ftl_requests += 1;
+        self.ftl.grant(cx.now(), self.ftl_time)
+    }
+
+    /// Fetches the other pages of a superpage, if the instruction reads in sequence.
+    fn fetch_superpage(&mut self, command: &MemCommand, cx: &mut impl Cx<Event, Out>) {
+        let Some(tracker) = &self.tracker else { return };
+        let Some(superpage) = tracker.superpage(command.pc, command.page / PAGE) else { return };
+        for page in superpage.start..superpage.end.min(self.device_pages) {
+            let here = self.reads.find(page).is_some() || self.writes.find(page).is_some();
+            if !here && !self.at.contains_key(&page) {
+                let name = self.busy_at(page);
+                self.fetch(name, false, cx);
+            }
+        }
+    }
+
+    fn translated(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
+        let state = &mut self.pages[name];
+        state.fetch = Fetch::Reading;
+        for id in self.waiting.iter(state.waiting()) {
+            self.tally.command(Stage::Ftl, &mut self.requests[*id], cx.now());
+        }
+        self.submit(name, IoOp::Read, cx);
+    }
+
+    /// The page has come. It enters the read buffer, or completes a page that is leaving the write buffer.
+    fn fetched(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
+        let all = self.lines.all();
+        let state = &mut self.pages[name];
+        state.fetch = Fetch::None;
+        if let Some(leaving) = &mut state.leaving {
+            let missing = all & !leaving.valid;
+            leaving.valid = all;
+            #[cfg(test)]
+            self.trail.push(trail::Moved::Filled { page: state.page, row: leaving.row, lines: missing });
+            if missing != 0 {
+                self.stats.merged_from_flash += 1;
+                self.dram.access(cx.now(), leaving.row, self.lines.bytes_of(missing));
+            }
+        } else {
+            let (page, ahead) = (state.page, !state.asked);
+            let (place, gone) =
+                self.reads.insert(page, Copied { ahead }, |_| true).expect("any clean page may go");
+            self.stats.prefetch_unused += u64::from(gone.is_some_and(|(_, copied)| copied.ahead));
+            let row = self.read_row(place);
+            #[cfg(test)]
+            self.trail.push(trail::Moved::Filled { page, row, lines: all });
+            self.dram.access(cx.now(), row, PAGE);
+        }
+        self.wake(name, Stage::Array, cx);
+        self.advance(name, cx);
+        self.retire(name);
+    }
+}
+
+// Which load instructions read in sequence.
+
+/// No page yet.
+const NONE: u64 = u64::MAX;
+
+/// A table indexed by the address of the instruction, without tags: instructions that share an entry disturb each other,
+/// as in the simulator that HybridGPU's authors published.
+struct Tracker {
+    entries: Vec<Entry>,
+    after: u32,
+    pages: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    last: u64,
+    count: u32,
+}
+
+impl Tracker {
+    fn new(spec: &PrefetchSpec) -> Tracker {
+        Tracker {
+            entries: vec![Entry { last: NONE, count: 0 }; spec.entries as usize],
+            after: spec.after,
+            pages: u64::from(spec.pages),
+        }
+    }
+
+    /// An instruction reads a page; an address of zero is no instruction.
+    #[inline]
+    fn observe(&mut self, pc: u32, page: u64) {
+        if pc == 0 {
+            return;
+        }
+        let index = pc as usize % self.entries.len();
+        let entry = &mut self.entries[index];
+        if entry.last == NONE {
+            entry.count = 0;
+        } else if page / self.pages == entry.last / self.pages || page == entry.last + 1 {
+            entry.count = (entry.count + 1).min(self.after);
+        } else {
+            entry.count = entry.count.saturating_sub(1);
+        }
+        entry.last = page;
+    }
+
+    /// The superpage of a page that the instruction misses, if all of it is to be fetched.
+    #[inline]
+    fn superpage(&self, pc: u32, page: u64) -> Option<std::ops::Range<u64>> {
+        if pc == 0 || self.entries[pc as usize % self.entries.len()].count < self.after {
+            return None;
+        }
+        let first = page - page % self.pages;
+        Some(first..first + self.pages)
     }
 }

@@ -5,7 +5,7 @@
 //! sectors are read that were written in part. The page answers reads until the last write is done; a write to it waits
 //! until then.
 
-use super::spec::GatherSpec;
+use super::GatherSpec;
 use engine::List;
 use proto::memory::{Lines, PAGE};
 

@@ -14,21 +14,22 @@
 //! places in which lines are gathered.
 
 mod gather;
-mod spec;
-mod stats;
 #[cfg(test)]
 mod tests;
 
-pub use spec::{EntranceChoice, GatherSpec, InitiatorSpec};
-pub use stats::{InitiatedFlow, InitiatorStats};
-
-use ::stats::Series;
-use config::SpecError;
+use crate::check::Check;
+use config::{
+    SpecError,
+    units::{Bytes, Duration},
+};
 use engine::resource::Serial;
 use engine::{Cx, Lists, Slab, Time};
 use gather::{Gather, Put, Run, Sectors};
 use proto::memory::{Lines, MemCommand, PAGE, Stage, Tally};
 use proto::{Command, Completion, INNER, IoOp, Status};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stats::{OpStats, Series, Span};
 use std::collections::VecDeque;
 
 engine::events! {
@@ -100,7 +101,7 @@ pub struct Initiator {
     pub series: Series,
     /// When the last command of the window completed.
     pub last_completion: Time,
-    ledger: stats::Ledger,
+    ledger: Ledger,
     /// What happened since the window began.
     pub stats: InitiatorStats,
     /// What requests have waited for.
@@ -132,7 +133,7 @@ impl Initiator {
             flows: vec![InitiatedFlow::default(); apps.into()],
             series: Series::of_run(),
             last_completion: Time::ZERO,
-            ledger: stats::Ledger::default(),
+            ledger: Ledger::default(),
             stats: InitiatorStats::default(),
             tally: Tally::default(),
         })
@@ -311,5 +312,163 @@ impl Initiator {
             placement: wanted.app,
             ..Command::new(name, wanted.op, wanted.offset, wanted.bytes)
         }));
+    }
+}
+
+// Counters of storage that a GPU reaches by itself.
+
+/// Counters of one measured window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InitiatorStats {
+    /// Reads of the shared cache.
+    pub reads: u64,
+    /// Of them, answered by lines that wait to be written.
+    pub gathered_reads: u64,
+    /// Writes of the shared cache.
+    pub writes: u64,
+    /// Pages of which lines had been written and that made room.
+    pub evictions: u64,
+    /// Reads of sectors that had been written in part.
+    pub fills: u64,
+    /// Writes that waited for room.
+    pub waits_for_room: u64,
+    /// Commands that waited for an entry of a queue.
+    pub waits_for_entry: u64,
+    /// Commands that the device could not do.
+    pub failed: u64,
+}
+
+/// Block commands of one application.
+#[derive(Clone, Debug, Default)]
+pub struct InitiatedFlow {
+    /// Reads.
+    pub read: OpStats,
+    /// Writes.
+    pub write: OpStats,
+    /// When they were under way.
+    pub span: Span,
+}
+
+/// What has been counted since the beginning, for the checks.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ledger {
+    entered: u64,
+    answered: u64,
+    submitted: u64,
+    completed: u64,
+}
+
+impl Initiator {
+    /// Starts the measured window: what happened before is forgotten.
+    pub fn reset_stats(&mut self, now: Time) {
+        self.stats = InitiatorStats::default();
+        self.flows.iter_mut().for_each(|flow| *flow = InitiatedFlow::default());
+        self.series.reset(now);
+        self.tally = proto::memory::Tally::default();
+        self.last_completion = now;
+    }
+
+    /// Holds the accounts against each other. They hold between any two events.
+    pub fn checks(&self) -> Vec<Check> {
+        let ledger = &self.ledger;
+        let equal = |name, left: u64, right: u64, words: &str| Check {
+            name,
+            ok: left == right,
+            detail: format!("{words} {left}, {right}"),
+        };
+        let at_device = (self.commands.len() - self.held.len()) as u64;
+        vec![
+            equal(
+                "initiator requests",
+                ledger.entered,
+                ledger.answered + self.requests.len() as u64,
+                "entered; answered or inside:",
+            ),
+            equal(
+                "initiator commands",
+                ledger.submitted,
+                ledger.completed + at_device,
+                "submitted; completed or at the device:",
+            ),
+        ]
+    }
+}
+
+// What a user writes about storage that a GPU reaches by itself.
+
+/// Storage that a GPU reaches by itself: what its shared cache misses becomes block commands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InitiatorSpec {
+    /// By which entrance commands come to the device.
+    pub entrance: EntranceChoice,
+    /// Time of a request in the dispatcher, which takes one after another.
+    pub dispatch_time: Duration,
+    /// Submission queues, taken in turn.
+    #[schemars(range(min = 1, max = 32_768))]
+    pub queues: u16,
+    /// Commands outstanding in each queue; more wait in front of them.
+    #[schemars(range(min = 1))]
+    pub depth: u32,
+    /// Where written lines wait for the others of their sector.
+    pub gather: GatherSpec,
+}
+
+config::policies! {
+    /// By which entrance an initiator's commands come to the device.
+    #[derive(Copy, Eq)]
+    pub family EntranceChoice: choice {
+        /// The host's link and queues: the GPU is a device beside the host's others.
+        default host,
+        /// That of processors inside the drive, `inner`: the GPU is one of them.
+        inner,
+    }
+}
+
+/// Pages of which lines have been written. The one written longest ago makes room.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GatherSpec {
+    /// Capacity, in whole pages of 4 KiB.
+    #[schemars(extend("x-minimum" = "4KiB", "x-maximum" = "16GiB"))]
+    pub capacity: Bytes,
+    /// Pages of a set.
+    #[schemars(range(min = 1, max = 4_194_304))]
+    pub ways: u32,
+    /// Time of an access.
+    pub latency: Duration,
+}
+
+impl InitiatorSpec {
+    /// Checks everything.
+    ///
+    /// # Errors
+    /// The first value that cannot be built, with its key.
+    pub fn check(&self) -> Result<(), SpecError> {
+        SpecError::positive("queues", self.queues.into())?;
+        if self.queues > INNER {
+            let what = format!("{} submission queues; at most {INNER} have a number", self.queues);
+            return Err(SpecError::new("queues", what));
+        }
+        SpecError::positive("depth", self.depth.into())?;
+        self.gather.check()
+    }
+}
+
+impl GatherSpec {
+    /// Sets.
+    fn sets(&self) -> u32 {
+        (self.capacity.get() / PAGE / u64::from(self.ways)) as u32
+    }
+
+    fn check(&self) -> Result<(), SpecError> {
+        SpecError::positive("gather.ways", self.ways.into())?;
+        let set = u64::from(self.ways) * PAGE;
+        if self.capacity.get() == 0 || !self.capacity.get().is_multiple_of(set) {
+            let what =
+                format!("{} are no whole number of sets of {} pages, {set} B each", self.capacity, self.ways);
+            return Err(SpecError::new("gather.capacity", what).help(format!("choose a multiple of {set} B")));
+        }
+        Ok(())
     }
 }

@@ -6,9 +6,9 @@
 use config::Diagnostic;
 use text::{Bad, Base, Fields};
 
+use super::super::{Access, Instruction, MOST_COUNT, Reader};
 use crate::cpu_trace::format::Format;
 use crate::cpu_trace::format::text::{Meant, begins_with};
-use crate::cpu_trace::instruction::{Access, Instruction, MOST_COUNT, Reader};
 
 pub(in crate::cpu_trace) static FORMAT: Format = Format {
     name: "addresses",

@@ -10,9 +10,9 @@ use std::io::{self, BufReader, Read};
 use config::Diagnostic;
 use text::Bad;
 
+use super::super::{Access, Branch, Instruction, Reader};
 use crate::cpu_trace::format::Format;
 use crate::cpu_trace::format::text::unreadable;
-use crate::cpu_trace::instruction::{Access, Branch, Instruction, Reader};
 
 pub(in crate::cpu_trace) static FORMAT: Format = Format {
     name: "champsim",

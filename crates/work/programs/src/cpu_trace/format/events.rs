@@ -3,8 +3,8 @@
 use config::Diagnostic;
 use text::{Bad, Input};
 
+use super::super::{Access, Instruction, Reader};
 use crate::cpu_trace::format::text::Meant;
-use crate::cpu_trace::instruction::{Access, Instruction, Reader};
 
 /// Accesses of an instruction at most; what has more goes on as another instruction of the same place. A gather of AVX-512 has 16.
 const MOST: usize = 64;

@@ -10,7 +10,7 @@ mod text;
 
 use ::text::Input;
 
-use crate::cpu_trace::instruction::Reader;
+use super::Reader;
 
 /// A format.
 pub(super) struct Format {

@@ -5,7 +5,7 @@ use std::io;
 use config::Diagnostic;
 use text::{Bad, Input, Line, Lines};
 
-use crate::cpu_trace::instruction::Access;
+use super::super::Access;
 
 /// Lines by which a text is recognised.
 const SAMPLE: usize = 256;

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 
 use proto::cpu::{Op, OpKind};
 
-use super::champsim::{Record, bytes};
-use super::{file, job, service};
+use super::{Record, bytes, file, job, service};
 use crate::cpu_trace::{Memory, Options, is_cpu_trace, open};
 
 fn addresses(ops: &[Op]) -> Vec<u64> {

@@ -4,7 +4,6 @@ mod cleaner;
 mod flush;
 mod pool;
 mod redo;
-mod ring;
 #[cfg(test)]
 mod tests;
 mod tree;

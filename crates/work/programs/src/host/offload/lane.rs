@@ -1,7 +1,6 @@
 //! The threads of a program, which of them may go on, and what their time is counted for.
 
-use super::observe::Done;
-use super::{Executed, Offload, Phase};
+use super::{Done, Executed, Offload, Phase};
 use engine::Time;
 use proto::file::Next;
 use proto::offload::Action;

@@ -5,25 +5,23 @@
 //! thing after another; where a plan lets what is moved be moved beside the step before, a second one moves it. Several of them ([`OffloadCosts::threads`]) take one instance after another, and so move data beside each other's
 //! steps. What is read and sent when is a [`Plan`]'s business; what a call takes is the host's, what an order takes the coprocessor's.
 
-mod costs;
-mod files;
 mod lane;
-pub mod observe;
 mod spent;
 #[cfg(test)]
 mod tests;
 
-pub use costs::OffloadCosts;
 pub use spent::{Executed, Phase, Shares, Spent};
 
-use self::files::{Files, filed};
 use self::lane::{Doing, Place, Slot, Stage, Step};
-use self::observe::Observer;
 use super::HostProgram;
 use super::served::Served;
+use config::units::Bandwidth;
 use engine::Time;
-use proto::file::{Call, CallError, Fd, FileSpec, Next, OpenFlags, Program};
+use proto::file::{Call, CallError, Fd, FileId, FileSpec, Next, OpenFlags, Program};
 use proto::offload::{Action, Order, Plan, Stretch};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Bytes of a read or write at most (`MAX_RW_COUNT`).
 const MOST: u64 = 0x7fff_f000;
@@ -317,5 +315,153 @@ impl HostProgram for Offload {
 
     fn executed(&self) -> &[Executed] {
         &self.executed
+    }
+}
+
+// Looking on at a program that has kernels executed: what it did for which instance when.
+
+/// Something that a program did for an instance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Done<'a> {
+    /// What.
+    pub phase: Phase,
+    /// What the instance executes.
+    pub program: &'a str,
+    /// Which of the run's applications the instance belongs to.
+    pub application: u32,
+    /// Which of the application's instances it is.
+    pub instance: u32,
+    /// Which of the program's threads did it.
+    pub thread: u32,
+    /// From when.
+    pub from: Time,
+    /// Until when.
+    pub to: Time,
+    /// Of that, time of a core; the rest is waiting.
+    pub core: Time,
+}
+
+/// Looks on at everything that a program does.
+///
+/// An observer cannot schedule anything: a result is the same bit for bit with it and without.
+pub trait Observer {
+    /// Something is done.
+    fn done(&mut self, done: &Done<'_>);
+}
+
+// What a program costs its host that works with a coprocessor.
+
+/// What a program does with data on its way between files and a coprocessor, on one core.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct OffloadCosts {
+    /// How often a program goes through all bytes to bring them into the order that kernels want, or files.
+    #[schemars(range(min = 0, max = 16))]
+    pub passes: u32,
+    /// Bytes a second of one such pass.
+    pub marshal: Bandwidth,
+    /// Bytes a second of the copy between the program's memory and the driver's.
+    pub copy: Bandwidth,
+    /// Whether a program makes durable what it has written before it ends (`fsync`).
+    pub sync: bool,
+    /// Threads that take one instance after another, each with an equal share of the coprocessor's memory: one reads a file while another has a step executed. Where there are two buffers, each has a second one
+    /// beside it that moves data.
+    #[serde(skip_serializing_if = "is_one")]
+    #[schemars(range(min = 1, max = 64))]
+    pub threads: u32,
+}
+
+fn is_one(threads: &u32) -> bool {
+    *threads == 1
+}
+
+impl Default for OffloadCosts {
+    fn default() -> OffloadCosts {
+        OffloadCosts {
+            // Chosen: objects are "reconstructed and set in order" once (FlashAbacus, section 2.1); binary arrays, 1 to 4 GB/s.
+            passes: 1,
+            marshal: Bandwidth::new(2_000_000_000),
+            // From memory: memcpy of one core, 5 to 7 GB/s.
+            copy: Bandwidth::new(5_000_000_000),
+            // A kernel of the rival's opponent waits until what it leaves is on flash.
+            sync: true,
+            threads: 1,
+        }
+    }
+}
+
+impl OffloadCosts {
+    fn marshalling(&self, bytes: u64) -> Time {
+        Time::transfer(bytes, self.marshal.bytes_per_s()).times(self.passes.into())
+    }
+
+    fn copying(&self, bytes: u64) -> Time {
+        Time::transfer(bytes, self.copy.bytes_per_s())
+    }
+}
+
+// Which files a program has, and which instance uses which.
+
+/// Arrays of a plan that have to be in files: those that it loads or stores.
+fn filed(plan: &Plan) -> Vec<u16> {
+    let mut arrays: Vec<u16> = plan
+        .actions
+        .iter()
+        .filter_map(|action| match action {
+            Action::Load(stretch) | Action::Store(stretch) => Some(stretch.array),
+            Action::Work(_) => None,
+        })
+        .collect();
+    arrays.sort_unstable();
+    arrays.dedup();
+    arrays
+}
+
+/// The files of a program, all on one drive.
+struct Files {
+    drive: u16,
+    specs: Vec<FileSpec>,
+    /// By application and instance.
+    ids: Vec<Vec<Vec<FileId>>>,
+    /// Those that instances share, by program and array.
+    shared: BTreeMap<(u32, u16), FileId>,
+}
+
+impl Files {
+    fn new(drive: u16) -> Files {
+        Files { drive, specs: Vec::new(), ids: Vec::new(), shared: BTreeMap::new() }
+    }
+
+    /// Gives the instances of one more application files for some arrays of its plan.
+    fn add(&mut self, plan: &Plan, arrays: &[u16], instances: u32) {
+        let application = self.ids.len();
+        let mut ids = Vec::new();
+        for instance in 0..instances {
+            let of_instance = arrays.iter().map(|array| {
+                let about = &plan.arrays[usize::from(*array)];
+                let key = (plan.program, *array);
+                if let Some(known) = self.shared.get(&key) {
+                    return *known;
+                }
+                let id = FileId(self.specs.len() as u32);
+                let name = match about.is_shared {
+                    true => format!("{}/{}", plan.name, about.name),
+                    false => format!("{}.{application}.{instance}/{}", plan.name, about.name),
+                };
+                let bytes = about.is_given.then_some(about.bytes);
+                self.specs.push(FileSpec { name, bytes, drive: self.drive });
+                if about.is_shared {
+                    self.shared.insert(key, id);
+                }
+                id
+            });
+            ids.push(of_instance.collect());
+        }
+        self.ids.push(ids);
+    }
+
+    /// The file of an instance's array, by the array's place among those in files.
+    fn of(&self, (application, instance): (u32, u32), place: usize) -> FileId {
+        self.ids[application as usize][instance as usize][place]
     }
 }

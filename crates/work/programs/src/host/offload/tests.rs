@@ -165,7 +165,7 @@ fn the_time_of_an_instance_is_that_of_its_phases() {
 /// What an observer is told of two instances: one thing after another, each of the phase that it counts for.
 #[test]
 fn all_phases_are_shown_once() {
-    use super::observe::{Done, Observer};
+    use super::{Done, Observer};
     use std::cell::RefCell;
     use std::rc::Rc;
 

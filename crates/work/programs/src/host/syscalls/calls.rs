@@ -2,9 +2,9 @@
 
 use proto::file::{Advice, Call, Fd, FileId, OpenFlags, SyncRange};
 
+use super::Fault;
 use super::descriptors::Target;
 use super::line::{Syscall, number, path_of};
-use super::log::Fault;
 use super::table::Kind;
 use super::tracer::{NO_NAME, Tracer};
 

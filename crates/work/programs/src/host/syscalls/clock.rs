@@ -3,7 +3,7 @@
 //! strace writes a moment (`-ttt` seconds since 1970, `-tt` and `-t` the time of day) or the time since the line before (`-r`),
 //! or both, then that time in parentheses. It pads times of `-r` to six places before the point, and no others.
 
-use super::log::Fault;
+use super::Fault;
 
 /// A second, in nanoseconds.
 const SECOND: u64 = 1_000_000_000;

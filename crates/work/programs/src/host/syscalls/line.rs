@@ -1,7 +1,7 @@
 //! Lines of strace: process and time, if they are there, then a call.
 
+use super::Fault;
 use super::clock::{Stamp, span};
-use super::log::Fault;
 
 const RECORD: &str = "a line is `PID SECONDS.MICROS name(arguments) = result <SECONDS>`, as `strace -f -ttt -T -o FILE` writes it";
 

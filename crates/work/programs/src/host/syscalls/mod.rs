@@ -23,35 +23,37 @@
 
 mod calls;
 mod clock;
-mod contents;
 mod descriptors;
 mod files;
 mod iolog;
 mod line;
-mod log;
-mod notes;
 mod replay;
 mod table;
 #[cfg(test)]
 mod tests;
 mod tracer;
 
-use std::path::Path;
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+};
 
-use config::Diagnostic;
+use config::{Diagnostic, Place};
 use engine::Time;
 
 use self::clock::Choice;
 use self::files::Files;
-use self::log::{Fault, Log};
-use self::notes::Notes;
 use self::replay::{KINDS, Recorded, kind_of};
 use self::tracer::{Op, Tracer};
 use super::list::{Built, Entry, Named};
 use super::options::{DRIVE, Options, Parameter, Range};
+use table::dispensable;
+use text::{Input, Line, Lines, shown};
 
 const PARAMETERS: &[Parameter] = &[
-    log::named("log of `strace -f -ttt -T -o FILE`, plain or compressed (gzip, xz, bzip2, zstd)"),
+    self::named("log of `strace -f -ttt -T -o FILE`, plain or compressed (gzip, xz, bzip2, zstd)"),
     Parameter {
         name: "times",
         what: "kept: time between calls is computed or slept as in the log; none: there is none, and the log needs no times (-t, -T)",
@@ -83,7 +85,6 @@ const PARAMETERS: &[Parameter] = &[
     DRIVE,
 ];
 
-pub use self::contents::{LogContents, LogKind, log_contents, strace_options};
 pub(super) use self::iolog::ENTRY as IOLOG;
 
 /// The program.
@@ -247,4 +248,196 @@ fn read_all(text: &[u8], settings: Settings) -> Result<u64, Diagnostic> {
         ops += reader.tracer.out.drain(..).len() as u64;
     }
     Ok(ops)
+}
+
+// How a replay reads a log, and what it leaves out.
+
+/// Counts of what was read and is not replayed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Notes {
+    /// How its times were read, if they are not those of `strace -ttt`.
+    clock: Option<&'static str>,
+    /// Calls that failed.
+    failed: u64,
+    /// Calls on descriptors that are no files: pipes, sockets, terminals, directories, devices.
+    other: u64,
+    /// Mappings of files, whose pages are touched without a call.
+    maps: u64,
+    /// Calls on names, attributes and directories.
+    metadata: u64,
+    /// Calls that were skipped because nothing is known of them, by name.
+    unknown: BTreeMap<String, u64>,
+}
+
+impl Notes {
+    /// A sentence for each kind that occurred.
+    fn sentences(&self) -> Vec<String> {
+        let mut sentences: Vec<String> = self.clock.map(str::to_owned).into_iter().collect();
+        let mut say = |n: u64, what: &str| {
+            if n > 0 {
+                sentences.push(format!("{n} {what}"));
+            }
+        };
+        say(self.failed, "calls had failed: skipped");
+        say(self.other, "calls on pipes, sockets, terminals, directories or devices: their time is slept");
+        say(
+            self.maps,
+            "mappings of files: what is read or written through them is not in the log, and not replayed",
+        );
+        say(
+            self.metadata,
+            "calls on names, attributes or directories: their time is computed, what the file system does for them is left out",
+        );
+        for (name, n) in &self.unknown {
+            say(*n, &format!("calls of `{name}`: skipped (unknown=skip)"));
+        }
+        sentences
+    }
+}
+
+// How a log is made, and what is in one.
+
+/// What `strace` is called with for a log that can be replayed, up to `-o FILE PROGRAM`.
+///
+/// The calls that a replay can do without are named, not those that it reads: what nobody knows is in the log, and is told when it is read.
+/// The program does not stop for the others, so that its times are nearer to those without `strace`.
+pub fn strace_options() -> Vec<String> {
+    // A machine need not have every one of these calls.
+    let without: Vec<String> = dispensable().map(|name| format!("?{name}")).collect();
+    let calls = format!("trace=!{}", without.join(","));
+    // Data is not replayed and need not be in the log (-s 0); a signal to strace is one to the program (-I 2).
+    let fixed = ["-f", "-ttt", "-T", "-y", "-q", "-s", "0", "-I", "2", "-e"];
+    fixed.into_iter().map(str::to_owned).chain([calls]).collect()
+}
+
+/// Calls of one kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogKind {
+    /// What they are called: `read`.
+    pub name: &'static str,
+    /// How many.
+    pub calls: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// What a replay of a log does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LogContents {
+    /// Threads of all processes.
+    pub threads: usize,
+    /// Files that are read, written or named.
+    pub files: usize,
+    /// Calls on them.
+    pub kinds: Vec<LogKind>,
+    /// What is left out, a sentence each.
+    pub left_out: Vec<String>,
+    /// Whether the log has calls that are refused unless the replay skips them (`unknown=skip`).
+    pub skips: bool,
+}
+
+/// What a replay of a log of `strace` does, with calls that are not known skipped.
+///
+/// # Errors
+/// A log that cannot be read, with the line.
+pub fn log_contents(path: &Path) -> Result<LogContents, Diagnostic> {
+    let found = survey(path, Settings { kept: true, clock: Choice::Auto, overhead: 0, skip: true })?;
+    let kinds = KINDS.iter().zip(found.kinds);
+    Ok(LogContents {
+        threads: found.roots.len(),
+        files: found.files.len(),
+        kinds: kinds.map(|(name, (calls, bytes))| LogKind { name, calls, bytes }).collect(),
+        left_out: found.notes.sentences(),
+        skips: !found.notes.unknown.is_empty(),
+    })
+}
+
+// A log of calls: its lines, and where its faults are.
+
+/// What is wrong with a line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Fault {
+    /// In a sentence without a final stop.
+    what: String,
+    /// Where in the line, in bytes.
+    at: usize,
+    /// What the reader can do about it.
+    help: &'static str,
+    /// A word that is not known.
+    word: Option<Unknown>,
+}
+
+/// A word that is not known.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Unknown {
+    /// What would have been allowed.
+    allowed: Vec<&'static str>,
+    /// The nearest spelling of it.
+    nearest: Option<&'static str>,
+}
+
+/// The parameter that names a log.
+const fn named(what: &'static str) -> Parameter {
+    Parameter { name: "file", what, default: "", range: Range::Path, source: "none: it must be given" }
+}
+
+/// The lines of a log, plain or compressed.
+struct Log {
+    source: PathBuf,
+    lines: Lines,
+}
+
+impl Log {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    fn open(path: &Path) -> Result<Log, Diagnostic> {
+        let input = File::open(path).and_then(Input::new).map_err(|error| unreadable(path, &error))?;
+        Ok(Log { source: path.to_owned(), lines: Lines::new(input.bytes) })
+    }
+
+    /// A log in memory.
+    #[cfg(test)]
+    fn of(text: &[u8]) -> Log {
+        let lines = Lines::new(Box::new(io::Cursor::new(text.to_vec())));
+        Log { source: PathBuf::from("log"), lines }
+    }
+
+    /// What `take` makes of the next line; none at the end.
+    ///
+    /// # Errors
+    /// What `take` refuses, with its place, a line that is too long, and a file that cannot be read on.
+    fn next<T>(&mut self, take: impl FnOnce(&[u8]) -> Result<T, Fault>) -> Result<Option<T>, Diagnostic> {
+        let number = self.lines.number() + 1;
+        let (text, taken) = match self.lines.next() {
+            Ok(Line::End) => return Ok(None),
+            Ok(Line::Text(text)) => (text, take(text)),
+            Ok(Line::TooLong(start)) => {
+                let help = "no log of calls has such lines: give one that a tool has written";
+                (start, Err(Fault { what: "a line longer than 64 KiB".to_owned(), at: 0, help, word: None }))
+            }
+            Err(error) => return Err(unreadable(&self.source, &error)),
+        };
+        taken.map(Some).map_err(|fault| {
+            let before = shown(&text[..fault.at.min(text.len())], usize::MAX).chars().count();
+            let place = Place {
+                source: self.source.display().to_string(),
+                line: number,
+                column: before as u64 + 1,
+                text: shown(text, 200),
+                key: String::new(),
+            };
+            let mut diagnostic = Diagnostic::new(fault.what).at(place).help(fault.help);
+            if let Some(word) = fault.word {
+                diagnostic.allowed = word.allowed.into_iter().map(str::to_owned).collect();
+                diagnostic.nearest = word.nearest.map(str::to_owned);
+            }
+            diagnostic
+        })
+    }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Diagnostic {
+    Diagnostic::new(format!("cannot read `{}`: {error}", path.display())).help("give the path of a log")
 }

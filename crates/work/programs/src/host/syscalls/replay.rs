@@ -9,9 +9,8 @@ use proto::file::{Call, CallError, Fd, FileSpec, Next, Program};
 use rustc_hash::FxHashMap;
 
 use super::files::Files;
-use super::log::Log;
 use super::tracer::{NO_NAME, Op};
-use super::{Reader, Settings, Survey, survey};
+use super::{Log, Reader, Settings, Survey, survey};
 use crate::host::HostProgram;
 use crate::host::served::Served;
 

@@ -5,15 +5,13 @@ use engine::Time;
 use proto::file::{Call, Fd, FileId, OpenFlags, SyncRange};
 use rustc_hash::FxHashMap;
 
-use super::Settings;
 use super::calls::Made;
 use super::clock::Clock;
 use super::descriptors::{Closed, Descriptors, Target};
 use super::files::Files;
 use super::line::{Line, Said, Syscall};
-use super::log::{Fault, Unknown};
-use super::notes::Notes;
 use super::table::{self, Kind};
+use super::{Fault, Notes, Settings, Unknown};
 
 /// The most files that may be open at a time: a program's descriptors are numbers of 16 bits, and a replay may close later than the log did.
 const MOST_OPEN: u32 = 1 << 15;

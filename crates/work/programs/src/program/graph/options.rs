@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use config::Diagnostic;
 
+use super::super::{Built, Entry, Table};
 use super::betw::Betweenness;
 use super::bfs_atomic::BfsAtomic;
 use super::bfs_data::BfsData;
@@ -15,7 +16,6 @@ use super::degree::Degree;
 use super::rank::Rank;
 use super::sssp::Sssp;
 use crate::graph::{self, Graph, Keep, Listed, ReadOptions, Rmat, Values};
-use crate::program::list::{Built, Entry, Table};
 use crate::program::{Code, Inputs, Key, Params, Program, Slots};
 
 const fn key(name: &'static str, what: &'static str, default: &'static str) -> Key {

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use text::{Bad, Base, Fields};
 
-use crate::simt_trace::builder::{Builder, Windows};
+use super::super::{Builder, Windows};
 use crate::simt_trace::code::{Static, WarpWriter, register, sources};
 use crate::simt_trace::opcode::{self, Class};
 

@@ -1,6 +1,5 @@
 //! Accel-Sim's traces: a list of kernels (`kernelslist.g`) and a file of instruction lines for each.
 
-mod header;
 mod inst;
 mod kernel;
 
@@ -12,7 +11,7 @@ use rustc_hash::FxHashMap;
 use text::fault::{self, Bad};
 use text::{Base, Input, Line, Lines, unsigned};
 
-use crate::simt_trace::builder::Builder;
+use super::Builder;
 
 /// Functions of a trace: kernels of the same name are the same code.
 #[derive(Default)]

@@ -4,30 +4,32 @@
 mod lists;
 mod record;
 mod tar;
-mod tree;
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::{self, Cursor},
+};
 
 use config::Diagnostic;
 use proto::simt::LANES;
-use text::Bad;
+use text::{Bad, Input, fault};
 
+use super::{Builder, Grid, Recorded, blocks, threads};
 use crate::program::Kernel;
-use crate::simt_trace::builder::{Builder, Grid, blocks, threads};
 use crate::simt_trace::macsim::lists::{Config, Launched, WarpId};
-use crate::simt_trace::macsim::tree::Tree;
-use crate::simt_trace::program::Recorded;
+use record::Recording;
+use tar::Tar;
 
 pub(super) use lists::is_config;
-pub(super) use tree::ROOTS;
 
 /// Whether bytes are the start of an archive of a trace.
 pub(super) fn is_archive(start: &[u8]) -> bool {
     let mut head = start;
     while tar::is_head(head) {
         let name = tar::name(head);
-        if name.ends_with(".raw") || ROOTS.iter().any(|root| tree::is_named(&name, root)) {
+        if name.ends_with(".raw") || ROOTS.iter().any(|root| is_named(&name, root)) {
             return true;
         }
         // Folders have no content; anything else that is not ours ends the search.
@@ -150,4 +152,112 @@ fn read_kernel(
     let kernel = Kernel { name, blocks, threads: *threads, registers: *registers, shared: *shared };
     builder.kernel(Recorded { kernel, warps });
     Ok(())
+}
+
+// The files of a MacSim trace: a folder's, or a tar archive's.
+
+/// The longest text file: a list of 100 million warps is none that we could run.
+const MOST_TEXT: u64 = 1 << 30;
+
+/// The files of a trace.
+enum Tree {
+    /// Those of a folder, read when they are asked for.
+    Folder(PathBuf),
+    /// Those of an archive, which can only be read from front to back: warps are read as they come.
+    Archive { source: String, texts: BTreeMap<String, String>, warps: BTreeMap<String, Recording> },
+}
+
+impl Tree {
+    /// Reads an archive.
+    fn archive(path: &Path, builder: &mut Builder) -> Result<Tree, Diagnostic> {
+        let source = fault::name(path);
+        let io = |error: io::Error| Bad::new(format!("cannot read the archive: {error}")).in_file(&source);
+        let mut tar = Tar::new(File::open(path).and_then(Input::new).map_err(io)?.bytes);
+        let (mut texts, mut warps) = (BTreeMap::new(), BTreeMap::new());
+        while let Some(member) = tar.next().map_err(io)? {
+            let name = member.name.trim_start_matches("./").to_owned();
+            let shown = format!("{source}:{name}");
+            if name.ends_with(".raw") {
+                warps.insert(name, record::read(&shown, Cursor::new(member.bytes), builder)?);
+            } else if name.ends_with(".txt") {
+                let text =
+                    String::from_utf8(member.bytes).map_err(|_| Bad::new("not text").in_file(&shown))?;
+                texts.insert(name, text);
+            }
+        }
+        Ok(Tree::Archive { source, texts, warps })
+    }
+
+    /// What diagnostics call a file.
+    fn source(&self, name: &str) -> String {
+        match self {
+            Tree::Folder(folder) => fault::name(&folder.join(name)),
+            Tree::Archive { source, .. } => format!("{source}:{name}"),
+        }
+    }
+
+    /// A text file, if it is there.
+    fn text(&self, name: &str) -> Result<Option<String>, Diagnostic> {
+        let folder = match self {
+            Tree::Archive { texts, .. } => return Ok(texts.get(name).cloned()),
+            Tree::Folder(folder) => folder,
+        };
+        let path = folder.join(name);
+        if !path.is_file() {
+            return Ok(None);
+        }
+        let read = || {
+            if path.metadata()?.len() > MOST_TEXT {
+                return Err(io::Error::other("a text of more than 1 GiB"));
+            }
+            std::fs::read_to_string(&path)
+        };
+        read()
+            .map(Some)
+            .map_err(|error| Bad::new(format!("cannot read the file: {error}")).in_file(&self.source(name)))
+    }
+
+    /// A warp, if its file is there.
+    fn warp(&self, name: &str, builder: &mut Builder) -> Result<Option<Recording>, Diagnostic> {
+        let folder = match self {
+            Tree::Archive { warps, .. } => return Ok(warps.get(name).copied()),
+            Tree::Folder(folder) => folder,
+        };
+        match File::open(folder.join(name)) {
+            Ok(file) => record::read(&self.source(name), file, builder).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Bad::new(format!("cannot read the file: {error}")).in_file(&self.source(name))),
+        }
+    }
+
+    /// The configuration to begin with: the list of kernels, or the only kernel.
+    fn root(&self) -> Result<String, Diagnostic> {
+        let names: Vec<String> = match self {
+            Tree::Folder(folder) => ROOTS
+                .iter()
+                .filter(|name| folder.join(name).is_file())
+                .map(|name| (*name).to_owned())
+                .collect(),
+            Tree::Archive { texts, .. } => texts.keys().cloned().collect(),
+        };
+        for root in ROOTS {
+            let mut found = names.iter().filter(|name| is_named(name, root));
+            let Some(first) = found.next() else { continue };
+            if let Some(second) = found.next() {
+                let what = format!("more than one trace: `{first}` and `{second}`");
+                return Err(Bad::new(what).in_file(&self.source("")).help("unpack it and name one of them"));
+            }
+            return Ok(first.clone());
+        }
+        let what = format!("no trace: there is none of {}", ROOTS.join(", "));
+        Err(Bad::new(what).in_file(&self.source("")))
+    }
+}
+
+/// Names of configuration files, the list of kernels first.
+pub(in crate::simt_trace) const ROOTS: [&str; 3] = ["kernel_config.txt", "trace.txt", "Trace.txt"];
+
+/// Whether a path ends in this file name.
+fn is_named(path: &str, name: &str) -> bool {
+    path.rsplit('/').next() == Some(name)
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use config::Diagnostic;
 use text::{Bad, Input};
 
-use crate::simt_trace::builder::{Builder, Windows};
+use super::super::{Builder, Windows};
 use crate::simt_trace::code::{Static, Warp, WarpWriter, register, sources};
 use crate::simt_trace::opcode::{self, Class};
 

@@ -2,7 +2,7 @@
 
 use proto::simt::InstKind;
 
-use crate::gpu_trace::support::{folder, gzip, refused, unfold};
+use super::{folder, gzip, refused, unfold};
 
 /// A kernel file of one block of two warps, whose first executes these lines.
 fn kernel(version: u32, lines: &[&str]) -> String {

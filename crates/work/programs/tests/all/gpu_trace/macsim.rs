@@ -3,7 +3,7 @@
 use programs::simt_trace::is_gpu_trace;
 use proto::simt::InstKind;
 
-use crate::gpu_trace::support::{folder, gzip, refused, unfold};
+use super::{folder, gzip, refused, unfold};
 
 const MOV: u8 = 60;
 const LDG: u8 = 73;

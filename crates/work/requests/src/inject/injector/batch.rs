@@ -4,7 +4,6 @@
 //! that has come **waits** until the thread takes it; the life of the request goes on until then.
 
 use super::{Event, Injector, Out, Pending};
-use crate::inject::split;
 use engine::{Cx, Time};
 use proto::{Batches, IoOp};
 use std::collections::VecDeque;
@@ -38,7 +37,7 @@ impl Pending {
     /// themselves.
     #[inline]
     pub(super) fn thread(&self) -> Option<usize> {
-        let alone = self.request.op == IoOp::Flush || self.whole != split::NONE;
+        let alone = self.request.op == IoOp::Flush || self.whole != super::super::NONE;
         (self.flow.thread != NONE && !alone).then_some(usize::from(self.flow.thread))
     }
 }

@@ -1,8 +1,8 @@
 //! Flows as the injector knows them: opened when they are first seen, named at the end.
 
+use super::super::FlowStats;
 use super::batch::{self, Thread};
 use super::{Event, FLOWS, Flow, Injector, Out, UNSEEN};
-use crate::inject::flow::FlowStats;
 use engine::{Cx, Time};
 
 impl Injector {

@@ -1,10 +1,8 @@
 //! What can be asked of an injector while it runs and after it.
 
+use super::super::{FlowStats, Recorded, Waiting};
 use super::{FLOWS, Injector, Pending, Running};
 use crate::fio::LaidOut;
-use crate::inject::flow::FlowStats;
-use crate::inject::observe::Waiting;
-use crate::inject::recorded::Recorded;
 use engine::Time;
 
 impl Running {

@@ -8,11 +8,9 @@ mod look;
 use self::batch::Thread;
 use self::floors::FloorsOfFlows;
 use super::explain::Explain;
-use super::flow::FlowStats;
-use super::observe::{Explained, Observer, Seen};
-use super::source::{Next, Source};
-use super::split::{Ended, NONE, Split};
-use super::targets::{HostCost, Path, Queues, Targets};
+use super::{
+    Ended, Explained, FlowStats, HostCost, NONE, Next, Observer, Path, Queues, Seen, Source, Split, Targets,
+};
 use config::Diagnostic;
 use engine::{Cx, Mutant, Slab, Time, planted_nth};
 use proto::file::Advice;

@@ -2,10 +2,10 @@
 
 use proto::IoOp;
 
+use super::super::Objects;
 use crate::trace::fault::{Fault, FaultKind};
 use crate::trace::field::{Field, Fields};
 use crate::trace::format::{Format, FormatInfo, Framing, LineParser, any_request};
-use crate::trace::objects::Objects;
 use crate::trace::options::TimeUnit;
 use crate::trace::record::{Extent, Sheet};
 

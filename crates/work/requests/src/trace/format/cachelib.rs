@@ -3,11 +3,11 @@
 use proto::IoOp;
 use text::shown;
 
+use super::super::Objects;
 use crate::trace::fault::{Fault, FaultKind};
 use crate::trace::field::{Field, Fields};
 use crate::trace::format::baleen::BLOCK;
 use crate::trace::format::{Format, FormatInfo, Framing, LineParser, Settings, any_request};
-use crate::trace::objects::Objects;
 use crate::trace::options::TimeUnit;
 use crate::trace::record::{Extent, Sheet};
 

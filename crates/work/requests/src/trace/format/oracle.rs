@@ -2,11 +2,10 @@
 
 use proto::IoOp;
 
-use crate::trace::bytes::{Bytes, fault};
+use super::super::{Bytes, Objects, fault};
 use crate::trace::fault::{Fault, FaultKind};
 use crate::trace::field::Field;
 use crate::trace::format::{Format, FormatInfo, Framing, LineParser, Settings, any_request};
-use crate::trace::objects::Objects;
 use crate::trace::options::TimeUnit;
 use crate::trace::record::{Extent, Sheet};
 

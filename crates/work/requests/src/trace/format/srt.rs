@@ -2,7 +2,7 @@
 
 use proto::IoOp;
 
-use crate::trace::bytes::{Bytes, fault};
+use super::super::{Bytes, fault};
 use crate::trace::fault::{Fault, FaultKind};
 use crate::trace::field::Field;
 use crate::trace::format::{Format, FormatInfo, Framing, LineParser, any_request};

@@ -1,6 +1,6 @@
 //! The binary traces of VMware's vscsiStats, as CloudPhysics and libCacheSim keep them: versions 1 and 2.
 
-use crate::trace::bytes::{Bytes, fault};
+use super::super::{Bytes, fault};
 use crate::trace::fault::{Fault, FaultKind};
 use crate::trace::field::Field;
 use crate::trace::format::{Format, FormatInfo, Framing, LineParser, any_request, ops};

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use requests::trace::{FaultKind, TraceOptions, TraceReader, inspect_read};
 
-use crate::trace::support::{drain, format, read_with};
+use super::{drain, format, read_with};
 
 /// A good line, the bad line, and what the diagnostic must say: column and a part of the text.
 fn refuses(name: &str, bad: &str, column: u64, part: &str) {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use requests::trace::{Inspection, TraceOptions, inspect};
 
-use crate::trace::support::data;
+use super::data;
 
 /// A row of the table, in the table's own rounding.
 struct Row {

@@ -2,7 +2,7 @@
 
 use requests::trace::{TraceOptions, detect};
 
-use crate::trace::support::{format, read_with};
+use super::{format, read_with};
 
 #[test]
 fn five_integers_are_mqsim_and_the_other_readings_are_named_with_span_and_rate() {

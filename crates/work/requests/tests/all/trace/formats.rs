@@ -3,7 +3,7 @@
 use proto::IoOp::{Flush, Read, Trim, Write, WriteZeroes};
 use requests::trace::{Action, TimeUnit, TraceOptions, formats};
 
-use crate::trace::support::{format, read, read_with, request};
+use super::{format, read, read_with, request};
 
 const US: u64 = 1_000_000;
 const MS: u64 = 1_000 * US;

@@ -6,7 +6,7 @@ use proto::IoOp::{Read, Trim, Write};
 use proto::IoRequest;
 use requests::trace::{TimeUnit, TraceNotes, TraceOptions};
 
-use crate::trace::support::{format, read_with, request};
+use super::{format, read_with, request};
 
 const US: u64 = 1_000_000;
 const MS: u64 = 1_000_000_000;

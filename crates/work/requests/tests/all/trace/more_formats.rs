@@ -3,7 +3,7 @@
 use proto::IoOp::{Flush, Read, Trim, Write, WriteZeroes};
 use requests::trace::{TraceOptions, detect};
 
-use crate::trace::support::{read, read_with, request};
+use super::{read, read_with, request};
 
 const US: u64 = 1_000_000;
 const MS: u64 = 1_000 * US;

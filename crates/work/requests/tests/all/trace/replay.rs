@@ -7,7 +7,7 @@ use proto::IoOp::{Flush, Read, Trim};
 use proto::{IoOp, IoRequest};
 use requests::trace::{Remap, TimeScale, TraceOptions, TraceReader};
 
-use crate::trace::support::{data, drain, format, read_with, request};
+use super::{data, drain, format, read_with, request};
 
 /// Reads a file of fields by splitting strings, sorts it stably by time and rebases it: what a reader must give.
 fn naively(text: &str, parse: impl Fn(&str) -> (u128, IoOp, u64, u64, String)) -> Vec<IoRequest> {

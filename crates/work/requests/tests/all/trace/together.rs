@@ -8,7 +8,7 @@ use engine::Time;
 use proto::IoRequest;
 use requests::trace::{Align, Remap, TraceOptions, TraceReader, Volumes, inspect, open_together};
 
-use crate::trace::support::{drain, format};
+use super::{drain, format};
 
 const DAY_S: u64 = 86_400;
 

@@ -272,3 +272,38 @@ fn bad_values_are_named() {
         assert_eq!(Engine::new(&spec(), line).err().map(|fault| fault.key), key("line"));
     }
 }
+
+fn tracker() -> Tracker {
+    Tracker::new(&PrefetchSpec { entries: 512, after: 15, pages: 16 })
+}
+
+#[test]
+fn fifteen_in_sequence_turn_it_on_and_one_astray_turns_it_off() {
+    let mut tracker = tracker();
+    // The first access has nothing to compare with; 15 more follow it, across a border of superpages.
+    for page in 8..8 + 15 {
+        tracker.observe(7, page);
+        assert_eq!(tracker.superpage(7, page), None, "{page}");
+    }
+    tracker.observe(7, 23);
+    assert_eq!(tracker.superpage(7, 23), Some(16..32));
+    tracker.observe(7, 1000);
+    assert_eq!(tracker.superpage(7, 1000), None);
+    tracker.observe(7, 1000);
+    assert_eq!(tracker.superpage(7, 1000), Some(992..1008));
+}
+
+#[test]
+fn instructions_share_an_entry_modulo_the_table() {
+    let mut tracker = tracker();
+    (0..16).for_each(|page| tracker.observe(1, page));
+    assert!(tracker.superpage(1 + 512, 16).is_some());
+    assert!(tracker.superpage(2, 16).is_none());
+}
+
+#[test]
+fn no_instruction_is_no_stream() {
+    let mut tracker = tracker();
+    (0..64).for_each(|page| tracker.observe(0, page));
+    assert_eq!(tracker.superpage(0, 64), None);
+}

@@ -8,7 +8,7 @@ use engine::Time;
 use rustc_hash::FxHashMap;
 use text::shown;
 
-use crate::host::syscalls::log::{Fault, Log, Unknown};
+use super::super::{Fault, Log, Unknown};
 
 /// What is done to a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,8 +4,6 @@
 //! it. `trim` is counted and left out. The same log names a device for `trace` workloads; here its names are those of files.
 
 mod line;
-#[cfg(test)]
-mod tests;
 
 use std::path::Path;
 
@@ -14,7 +12,6 @@ use engine::Time;
 use proto::file::{Call, Fd, FileId, FileSpec, Next, OpenFlags, Program};
 
 use self::line::{Action, RECORD, Reader, Request};
-use super::log;
 use super::replay::{KINDS, kind_of};
 use crate::host::HostProgram;
 use crate::host::list::{Built, Entry, Named};
@@ -22,7 +19,7 @@ use crate::host::options::{DRIVE, Options, Parameter, Range, SWITCH, SWITCHED};
 use crate::host::served::Served;
 
 const PARAMETERS: &[Parameter] = &[
-    log::named("log of fio's write_iolog, plain or compressed (gzip, xz, bzip2, zstd)"),
+    super::named("log of fio's write_iolog, plain or compressed (gzip, xz, bzip2, zstd)"),
     Parameter {
         name: "times",
         what: "kept: requests wait for their times; none: each follows the one before",
@@ -210,5 +207,195 @@ impl HostProgram for Replay {
 
     fn notes(&self) -> Vec<String> {
         self.notes.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::host::drive::{Calls, Did, drive};
+    use crate::host::open;
+    use engine::Time;
+    use proptest::prelude::*;
+    use proto::file::{Call, Fd, FileId, Next, OpenFlags};
+    use std::io::Write as _;
+
+    /// What was done, the lengths of the files before, and what was left out.
+    type Ran = (Vec<Did>, Vec<Option<u64>>, Vec<String>);
+
+    fn run(text: &[u8], options: &str) -> Result<Ran, config::Diagnostic> {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(text).unwrap();
+        let mut program = open(&format!("iolog:file={}{options}", file.path().display()), "i", 1)?;
+        let files = program.files().iter().map(|file| file.bytes).collect();
+        let calls = Calls { time: Time::from_us(100), sync: Time::ZERO };
+        let done = drive(program.as_mut(), &calls, Time::from_s(9));
+        Ok((done, files, program.notes()))
+    }
+
+    const THREE: &str = "fio version 3 iolog\n0 a add\n10 a open\n50 a read 4096 8192\n60 a write 0 4096\n70 b sync\n\
+                     900 a datasync\n901 a trim 0 4096\n902 a close\n";
+
+    #[test]
+    fn requests_wait_for_their_times() {
+        let (done, files, notes) = run(THREE.as_bytes(), "").unwrap();
+        assert_eq!(
+            (files, notes),
+            (vec![Some(12_288), Some(0)], vec!["1 trims of files: left out".to_owned()])
+        );
+        let (a, b, flags) = (Fd(0), Fd(1), OpenFlags::default());
+        // 100 us a call: those of 10, 50, 60 and 70 us follow each other, that of 900 us waits.
+        let expected = [
+            (10, Call::Open { fd: a, file: FileId(0), flags }),
+            (110, Call::Read { fd: a, offset: 4_096, bytes: 8_192 }),
+            (210, Call::Write { fd: a, offset: 0, bytes: 4_096 }),
+            (310, Call::Open { fd: b, file: FileId(1), flags }),
+            (410, Call::Sync { fd: b, data_only: false }),
+            (900, Call::Sync { fd: a, data_only: true }),
+            (1_000, Call::Close { fd: a }),
+        ];
+        let calls: Vec<(u64, Call)> = done
+            .iter()
+            .filter_map(|did| match did.next {
+                Next::Call(call) => Some((did.at.ns() / 1_000, call)),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(calls, expected);
+        let at_once = run(THREE.as_bytes(), ",times=none").unwrap().0;
+        assert_eq!(at_once.last().map(|did| (did.at, did.next)), Some((Time::from_us(700), Next::End)));
+
+        let two =
+            "fio version 2 iolog\na add\na open\na wait 500\na read 0 4096\na wait 200\na write 0 512\n";
+        let done = run(two.as_bytes(), ",direct=yes").unwrap().0;
+        let starts: Vec<u64> = done
+            .iter()
+            .filter(|did| matches!(did.next, Next::Call(Call::Read { .. } | Call::Write { .. })))
+            .map(|did| did.at.ns() / 1_000)
+            .collect();
+        assert_eq!(starts, [500, 700]);
+        let direct = OpenFlags { direct: true, ..flags };
+        assert_eq!(done[0].next, Next::Call(Call::Open { fd: a, file: FileId(0), flags: direct }));
+    }
+
+    #[test]
+    fn bad_lines_are_named() {
+        let cases = [
+            ("hello\n", 1, 1, "first line"),
+            ("fio version 3 iolog\nx a read 0 1\n", 2, 1, "time is not a whole number"),
+            ("fio version 3 iolog\n1 a raed 0 1\n", 2, 5, "did you mean `read`?"),
+            ("fio version 3 iolog\n1 \u{e4} datsync\n", 2, 5, "did you mean `datasync`?"),
+            ("fio version 3 iolog\n1 a read 0\n", 2, 11, "ends before the length"),
+            ("fio version 3 iolog\n1 a read 0 -1\n", 2, 12, "length is not a whole number: `-1`"),
+            ("fio version 3 iolog\n1 a read 0 1 2\n", 2, 14, "more than a line has: `2`"),
+            ("fio version 3 iolog\n1 a sync 0 0 1\n", 2, 14, "more than a line has: `1`"),
+            ("fio version 3 iolog\n1 a sync 0 x\n", 2, 12, "length is not"),
+            ("fio version 3 iolog\n1 a read 9223372036854775807 1\n", 2, 31, "2^63"),
+            ("fio version 3 iolog\n1\n", 2, 2, "ends before the name"),
+            ("fio version 3 iolog\n1 a\n", 2, 4, "ends before the action"),
+            ("fio version 3 iolog\n1 a wait 5\n", 2, 5, "version 3, whose lines have times"),
+            ("fio version 2 iolog\na wait 99999999999999\n", 2, 1, "100 days"),
+        ];
+        for (text, line, column, says) in cases {
+            let refused = run(text.as_bytes(), "").unwrap_err();
+            let place = refused.place.as_ref().unwrap();
+            assert_eq!((place.line, place.column), (line, column), "{refused}");
+            let shown = refused.to_string();
+            assert!(shown.contains(says) && shown.contains("fio version 3 iolog"), "{refused}");
+        }
+        // What one version allows is not offered in the other.
+        let word = |version| format!("fio version {version} iolog\n1 wiat 5\n1 a wiat 5\n");
+        assert!(run(word(2).as_bytes(), "").unwrap_err().to_string().contains("did you mean `wait`?"));
+        assert!(
+            !run(word(3).replacen("1 wiat 5\n", "", 1).as_bytes(), "")
+                .unwrap_err()
+                .to_string()
+                .contains("`wait`?")
+        );
+        assert!(run(b"fio version 3 iolog\n", "").unwrap_err().to_string().contains("no requests"));
+    }
+
+    /// A request as a writer of logs has it: what passes before it, whose file, what, where.
+    type Written = (u64, usize, usize, u64, u64);
+
+    const WORDS: [&str; 8] = ["add", "open", "close", "read", "write", "sync", "datasync", "trim"];
+
+    /// As fio's `log_io_u` and `log_file` write it.
+    fn written(requests: &[Written], version: u32) -> String {
+        let (mut text, mut at) = (format!("fio version {version} iolog\n"), 0);
+        for &(gap, file, what, offset, bytes) in requests {
+            at += gap;
+            let range = if what > 2 { format!(" {offset} {bytes}") } else { String::new() };
+            match version {
+                2 if gap > 0 => text += &format!("f{file} wait {gap} 0\nf{file} {}{range}\n", WORDS[what]),
+                2 => text += &format!("f{file} {}{range}\n", WORDS[what]),
+                _ => text += &format!("{at} f{file} {}{range}\n", WORDS[what]),
+            }
+        }
+        text
+    }
+
+    /// The calls of these requests and when each begins: not before its time, not before the one before has returned, 100 us later.
+    fn expected(requests: &[Written]) -> Vec<(u64, Call)> {
+        let mut seen = Vec::new();
+        let (mut open, mut calls) = ([false; 4], Vec::new());
+        let (mut at, mut free) = (0, 0);
+        for &(gap, file, what, offset, bytes) in requests {
+            at += gap;
+            free = at.max(free);
+            if !seen.contains(&file) {
+                seen.push(file);
+            }
+            let number = seen.iter().position(|name| *name == file).unwrap();
+            let (fd, id) = (Fd(number as u16), FileId(number as u32));
+            let mut call = |call| {
+                calls.push((free, call));
+                free += 100;
+            };
+            let opened = Call::Open { fd, file: id, flags: OpenFlags::default() };
+            match what {
+                2 if open[file] => call(Call::Close { fd }),
+                0 | 2 | 7 => {}
+                _ => {
+                    if !open[file] {
+                        call(opened);
+                    }
+                    match what {
+                        3 => call(Call::Read { fd, offset, bytes }),
+                        4 => call(Call::Write { fd, offset, bytes }),
+                        5 | 6 => call(Call::Sync { fd, data_only: what == 6 }),
+                        _ => {}
+                    }
+                }
+            }
+            open[file] = !matches!(what, 0 | 2 | 7) || open[file] && what != 2;
+        }
+        calls
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+        #[test]
+        fn what_is_written_is_read(
+            requests in prop::collection::vec((0_u64..300, 0_usize..4, 0_usize..8, 0_u64..1 << 40, 0_u64..1 << 30), 1..40),
+            version in 2_u32..4,
+        ) {
+            let (done, files, _) = run(written(&requests, version).as_bytes(), "").unwrap();
+            let calls: Vec<(u64, Call)> = done.iter().filter_map(|did| match did.next {
+                Next::Call(call) => Some((did.at.ns() / 1_000, call)),
+                _ => None,
+            }).collect();
+            prop_assert_eq!(calls, expected(&requests));
+            let mut names: Vec<usize> = requests.iter().map(|request| request.1).collect();
+            names.sort_unstable();
+            names.dedup();
+            prop_assert_eq!(files.len(), names.len());
+        }
+
+        #[test]
+        fn a_damaged_log_is_refused_or_replayed(at in 0..THREE.len(), byte: u8, cut: bool) {
+            let mut text = THREE.as_bytes().to_vec();
+            if cut { text.truncate(at) } else { text[at] = byte }
+            let _ = run(&text, "");
+        }
     }
 }

@@ -8,9 +8,8 @@ use proto::file::{Call, Fd, FileId, OpenFlags};
 
 use super::super::clock::Choice;
 use super::super::files::Files;
-use super::super::log::Log;
 use super::super::tracer::Op;
-use super::super::{Reader, Settings};
+use super::super::{Log, Reader, Settings};
 
 /// What happened: the thread by its place of birth, the open file description by its turn, the call.
 type Happened = (u32, u32, Call);

@@ -4,8 +4,7 @@
 //! A convolution is the product of the filters, a row for each output channel, with a matrix that is never formed: column
 //! n is output pixel n, row k is filter element k (implicit GEMM; Chetlur et al., cuDNN, 2014).
 
-use super::tile::{DEPTH, Matrix, PIECE, STEP_COST, Tile, tile_bytes};
-use super::{At, Warp, blocks, packed, such};
+use super::{At, DEPTH, Matrix, PIECE, STEP_COST, Tile, Warp, blocks, packed, such, tile_bytes};
 use crate::program::{Emit, Kernel, cost};
 
 /// The image matrix of a convolution, in the order batch, channel, row, column.

@@ -1,7 +1,6 @@
 //! Products of a vector with a matrix: what a product of one row becomes.
 
-use super::tile::{Matrix, PIECE};
-use super::{At, SHUFFLES, Warp, blocks, packed, such};
+use super::{At, Matrix, PIECE, SHUFFLES, Warp, blocks, packed, such};
 use crate::program::{Emit, Kernel, cost};
 
 /// A vector of k elements times a k x n matrix, `batch` times.

@@ -6,7 +6,6 @@ use text::shown;
 use crate::trace::fault::{Fault, FaultKind};
 use crate::trace::format::Settings;
 use crate::trace::format::columns::codes::Codes;
-use crate::trace::format::columns::guess;
 use crate::trace::format::columns::names::{Role, Unit, meaning};
 use crate::trace::options::TimeUnit;
 
@@ -251,7 +250,7 @@ impl Table {
             }
             if role == Role::Op {
                 table.codes = codes.clone().unwrap_or(Codes::Words);
-                if table.codes == Codes::Words && guess::has_codes(rows, at) {
+                if table.codes == Codes::Words && super::has_codes(rows, at) {
                     return Err(Problem::Codes(column.name.clone()));
                 }
             }
@@ -270,7 +269,7 @@ impl Table {
         if let Some((at, (column, _))) = found.filter(|(_, (column, _))| column.unit == Unit::Unsaid) {
             self.exponent = settings.given_unit.map_or_else(
                 || {
-                    let (unit, remark) = guess::time_unit(rows, at, &column.name);
+                    let (unit, remark) = super::time_unit(rows, at, &column.name);
                     self.remarks.push(remark);
                     unit.exponent()
                 },
@@ -295,7 +294,7 @@ impl Table {
             let by_values = column.role == Role::Size
                 && column.unit == Unit::Unsaid
                 && of_lba
-                && guess::in_sectors(rows, at, sector);
+                && super::in_sectors(rows, at, sector);
             if by_values {
                 self.size_unit = sector;
             }

@@ -1,0 +1,315 @@
+//! Power cuts: what is durable, and how a device finds its way back.
+//!
+//! Durable is the NAND array (page states, and in the out-of-band area of each unit its address and its stamp), the
+//! journal of deallocations (`journal`), the list of bad units, and the dirty lines of a protected buffer
+//! ([`Durable`]). Everything else is DRAM and gone: map, valid bits, free lists, frontiers, indexes, the volatile
+//! buffer, commands.
+//!
+//! * A program under way is **torn**: its program unit is used up and unreadable. One that has not left the queue, or
+//!   whose data is still on the channel, has not happened.
+//! * An erase under way leaves the block unreadable; it is erased again. So are the other blocks of its reclaim unit,
+//!   whose data had been moved before.
+//! * A **scan** reads the out-of-band area of every programmed page; of the copies of a unit the one with the greatest
+//!   stamp counts, unless the journal has deallocated it.
+//! * Reclaim units that were open are **closed** as they are: nothing is appended behind a torn page. All units without
+//!   valid data are erased, full ones too: collection needs its reserve back before it can go on.
+//!
+//! Assumed, and not modelled: a cut program leaves the other pages of its word line alone (drives keep a copy of the
+//! lower page, or program in one shot); the stamp is given when a program completes, so that numbers follow the order in
+//! which the map took the copies in; translation pages are rebuilt in memory, and writing them back takes no time.
+//!
+//! Stamps cost memory and a little time, so a device keeps them only when told to
+//! ([`Device::record_stamps`](crate::Device::record_stamps)). They change no result.
+
+use crate::{
+    buffer::Sectors,
+    page_map::{Ftl, FtlCounters, space::Recovered, unit::RuState},
+};
+use engine::Time;
+use nand::base::Base;
+use nand::{
+    array::{NandArray, Stamp},
+    geometry::Geometry,
+};
+use proto::{Lpn, Slot};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What a power cut leaves of a device.
+#[derive(Clone, Debug)]
+pub struct Durable {
+    /// What cells hold.
+    pub array: NandArray,
+    /// What never-erased blocks of the array hold that are not stored one by one.
+    pub base: Base,
+    /// What the drive had noted of its map.
+    pub journal: Journal,
+    /// Reclaim units that have failed.
+    pub retired: Vec<u64>,
+    /// Reclaim units written with one bit a cell.
+    pub cached: Vec<u64>,
+    /// Dirty sectors of a protected buffer, oldest first.
+    pub lines: Vec<(Lpn, Sectors)>,
+    /// Placements of their last writes.
+    pub placements: Vec<u8>,
+    /// What the cut has interrupted.
+    pub cut: Cut,
+}
+
+/// What a power cut has interrupted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Cut {
+    /// Commands that were not answered.
+    pub commands: u64,
+    /// Programs under way: their program units are torn.
+    pub torn_programs: u64,
+    /// Erases under way: their blocks are unreadable.
+    pub torn_erases: u64,
+    /// Deallocations that had not been written to the journal: their units hold their last data again.
+    pub trims_undone: u64,
+    /// Units of a volatile buffer that flash did not hold.
+    pub lines_lost: u64,
+    /// Units of a protected buffer that flash did not hold: they are still there.
+    pub lines_kept: u64,
+}
+
+/// What a recovery has found and done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Recovery {
+    /// Pages whose out-of-band area was read: all that are programmed.
+    pub pages_scanned: u64,
+    /// Copies found.
+    pub copies: u64,
+    /// Of these, the ones that are out of date.
+    pub outdated: u64,
+    /// Of these, the ones that the journal says are deallocated.
+    pub deallocated: u64,
+    /// Logical units that hold data, translation pages among them.
+    pub units: u64,
+    /// Reclaim units erased: their erase had been cut short, or something was programmed in them and nothing was valid.
+    pub erases: u64,
+    /// Reclaim units closed before they were full.
+    pub closed_short: u64,
+    /// Time of the scan and the erases, with all dies at work: the busiest die or channel. An estimate from the
+    /// device's own times; the controller's work on the entries is not part of it.
+    #[serde(skip)]
+    pub time: Time,
+}
+
+// Which deallocations survive a power cut.
+//
+// A deallocation changes the map in memory and nothing on flash: the unit's old copy is still there, with its address
+// and number, and a scan would find it. So the controller writes a journal of the units that were deallocated, each
+// with the number of the program before it. Assumed: the journal has a place of its own (a few blocks of SLC that the
+// capacity does not count), and writing it takes no time. It is written
+//
+// * with a flush command,
+// * with a write of zeroes that is answered from flash,
+// * with a deallocation that takes data from the buffer whose write waits to become durable,
+// * before any block is erased: the newest copy of a deallocated unit may lie in it, and an older one elsewhere,
+// * at once, if the device's memory is protected: it lies there.
+//
+// What has not been written is lost in a cut: the unit holds its last data again, as NVMe allows it while no flush has
+// been answered.
+
+/// Units that were deallocated and not written since, with the number of the last program before that.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Journal {
+    written: BTreeMap<u64, u64>,
+    pending: BTreeMap<u64, u64>,
+}
+
+engine::snapshot!(Journal { written, pending });
+
+impl Journal {
+    /// A unit has been deallocated after program `sequence`.
+    pub fn trimmed(&mut self, lpn: Lpn, sequence: u64) {
+        self.pending.insert(lpn.0, sequence);
+    }
+
+    /// A newer copy of a unit is on flash.
+    pub fn superseded(&mut self, lpn: Lpn) {
+        self.written.remove(&lpn.0);
+        self.pending.remove(&lpn.0);
+    }
+
+    /// Writes what is pending.
+    pub fn write(&mut self) {
+        self.written.append(&mut self.pending);
+    }
+
+    /// What a power cut leaves, and how many deallocations it undoes.
+    pub fn cut(mut self) -> (Journal, u64) {
+        let undone = self.pending.len() as u64;
+        self.pending.clear();
+        (self, undone)
+    }
+
+    /// Whether a copy of a unit with this number was deallocated.
+    pub fn outdates(&self, lpn: Lpn, sequence: u64) -> bool {
+        self.written.get(&lpn.0).is_some_and(|trimmed| sequence <= *trimmed)
+    }
+}
+
+// The translation layer from what is on flash.
+
+/// Whether the first of two copies of a unit counts more than the second.
+pub type Newer = fn(Stamp, Stamp) -> bool;
+
+impl Ftl {
+    /// Rebuilds an empty translation layer of the same shape from what a cut has left. Calls `erased` with each block
+    /// that it erases. O(slots).
+    pub fn recover(
+        &mut self,
+        durable: Durable,
+        newer: Newer,
+        mut erased: impl FnMut(u64),
+    ) -> (Recovery, Journal) {
+        let Durable { array, base, journal, retired, cached, .. } = durable;
+        let mut report = Recovery::default();
+        self.array = array;
+        self.set_base(base);
+        self.find_skips();
+        for ru in 0..self.geo.ru_count {
+            if was_being_erased(&self.array, &self.geo, ru) {
+                erase_rest(&mut self.array, &self.geo, ru, &mut erased);
+                report.erases += 1;
+            }
+        }
+        self.find_newest(&journal, newer, &mut report);
+        let logical = self.logical();
+        for lpn in (0..logical + self.hidden()).map(Lpn) {
+            report.units += u64::from(self.accept_found(lpn));
+        }
+        self.rebuild_groups(&retired, &mut report, &mut erased);
+        self.assume_retired(&retired);
+        self.find_slc(&cached);
+        (report, journal)
+    }
+
+    /// Points the map at the newest copy of each unit.
+    fn find_newest(&mut self, journal: &Journal, newer: Newer, report: &mut Recovery) {
+        let units = self.logical() + self.hidden();
+        self.forget_map();
+        for block in 0..self.geo.block_count {
+            let programs = self.array.programs(block);
+            report.pages_scanned += u64::from(programs * self.geo.shape.program_pages);
+            let first = self.geo.first_slot(block).0;
+            for slot in (first..first + u64::from(programs * self.geo.units_per_program)).map(Slot) {
+                let stamp = self.stamp(slot);
+                let Some(lpn) = self.lpn_at(slot).filter(|l| stamp != Stamp::VOID && l.0 < units) else {
+                    continue;
+                };
+                report.copies += 1;
+                if journal.outdates(lpn, stamp.sequence()) {
+                    report.deallocated += 1;
+                    continue;
+                }
+                match self.found(lpn) {
+                    Some(other) => {
+                        report.outdated += 1;
+                        if newer(stamp, self.stamp(other)) {
+                            self.find(lpn, slot);
+                        }
+                    }
+                    None => self.find(lpn, slot),
+                }
+            }
+        }
+    }
+
+    fn stamp(&self, slot: Slot) -> Stamp {
+        self.array.stamps.as_ref().map_or(Stamp::VOID, |s| s.get(slot))
+    }
+
+    /// Gives every reclaim unit its place: free, closed, or closed before it was full.
+    ///
+    /// A job of garbage collection opens at most one unit. When it is cut, all that this unit holds was copied from a
+    /// victim that is still whole, and nothing in it counts, even if it is full by then. It has to be free again before
+    /// anything is collected: it may have been the last of the reserve.
+    fn rebuild_groups(&mut self, retired: &[u64], report: &mut Recovery, erased: &mut impl FnMut(u64)) {
+        let blocks = self.geo.shape.blocks;
+        for group in 0..self.geo.groups {
+            let first = u64::from(group) * u64::from(blocks);
+            let mut units = Vec::with_capacity(blocks as usize);
+            for ru in first..first + u64::from(self.usable(group)) {
+                let valid = self.found_in(ru);
+                let programs = programs(&self.array, &self.geo, ru);
+                let state = match () {
+                    () if retired.contains(&ru) => RuState::Bad,
+                    () if valid == 0 => RuState::Free,
+                    () => RuState::Closed,
+                };
+                if state == RuState::Free && programs > 0 {
+                    erase_rest(&mut self.array, &self.geo, ru, erased);
+                    report.erases += 1;
+                }
+                let is_short = state == RuState::Closed && programs < self.geo.programs_per_ru;
+                report.closed_short += u64::from(is_short);
+                let lane = self.geo.block_of_ru(ru, 0);
+                units.push(Recovered {
+                    valid,
+                    state,
+                    is_short,
+                    opened: self.array.stamps.as_ref().map_or(0, |s| s.opened(lane)),
+                    erases: self.array.erases(lane),
+                    placement: self.placement_on_flash(ru),
+                });
+            }
+            self.groups[group as usize].recover(&self.geo, &units);
+        }
+        let erases: u64 = self.array.all_erases().iter().map(|n| u64::from(*n)).sum();
+        self.counters = FtlCounters { erases: erases / u64::from(self.geo.lanes), ..FtlCounters::default() };
+        self.set_clock(self.array.stamps.as_ref().map_or(0, |s| s.last()));
+    }
+}
+
+/// Program units of a reclaim unit that are used.
+fn programs(array: &NandArray, geo: &Geometry, ru: u64) -> u32 {
+    (0..geo.lanes).map(|lane| array.programs(geo.block_of_ru(ru, lane))).sum()
+}
+
+/// Whether the cut has found a reclaim unit between two states: some block unreadable, or erased more often than the
+/// others.
+fn was_being_erased(array: &NandArray, geo: &Geometry, ru: u64) -> bool {
+    let first = array.erases(geo.block_of_ru(ru, 0));
+    (0..geo.lanes).map(|lane| geo.block_of_ru(ru, lane)).any(|block| {
+        array.erases(block) != first || array.stamps.as_ref().is_some_and(|s| s.is_unreadable(block))
+    })
+}
+
+/// Erases the blocks of a reclaim unit that have not been erased with the others.
+fn erase_rest(array: &mut NandArray, geo: &Geometry, ru: u64, erased: &mut impl FnMut(u64)) {
+    let blocks = || (0..geo.lanes).map(|lane| geo.block_of_ru(ru, lane));
+    let most = blocks().map(|block| array.erases(block)).max().unwrap_or(0);
+    let least = blocks().map(|block| array.erases(block)).min().unwrap_or(0);
+    let target = if least < most { most } else { most + 1 };
+    for block in blocks() {
+        if array.erases(block) < target {
+            array.erase(block);
+            if let Some(stamps) = &mut array.stamps {
+                stamps.erase(block, geo);
+            }
+            erased(block);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_survives() {
+        let mut journal = Journal::default();
+        journal.trimmed(Lpn(1), 10);
+        journal.trimmed(Lpn(2), 11);
+        journal.write();
+        journal.trimmed(Lpn(3), 12);
+        journal.superseded(Lpn(2));
+        let (left, undone) = journal.cut();
+        assert_eq!(undone, 1);
+        assert!(left.outdates(Lpn(1), 10) && !left.outdates(Lpn(1), 11));
+        assert!(!left.outdates(Lpn(2), 11) && !left.outdates(Lpn(3), 12));
+    }
+}
