@@ -1,5 +1,7 @@
 //! Whole machines with a GPU: every platform runs, twice the same, and what is known in advance comes out.
 
+mod ladder;
+mod limits;
 mod script;
 
 use machine::result::Document;
