@@ -6,6 +6,7 @@
 //! * Read first: `machine.rs`.
 
 mod apart;
+mod fault;
 mod machine;
 mod policy;
 mod requests;

@@ -11,8 +11,9 @@ use engine::Time;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use crate::bring::{Policies, Schedulers, Session};
+pub use crate::bring::{Policies, Schedulers};
 pub use crate::plan::Plan;
+pub use crate::session::Session;
 
 /// Builds the machine, brings it into its state, runs it.
 ///

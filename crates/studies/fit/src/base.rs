@@ -1,20 +1,14 @@
 //! The drive that a fit begins with.
 
-use super::{
-    choose::{Chosen, Target, as_time},
-    job::Job,
-    knob::{Knob, patience},
-    measure::Measure,
-};
+use super::job::Job;
+use super::measure::Measure;
 use config::Diagnostic;
 use engine::Time;
-use machine::{
-    result::Document,
-    run::{Outside, Plan, run},
-    spec::Loaded,
-    state::States,
-    warmup::Warmup,
-};
+use machine::result::Document;
+use machine::run::{Outside, Plan, run};
+use machine::spec::Loaded;
+use machine::state::States;
+use machine::warmup::Warmup;
 use ssd::spec::{ControllerSpec, UpkeepSpec};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -175,119 +169,5 @@ impl Bench<'_> {
         let missing =
             || Diagnostic::new(format!("{job}: the run has too few requests for its {}", measure.name()));
         measure.simulated(&document, job).ok_or_else(missing)
-    }
-}
-
-// Other readings of the same figures: what they leave open is what these predict differently.
-
-/// Another drive that could have had the same figures.
-#[derive(Clone, Debug)]
-pub(super) struct Reading {
-    pub(super) name: &'static str,
-    /// Changes of the drive, before its values are looked for.
-    pub(super) set: Vec<String>,
-    pub(super) targets: Vec<Target>,
-}
-
-/// How many cores more than the drive that the fit began with.
-const MANY: u32 = 4;
-
-/// Share of idle latency that may be an exit latency. *Chosen*: a drive that takes 155 us alone and 112 us with two in flight has 28 %.
-const EXIT: f64 = 0.3;
-
-/// Those that the points allow.
-pub(super) fn readings(chosen: &Chosen, base: &Base) -> Vec<Reading> {
-    let cores = |name, cores: u32| {
-        let set = format!("{}.host.controller.cores={cores}", base.flash);
-        let scale = f64::from(cores) / f64::from(base.controller.cores);
-        let scaled = |target: &Target| {
-            let is_rate = target.knob == Knob::Command && target.measure == Measure::Iops;
-            Target { guess: target.guess * if is_rate { scale } else { 1.0 }, ..target.clone() }
-        };
-        let targets = chosen.targets.iter().map(scaled).collect();
-        (cores != base.controller.cores).then_some(Reading { name, set: vec![set], targets })
-    };
-    let all = [
-        cores("one core takes all commands", 1),
-        cores("four times as many cores, each as much slower", MANY * base.controller.cores),
-        host(chosen),
-        drive(chosen, base),
-        Some(latency(chosen, base)),
-        asleep(chosen, base),
-        core(chosen, base),
-    ];
-    all.into_iter().flatten().collect()
-}
-
-/// Saturated reads of one thread may be the host's limit.
-fn host(chosen: &Chosen) -> Option<Reading> {
-    let is_open = |t: &Target| t.knob == Knob::Command && t.measure == Measure::Iops && t.job.jobs == 1;
-    let known = chosen.thread_is_known;
-    let change = |t: &Target| match is_open(t) {
-        true => Target { knob: Knob::Thread, guess: 1e6 / t.figure, ..t.clone() },
-        false => t.clone(),
-    };
-    (!known && chosen.targets.iter().any(is_open)).then(|| Reading {
-        name: "the job's thread is the limit of saturated reads",
-        set: Vec::new(),
-        targets: chosen.targets.iter().map(change).collect(),
-    })
-}
-
-/// Idle latency may have an exit latency in it, where no point of few in flight tells.
-fn asleep(chosen: &Chosen, base: &Base) -> Option<Reading> {
-    let idle = chosen.targets.iter().find(|t| chosen.may_sleep && t.knob == Knob::Read)?;
-    let exit = EXIT * as_time(idle.measure, idle.figure);
-    Some(Reading {
-        name: "the link or the host sleeps while nothing is in flight",
-        set: vec![Knob::LinkExit.assignment(base, exit)],
-        targets: chosen.targets.clone(),
-    })
-}
-
-/// What was taken for a link that sleeps may be a core.
-fn core(chosen: &Chosen, base: &Base) -> Option<Reading> {
-    chosen.targets.iter().find(|t| t.knob == Knob::LinkExit)?;
-    let awake = chosen.targets.iter().find(|t| t.knob == Knob::Read)?;
-    let change = |t: &Target| match t.knob {
-        Knob::LinkExit => Target { knob: Knob::CoreExit, ..t.clone() },
-        _ => t.clone(),
-    };
-    Some(Reading {
-        name: "a core of the host sleeps, and not the link",
-        set: vec![Knob::CoreAfter.assignment(base, patience(as_time(awake.measure, awake.figure)))],
-        targets: chosen.targets.iter().map(change).collect(),
-    })
-}
-
-/// Where the host is the limit, the drive may be just as fast.
-fn drive(chosen: &Chosen, base: &Base) -> Option<Reading> {
-    let limit = chosen.targets.iter().find(|t| t.knob == Knob::Thread)?;
-    if chosen.targets.iter().any(|t| t.knob == Knob::Command && t.measure == Measure::Iops) {
-        return None;
-    }
-    let command = Target {
-        knob: Knob::Command,
-        guess: f64::from(base.controller.cores) * 1e6 / limit.figure,
-        ..limit.clone()
-    };
-    let others = chosen.targets.iter().filter(|t| !matches!(t.knob, Knob::Thread | Knob::Command)).cloned();
-    Some(Reading {
-        name: "the drive is as fast as the thread was, and no faster",
-        set: Vec::new(),
-        targets: [command].into_iter().chain(others).collect(),
-    })
-}
-
-/// Idle latency beyond that of the drive that the fit began with may be software's and not the flash's.
-fn latency(chosen: &Chosen, base: &Base) -> Reading {
-    let change = |t: &Target| match t.knob {
-        Knob::Read => Target { knob: Knob::Interrupt, guess: base.interrupt, ..t.clone() },
-        _ => t.clone(),
-    };
-    Reading {
-        name: "the flash is as fast as before, and idle latency is the controller's and the driver's",
-        set: Vec::new(),
-        targets: chosen.targets.iter().map(change).collect(),
     }
 }

@@ -14,7 +14,9 @@ mod job;
 mod knob;
 mod measure;
 mod point;
+mod reading;
 mod report;
+mod search;
 mod table;
 
 pub use job::Job;
@@ -23,11 +25,12 @@ pub use measure::{Figures, Measure};
 pub use point::Point;
 pub use report::{Fit, Other, Prediction, Row, Value, factor};
 
-use base::{Base, Bench, Reading, readings};
+use base::{Base, Bench};
 use choose::{Chosen, all_met, assignments, solve};
 use config::Diagnostic;
 use machine::spec::Loaded;
 use machine::state::States;
+use reading::{Reading, readings};
 use report::{Asked, BLOCK, Seen, grid, predictions, rows};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -20,13 +20,19 @@
 
 mod bound;
 mod plan;
+mod prediction;
 mod profile;
 mod read;
 mod rule;
+mod sample;
 mod selection;
+mod split;
 
-pub use bound::{Bound, Prediction, Run, two_means};
-pub use plan::{Group, Plan, Sample};
+pub use bound::Bound;
+pub use plan::{Group, Plan};
+pub use prediction::Prediction;
 pub use profile::{Dims, Format, Kind, Profile};
 pub use rule::Rule;
+pub use sample::Sample;
 pub use selection::{Selected, Selection};
+pub use split::{Run, two_means};

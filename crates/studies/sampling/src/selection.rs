@@ -1,8 +1,9 @@
 //! The file that says which kernels to simulate.
 
-use crate::plan::{Plan, Sample};
+use crate::plan::Plan;
 use crate::profile::Dims;
 use crate::rule::Rule;
+use crate::sample::Sample;
 use config::{Diagnostic, Place};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;

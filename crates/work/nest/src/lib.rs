@@ -29,20 +29,23 @@ mod kernel;
 mod lockstep;
 mod microblock;
 mod piece;
+mod polynomial;
 mod programs;
 mod read;
+mod registers;
 mod sections;
+mod walk;
 
 pub use affine::{Affine, DEPTH, Point};
 pub use axis::Axis;
 pub use counts::{Counts, OPERATIONS_OF_AN_ITERATION};
-pub use execute::{Access, Data};
+pub use execute::Data;
 pub use footprint::{Extent, Footprint};
 pub use kernel::{Array, Element, Kernel, Paper, Section};
 pub use lockstep::{Grid, LANES, Lanes, Passed, Span};
-pub use microblock::{
-    Binary, Dependence, Held, Loop, Microblock, Node, Reference, Split, Statement, Term, Unary,
-};
+pub use microblock::{Binary, Dependence, Loop, Microblock, Node, Reference, Split, Statement, Term, Unary};
 pub use piece::Piece;
 pub use programs::{programs, programs_of_gpus};
+pub use registers::Held;
 pub use sections::Sections;
+pub use walk::Access;

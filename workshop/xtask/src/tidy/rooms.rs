@@ -42,6 +42,7 @@ const HOUSES: &[House] = &[
             ("build", 6),
             ("gauges", 6),
             ("route", 6),
+            ("validate", 6),
             ("bill", 7),
             ("machine", 8),
         ],

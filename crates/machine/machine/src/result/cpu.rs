@@ -1,8 +1,8 @@
 //! What the cores of a server and their memory did.
 
-use super::gpu::SwapResult;
 use super::hierarchy::{self, L2Result, MmuResult, Window, per, share};
 use super::memory::{AskedResult, BehindResult, Said, row_hits};
+use super::pager::SwapResult;
 use crate::complex::{Complex, Ooo};
 use crate::machine::Machine;
 use crate::pager::Pager;

@@ -13,6 +13,7 @@ mod host;
 mod io;
 mod memory;
 pub mod metrics;
+mod pager;
 mod summary;
 mod tail;
 pub mod told;
@@ -23,10 +24,11 @@ pub use self::cpu::CpuResult;
 pub use self::energy::{EnergyResult, PartEnergy, TotalEnergy};
 pub use self::eviction::PagesByType;
 pub use self::flash::{DriveWindow, FlashResult};
-pub use self::gpu::{GpuResult, StripeResult};
+pub use self::gpu::GpuResult;
 pub use self::host::{HostResult, ProgramResult};
 pub use self::io::{Active, FileResult, FlowResult, Io, Kinds, OpResult, RecordedResult};
 pub use self::memory::DirectResult;
+pub use self::pager::StripeResult;
 pub use self::summary::human;
 pub use self::tail::{Blocked, BlockingDie, SlowRequest, TailResult, op_name};
 
@@ -334,7 +336,7 @@ fn checks(machine: &Machine, end: End, stop: &AtomicBool) -> Vec<Check> {
         format!("{ended} ended, {recorded} latencies recorded"),
     );
     for (name, stripe) in machine.stripes() {
-        gpu::checks(name, stripe).into_iter().for_each(|(name, ok, detail)| check(&name, ok, detail));
+        pager::checks(name, stripe).into_iter().for_each(|(name, ok, detail)| check(&name, ok, detail));
     }
     let by_itself =
         machine.complexes().is_empty() && machine.stripes().next().is_none() && machine.hosts().is_empty();

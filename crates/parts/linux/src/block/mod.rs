@@ -31,9 +31,11 @@
 
 mod batches;
 mod bio;
+mod dispatch;
 mod flush;
 mod list;
 mod merge;
+mod plug;
 mod queue;
 pub mod request;
 pub mod sched;
@@ -46,9 +48,9 @@ mod wbt;
 pub use bio::{Bio, BioFlags, Piece};
 pub use list::RequestList;
 pub use merge::{Attempt, Side};
+pub use plug::Plug;
 pub use queue::{Queue, Stalled, Submitted};
 pub use sched::SchedulerPolicy;
-pub use submit::Plug;
 pub use wbt::WbtStats;
 
 use crate::PAGE;

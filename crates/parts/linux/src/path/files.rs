@@ -1,8 +1,9 @@
 //! Files, who has them open, and what a system call does first.
 
+use super::failure::Errors;
 use super::frame::{Access, Frame, Range, Resize};
 use super::thread::Step;
-use super::wait::{Errors, Wait};
+use super::wait::Wait;
 use super::{Event, Host, Out};
 use crate::pagecache::FileRa;
 use crate::pagecache::readahead::Mapping;

@@ -11,12 +11,16 @@
 mod costs;
 mod direct;
 mod driver;
+mod failure;
 mod files;
 mod flow;
 mod frame;
 mod io;
+mod io_end;
 mod journal;
+mod memory;
 mod names;
+mod order;
 mod queued;
 mod range;
 mod read;
@@ -25,25 +29,33 @@ mod run;
 mod shadow;
 #[cfg(any(test, feature = "soak"))]
 pub mod soak;
+mod spec;
+mod stuck;
 mod sync;
 #[cfg(test)]
 mod tests;
 mod thread;
+mod victims;
 mod wait;
+mod write;
 mod writeback;
 
-pub use costs::{CostsSpec, DriverSpec, OnDrives, PathSpec, RatiosSpec, VictimizationSpec};
+pub use costs::CostsSpec;
 pub use names::{Unfit, file_bytes};
+pub use spec::{DriverSpec, OnDrives, PathSpec};
+pub use victims::{RatiosSpec, VictimizationSpec};
 
-use self::costs::{Costs, Victims};
+use self::costs::Costs;
 use self::driver::{Sent, Vector};
 use self::files::{Node, Open, Running};
 use self::flow::Flow;
-use self::frame::{Frame, Ordered};
+use self::frame::Frame;
 use self::io::{Dio, Io, IoEnd};
 use self::names::Laid;
+use self::order::Ordered;
 use self::shadow::Shadow;
 use self::thread::Thread;
+use self::victims::Victims;
 use self::wait::Waits;
 use crate::Inode;
 use crate::block::{BlockSpec, Device, Effects, Plug, Queue, SchedulerPolicy};

@@ -27,6 +27,7 @@ mod batch;
 mod flusher;
 mod inodes;
 mod limits;
+mod spec;
 #[cfg(test)]
 mod tests;
 
@@ -34,7 +35,8 @@ pub use account::SyncInode;
 pub use balance::{Balance, Dirtier};
 pub use batch::{Reason, Step, SyncMode, Wake, WorkId, WriteInode, Wrote};
 pub use inodes::{DirtyFlags, Estimates, FlusherStats, WritebackStats};
-pub use limits::{Bound, DirtyBounds, DirtyLimits, WritebackSpec};
+pub use limits::{Bound, DirtyBounds, DirtyLimits};
+pub use spec::WritebackSpec;
 
 use crate::Inode;
 use balance::Bandwidth;
@@ -141,8 +143,8 @@ impl Writeback {
         let clock = Clock::new(hz);
         let now = clock.jiffies(Time::ZERO);
         let ratios = Ratios {
-            min: limits::percent("min_ratio", spec.min_ratio)?,
-            max: limits::percent("max_ratio", spec.max_ratio)?,
+            min: spec::percent("min_ratio", spec.min_ratio)?,
+            max: spec::percent("max_ratio", spec.max_ratio)?,
         };
         let mut writeback = Writeback {
             clock,

@@ -16,6 +16,7 @@
 //! Source: ZnG, Table I and sections III-C, IV-B, IV-C, V-D.
 
 mod bank;
+mod fill;
 mod layout;
 mod park;
 pub mod prefetch;
@@ -25,6 +26,7 @@ mod shadow;
 mod spec;
 #[cfg(test)]
 mod tests;
+mod write;
 
 pub use spec::{L2Spec, WritePolicy};
 

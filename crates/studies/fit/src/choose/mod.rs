@@ -2,14 +2,13 @@
 //! percentiles one at most.
 
 use super::base::Base;
+use super::base::Bench;
 use super::job::Job;
 use super::knob::Knob;
+use super::knob::{Asleep, asleep, few};
 use super::measure::Measure;
 use super::point::Point;
-use super::{
-    base::Bench,
-    knob::{Asleep, Range, asleep, few, search},
-};
+use super::search::{Range, search};
 use config::Diagnostic;
 
 /// A value, and the figure that it must meet.

@@ -1,10 +1,11 @@
 //! The result of a GPU and of a server as a person likes to read it.
 
 use super::super::cpu::CpuResult;
-use super::super::gpu::{GpuResult, SwapResult};
+use super::super::gpu::GpuResult;
 use super::super::hierarchy::share;
 use super::super::host::HostResult;
 use super::super::memory::{BehindResult, DirectResult, DramCacheResult, EngineResult};
+use super::super::pager::SwapResult;
 use super::{count, time};
 use std::fmt::Write;
 

@@ -1,6 +1,8 @@
 //! Whole machines with a GPU: every platform runs, twice the same, and what is known in advance comes out.
 
 mod helper;
+mod ladder;
+mod limits;
 mod script;
 
 use machine::result::Document;

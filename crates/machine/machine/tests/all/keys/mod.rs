@@ -7,6 +7,7 @@
 mod accelerator;
 mod array;
 mod coprocessor;
+mod digests;
 mod direct;
 mod dram;
 mod dram_cache;

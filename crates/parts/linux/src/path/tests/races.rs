@@ -1,6 +1,7 @@
 //! Calls that meet others half way.
 
-use super::{super::wait::Errors, *};
+use super::super::failure::Errors;
+use super::*;
 use crate::Inode;
 use crate::fs::{FsSpec, JournalMode};
 use proto::file::CallError::{Io, NoSpace, ReadOnly};
