@@ -2,9 +2,9 @@
 
 use config::Diagnostic;
 use foreign::fio::{Job, job_of_inline, jobs_of_file};
+use machine::plan::workloads::{WORKLOADS, part_and_workload};
 use machine::result::{Document, human};
 use machine::run::Plan;
-use machine::workloads::{WORKLOADS, part_and_workload};
 use std::path::Path;
 
 /// A form that a result is printed in.

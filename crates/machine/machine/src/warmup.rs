@@ -1,6 +1,6 @@
 //! When the measured window begins, as a spec says it and as a run decides it.
 
-use crate::complex::Ooo;
+use crate::parts::complex::Ooo;
 use config::units::{Duration, Share};
 use config::{Diagnostic, SpecError};
 use engine::Time;

@@ -1,6 +1,6 @@
 //! After warm-up a run allocates nothing an event: queues, slabs and lists have found their size.
 
-use machine::workloads::{self, Opened, WorkloadOptions};
+use machine::plan::workloads::{self, Opened, WorkloadOptions};
 use machine::{Loaded, Machine};
 use requests::inject::{HostCost, Injector, Queues};
 use requests::trace::TraceOptions;

@@ -18,35 +18,29 @@ struct House {
 }
 
 const HOUSES: &[House] = &[
-    // What a spec is; packets and events, wires, parts and what holds them, the router, what parts spend, the loop; from a spec to parts.
+    // Events and messages; parts; when a window begins; what a spec is; from a spec to parts, the router; the loop.
     House {
         folder: "crates/machine/machine/src/",
         path: &[],
         floors: &[
-            ("address", 0),
-            ("advance", 0),
-            ("end", 0),
             ("precondition", 0),
             ("systems", 0),
-            ("event", 1),
-            ("wires", 2),
-            ("complex", 3),
-            ("driven", 3),
-            ("governed", 3),
-            ("pager", 3),
-            ("memory", 4),
-            ("warmup", 4),
-            ("parts", 5),
-            ("spec", 5),
-            ("bind", 6),
-            ("build", 6),
-            ("gauges", 6),
-            ("route", 6),
-            ("validate", 6),
-            ("bill", 7),
-            ("machine", 8),
+            ("wires", 1),
+            ("parts", 2),
+            ("warmup", 3),
+            ("spec", 4),
+            ("build", 5),
+            ("route", 5),
+            ("machine", 6),
         ],
         above: Some("the machine"),
+    },
+    // What holds a processor, or a drive of its own; memories.
+    House {
+        folder: "crates/machine/machine/src/parts/",
+        path: &["parts"],
+        floors: &[("complex", 0), ("driven", 0), ("governed", 0), ("pager", 0), ("memory", 1)],
+        above: Some("the parts"),
     },
     // Checks and ports; what looks on; what is built of media and translation: the drive and flash as memory; its spec;
     // what has its cells and channels, too.
@@ -264,8 +258,11 @@ mod tests {
     #[test]
     fn lower_floors_and_a_module_s_own_files_are_allowed() {
         for (path, line) in [
-            ("crates/machine/machine/src/route/line.rs", "use crate::complex::Complex;"),
-            ("crates/machine/machine/src/complex/mod.rs", "use crate::complex::lines;\n// crate::route"),
+            ("crates/machine/machine/src/route/line.rs", "use crate::parts::complex::Complex;"),
+            (
+                "crates/machine/machine/src/parts/complex/mod.rs",
+                "use crate::complex::lines;\n// crate::route",
+            ),
             ("crates/machine/machine/src/result/mod.rs", "use crate::machine::Machine;"),
             (
                 "crates/parts/nand/src/dies/idle.rs",
@@ -290,15 +287,15 @@ mod tests {
     #[test]
     fn a_part_that_knows_the_router_or_a_spec_is_told() {
         assert_eq!(
-            found("crates/machine/machine/src/memory.rs", "use crate::route::Sender;"),
+            found("crates/machine/machine/src/parts/memory.rs", "use crate::route::Sender;"),
             ["`memory` (floor 4) imports `route` (floor 6)"]
         );
         assert_eq!(
-            found("crates/machine/machine/src/complex/ends.rs", "fn f(spec: &crate::spec::Spec) {}"),
+            found("crates/machine/machine/src/parts/complex/ends.rs", "fn f(spec: &crate::spec::Spec) {}"),
             ["`complex` (floor 3) imports `spec` (floor 5)"]
         );
         assert_eq!(
-            found("crates/machine/machine/src/complex/ends.rs", "fn f(run: &crate::run::Plan) {}"),
+            found("crates/machine/machine/src/parts/complex/ends.rs", "fn f(run: &crate::run::Plan) {}"),
             ["`complex` imports `run`, which stands above the machine"]
         );
     }

@@ -1,7 +1,7 @@
 //! The workloads of a sweep: where their files are, and what options make of them.
 
 use config::{Diagnostic, Resolved};
-use machine::workloads::{WORKLOADS, file_of, part_and_workload};
+use machine::plan::workloads::{WORKLOADS, file_of, part_and_workload};
 use serde::Deserialize;
 use std::path::Path;
 

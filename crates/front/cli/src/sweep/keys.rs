@@ -3,8 +3,8 @@
 use super::digests::hex;
 use config::Diagnostic;
 use machine::Loaded;
+use machine::plan::workloads::files_of;
 use machine::run::Plan;
-use machine::workloads::files_of;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;

@@ -4,19 +4,19 @@ mod nests;
 
 pub(crate) use nests::{executes, of_programs};
 
-use crate::applies;
-use crate::bind::{Bound, bind, drives, of_kind, part_for};
-use crate::bring::{self, Policies};
 use crate::build::{gpu, host, server};
-use crate::complex::Processor;
 use crate::machine::Machine;
+use crate::parts::complex::Processor;
+use crate::plan::applies;
+use crate::plan::bind::{Bound, bind, drives, of_kind, part_for};
+use crate::plan::bring::{self, Policies};
+use crate::plan::workloads::{self, Opened, WorkloadOptions};
 use crate::plan::{Looking, Plan, offloaded};
 use crate::precondition::{self, Report};
 use crate::run::{Observers, Outside, Stage};
 use crate::spec::{DriveSpec, Id, Kind, Loaded, queues, queues_of};
 use crate::state::{Found, OfMemory, State, StateSpec, Wanted};
 use crate::warmup::Warmup;
-use crate::workloads::{self, Opened, WorkloadOptions};
 use config::Diagnostic;
 use engine::Time;
 use programs::host::HostProgram;

@@ -1,11 +1,11 @@
 //! What executes loop nests: an accelerator, a coprocessor, a GPU or a server.
 
 use super::Work;
-use crate::bind::{Bound, drives, of_kind, part_for};
 use crate::build::{accelerator, coprocessor, gpu, host, server};
 use crate::plan::Plan;
+use crate::plan::bind::{Bound, drives, of_kind, part_for};
+use crate::plan::workloads;
 use crate::spec::{Id, Kind, Loaded};
-use crate::workloads;
 use compute::vliw::GROUP;
 use config::Diagnostic;
 use config::units::Bytes;

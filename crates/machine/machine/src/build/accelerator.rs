@@ -1,6 +1,6 @@
 //! From a spec to an accelerator with the flash that it governs.
 
-use crate::governed::{Governed, Offload};
+use crate::parts::governed::{Governed, Offload};
 use crate::spec::Loaded;
 use compute::vliw::GROUP;
 use compute::vliw::accelerator::Accelerator;

@@ -1,6 +1,6 @@
 //! From a spec to coprocessors, and from kernels to the program of a host that drives one.
 
-use crate::driven::{Driven, OffloadedKernels};
+use crate::parts::driven::{Driven, OffloadedKernels};
 use crate::spec::{DrivenSpec, Id, Loaded, Part};
 use compute::vliw::coprocessor::Coprocessor;
 use config::{Diagnostic, Place, SpecError};

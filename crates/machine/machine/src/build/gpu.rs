@@ -2,9 +2,9 @@
 
 use super::memory::{self, Extent, Places};
 use super::seed_of;
-use crate::complex::{Complex, Ends, InstructionSeries, Network, Processor, Simt};
-use crate::memory::{Memory, Stands};
-use crate::pager::Pager;
+use crate::parts::complex::{Complex, Ends, InstructionSeries, Network, Processor, Simt};
+use crate::parts::memory::{Memory, Stands};
+use crate::parts::pager::Pager;
 use crate::parts::{Built, Target};
 use crate::spec::{Id, Kind, Loaded, Part};
 use compute::simt::{Gpu, GpuSpec};

@@ -1,7 +1,7 @@
 //! From a spec to what stands behind a shared cache, whatever the processor in front of it.
 
 use super::seed_of;
-use crate::memory::Memory;
+use crate::parts::memory::Memory;
 use crate::parts::{Stored, Target};
 use crate::spec::{Id, Kind, Loaded, MemorySpec, Part};
 use config::{Diagnostic, SpecError};

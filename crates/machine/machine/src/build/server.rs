@@ -3,9 +3,9 @@
 use super::memory::{self, Extent, Places};
 use super::seed_of;
 use super::warm::{self, Filling, Source, Tables as Walked};
-use crate::complex::{Complex, Ends, Network, Ooo, Processor};
-use crate::memory::{Memory, Stands};
-use crate::pager::Pager;
+use crate::parts::complex::{Complex, Ends, Network, Ooo, Processor};
+use crate::parts::memory::{Memory, Stands};
+use crate::parts::pager::Pager;
 use crate::parts::{Built, Target};
 use crate::spec::{Id, Kind, Loaded, Part, ServerSpec};
 use compute::ooo::sched::ThreadScheduling;

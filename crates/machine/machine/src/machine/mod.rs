@@ -1,22 +1,25 @@
 //! The machine: parts, wires, and the loop that runs them.
 
+pub(crate) mod advance;
+pub(crate) mod end;
+pub(crate) mod gauges;
 mod window;
 
-use crate::address::Sender;
-use crate::advance::Advance;
-use crate::bill::Spender;
-use crate::bill::{self, Span};
-use crate::complex::{Complex, Ooo, Processor, Simt};
-use crate::driven::Driven;
-use crate::end::End;
-use crate::event::{Ev, Message};
-use crate::gauges::Gauges;
-use crate::governed::Governed;
-use crate::memory::Memory;
-use crate::pager::Pager;
+use crate::machine::advance::Advance;
+use crate::machine::end::End;
+use crate::machine::gauges::Gauges;
+use crate::parts::bill::Spender;
+use crate::parts::bill::{self, Span};
+use crate::parts::complex::{Complex, Ooo, Processor, Simt};
+use crate::parts::driven::Driven;
+use crate::parts::governed::Governed;
+use crate::parts::memory::Memory;
+use crate::parts::pager::Pager;
 use crate::parts::{Behind, Built, Drive, Hosted, Parts, Striped, Target};
 use crate::warmup::{Cut, Warmup};
 use crate::wires::Wires;
+use crate::wires::address::Sender;
+use crate::wires::event::{Ev, Message};
 use config::Diagnostic;
 use engine::{At, Event as _, Time};
 use mem::stripe::Stripe;

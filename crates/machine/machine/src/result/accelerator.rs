@@ -1,8 +1,8 @@
 //! What an accelerator did, and the flash that it governs.
 
 use super::flash::Retries;
-use crate::governed::Governed;
 use crate::machine::Machine;
+use crate::parts::governed::Governed;
 use compute::vliw::accelerator::KernelTimes;
 use engine::Time;
 use schemars::JsonSchema;
@@ -231,7 +231,7 @@ fn kernels(at: &Governed) -> Vec<KernelResult> {
     for of in &at.accelerator.stats.kernels {
         times[of.instance as usize] = Some(*of);
     }
-    let kernel = |(kernel, times): (&crate::governed::Offloaded, Option<KernelTimes>)| {
+    let kernel = |(kernel, times): (&crate::parts::governed::Offloaded, Option<KernelTimes>)| {
         let at = |time: fn(&KernelTimes) -> Time| times.as_ref().map(|times| time(times).as_ns_f64());
         KernelResult {
             program: kernel.program.clone(),

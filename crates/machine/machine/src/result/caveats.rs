@@ -2,8 +2,8 @@
 //! not steady when the window began, a load above saturation.
 
 use super::cpu::CpuResult;
-use crate::complex::Ooo;
 use crate::machine::Machine;
+use crate::parts::complex::Ooo;
 use crate::warmup::{Cut, Warmup};
 use compute::ooo::Queue;
 use stats::{Batched, HalfWidths, Histogram, Summary};

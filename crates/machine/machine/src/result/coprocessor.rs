@@ -1,8 +1,8 @@
 //! What a coprocessor did for a host's program.
 
 use super::accelerator::{Split, split};
-use crate::driven::{Driven, OffloadedKernels};
 use crate::machine::Machine;
+use crate::parts::driven::{Driven, OffloadedKernels};
 use compute::vliw::coprocessor::Orders;
 use engine::Time;
 use programs::host::offload::{Executed, Phase, Shares};

@@ -3,9 +3,9 @@
 use super::hierarchy::{self, L2Result, MmuResult, Window, per, share};
 use super::memory::{AskedResult, BehindResult, Said, row_hits};
 use super::pager::SwapResult;
-use crate::complex::{Complex, Ooo};
 use crate::machine::Machine;
-use crate::pager::Pager;
+use crate::parts::complex::{Complex, Ooo};
+use crate::parts::pager::Pager;
 use crate::warmup::{Cut, Warmup};
 use compute::ooo::Spent;
 use engine::Time;

@@ -1,8 +1,8 @@
 //! What the parts have spent, and what it comes to for what was served.
 
 use super::Document;
-use crate::bill::Spender;
 use crate::machine::Machine;
+use crate::parts::bill::Spender;
 use engine::Time;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,8 +1,9 @@
 //! What a flash device did.
 
 use super::eviction::{Evictions, PagesByType};
+use crate::machine::Machine;
+use crate::machine::gauges::Reading;
 use crate::precondition;
-use crate::{gauges::Reading, machine::Machine};
 use engine::Time;
 use ftl::page_map::Ftl;
 use nand::dies::BackendCounters;

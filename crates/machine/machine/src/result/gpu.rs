@@ -3,9 +3,9 @@
 use super::hierarchy::{self, L2Result, MmuResult, Window, per, share};
 use super::memory::{AskedResult, BehindResult, Said, row_hits};
 use super::pager::PagingResult;
-use crate::complex::{Complex, InstructionWindow, Simt};
 use crate::machine::Machine;
-use crate::pager::Pager;
+use crate::parts::complex::{Complex, InstructionWindow, Simt};
+use crate::parts::pager::Pager;
 use compute::simt::{Counters, KernelStats};
 use engine::Time;
 use proto::memory::LINE;

@@ -1,8 +1,8 @@
 //! What the host saw.
 
 use super::tail::{SlowRequest, TailResult, slowest, tails};
-use crate::complex::Processor;
 use crate::machine::Machine;
+use crate::parts::complex::Processor;
 use engine::Time;
 use requests::fio::LaidOut;
 use requests::inject::{FlowStats, Recorded, Split};

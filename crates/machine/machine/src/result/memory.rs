@@ -1,10 +1,10 @@
 //! What the memory behind a shared cache did.
 
 use super::hierarchy::{Window, share};
-use crate::complex::Complex;
 use crate::machine::Machine;
-use crate::memory::Memory;
 use crate::parts::Behind;
+use crate::parts::complex::Complex;
+use crate::parts::memory::Memory;
 use mem::dram_cache::DramCacheStats;
 use mem::{
     dram::DramStats,

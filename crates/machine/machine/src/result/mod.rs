@@ -14,6 +14,7 @@ mod io;
 mod memory;
 pub mod metrics;
 mod pager;
+pub mod requests;
 mod summary;
 mod tail;
 pub mod told;
@@ -33,8 +34,8 @@ pub use self::summary::human;
 pub use self::tail::{Blocked, BlockingDie, SlowRequest, TailResult, op_name};
 
 use self::energy::Served;
-use crate::end::End;
 use crate::machine::Machine;
+use crate::machine::end::End;
 use crate::parts::Hosted;
 use crate::precondition;
 use crate::spec::Spec;

@@ -1,9 +1,9 @@
 //! Block commands, and their completions on the way back.
 
-use crate::address::Sender;
-use crate::pager::Pager;
+use crate::parts::pager::Pager;
 use crate::parts::{Parts, Target};
 use crate::wires::Wires;
+use crate::wires::address::Sender;
 use engine::{Mutant, planted_nth};
 use proto::file::Advice;
 use proto::{Batches, Command, Completion};

@@ -1,11 +1,11 @@
 //! What parts arrange among themselves in one instant: pages that a cache takes over, applications that are held.
 
-use crate::address::Asker;
-use crate::complex::Processor;
-use crate::event::Packet;
-use crate::memory::Memory;
+use crate::parts::complex::Processor;
+use crate::parts::memory::Memory;
 use crate::parts::{Behind, Parts};
 use crate::wires::Wires;
+use crate::wires::address::Asker;
+use crate::wires::event::Packet;
 use net::noc::Class;
 use proto::Port;
 use proto::memory::Help;

@@ -1,7 +1,7 @@
 //! Accesses to lines, between processors and the shared cache, and what keeps copies of a line coherent.
 
-use crate::complex::{Complex, Processor};
-use crate::event::Packet;
+use crate::parts::complex::{Complex, Processor};
+use crate::wires::event::Packet;
 use crate::wires::{Here, Wires};
 use engine::{Mutant, planted_nth};
 use net::noc::Class;

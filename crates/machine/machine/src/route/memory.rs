@@ -1,10 +1,10 @@
 //! Lines of pages, between those who ask memory and memory.
 
-use crate::address::{Asker, Sender};
-use crate::event::Packet;
-use crate::pager::Pager;
+use crate::parts::pager::Pager;
 use crate::parts::{Behind, Parts};
 use crate::wires::Wires;
+use crate::wires::address::{Asker, Sender};
+use crate::wires::event::Packet;
 use engine::{Mutant, planted_nth};
 use net::noc::Class;
 use proto::memory::{Absent, MemCommand, PAGE, Stage};

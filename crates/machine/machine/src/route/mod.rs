@@ -7,13 +7,13 @@ mod line;
 mod memory;
 mod translation;
 
-use crate::address::Sender;
-use crate::complex::{Complex, Processor};
-use crate::event::{Ev, Message};
-use crate::memory::Memory;
-use crate::pager::Pager;
 use crate::parts::Parts;
+use crate::parts::complex::{Complex, Processor};
+use crate::parts::memory::Memory;
+use crate::parts::pager::Pager;
 use crate::wires::Wires;
+use crate::wires::address::Sender;
+use crate::wires::event::{Ev, Message};
 use engine::{At, Event as _};
 
 impl Parts {

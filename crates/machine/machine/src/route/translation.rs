@@ -1,10 +1,10 @@
 //! Translations, and pages that are missing.
 
-use crate::address::Sender;
-use crate::complex::{Complex, Processor};
-use crate::pager::Pager;
 use crate::parts::Parts;
+use crate::parts::complex::{Complex, Processor};
+use crate::parts::pager::Pager;
 use crate::wires::Wires;
+use crate::wires::address::Sender;
 use engine::Time;
 use proto::memory::Translation;
 

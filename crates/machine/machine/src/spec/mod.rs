@@ -6,6 +6,7 @@ mod memory;
 mod own;
 mod read;
 mod schema;
+pub(crate) mod validate;
 
 pub use kinds::{Id, Kind, Part, Spec};
 pub use memory::MemorySpec;

@@ -2,8 +2,8 @@
 
 use super::spec::{StateSpec, hash_of_file, tree};
 use crate::plan::Plan;
+use crate::plan::workloads::files_of;
 use crate::spec::{Kind, Loaded, MemorySpec, Part, ServerSpec, StartSpec};
-use crate::workloads::files_of;
 use compute::ooo::{CpuSpec, TableSharing, ThreadsSpec};
 use mem::dram::DramSpec;
 use mem::dram_cache::DramCacheSpec;

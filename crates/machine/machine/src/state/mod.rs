@@ -13,14 +13,12 @@ mod spec;
 pub use file::{Kept, agree, read, write};
 pub use spec::{Difference, StateSpec};
 
-use crate::{
-    bind::{bind, of_kind, part_for},
-    build::Source,
-    plan::Plan,
-    precondition::{Precondition, Report},
-    spec::{Kind, Loaded},
-    workloads::runs_on_a_server,
-};
+use crate::build::Source;
+use crate::plan::Plan;
+use crate::plan::bind::{bind, of_kind, part_for};
+use crate::plan::workloads::runs_on_a_server;
+use crate::precondition::{Precondition, Report};
+use crate::spec::{Kind, Loaded};
 use config::Diagnostic;
 use filled::is_filled;
 use ssd::Device;

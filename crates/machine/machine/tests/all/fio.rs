@@ -1,6 +1,6 @@
 //! fio's options in a run: what is inert is listed in the result, what is unsupported is refused by name.
 
-use machine::workloads::{self, Opened, WorkloadOptions};
+use machine::plan::workloads::{self, Opened, WorkloadOptions};
 use machine::{
     result::{Document, FlashResult, human},
     run::{Plan, run_alone},

@@ -2,9 +2,12 @@
 
 use config::Diagnostic;
 use engine::Time;
+use machine::End;
+use machine::Loaded;
+use machine::Machine;
+use machine::run::stall;
 use machine::run::{Plan, run_alone};
 use machine::source::FioSource;
-use machine::{End, Loaded, Machine, stall};
 use proto::IoRequest;
 use requests::fio;
 use requests::inject::{HostCost, Injector, Next, Queues, Source};

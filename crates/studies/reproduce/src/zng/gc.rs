@@ -132,7 +132,7 @@ impl Run<'_> {
     fn issued(&self, from: f64, to: f64) -> Result<f64, Diagnostic> {
         let series = self.gpu.series.as_ref();
         let series = series.ok_or_else(|| Diagnostic::new("instructions were not recorded over time"))?;
-        let inside = |window: &machine::complex::InstructionWindow| {
+        let inside = |window: &machine::parts::complex::InstructionWindow| {
             let (start, end) = (window.start_ns, window.start_ns + window.width_ns);
             let part = (to.min(end) - from.max(start)).max(0.0) / window.width_ns;
             part * window.warp_instructions[self.app] as f64

@@ -2,7 +2,7 @@
 
 use crate::observe::sink::Sink;
 use crate::output::Fault;
-use machine::requests::{COLUMNS, Cell, columns};
+use machine::result::requests::{COLUMNS, Cell, columns};
 use std::path::Path;
 
 /// Makes the file with its line of names.

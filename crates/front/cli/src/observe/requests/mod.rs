@@ -8,7 +8,7 @@ use crate::observe::sink::Sink;
 use crate::output::Fault;
 use crate::trace_args::at;
 use config::Diagnostic;
-use machine::requests::{COLUMNS, Cell, Keep, Keeper, row};
+use machine::result::requests::{COLUMNS, Cell, Keep, Keeper, row};
 use proto::Account;
 use requests::inject::{Observer, Seen};
 use std::cell::RefCell;

@@ -7,7 +7,8 @@ mod series;
 pub use processor::{Ooo, Processor, Simt};
 pub use series::{InstructionSeries, InstructionWindow};
 
-use crate::{event::Packet, wires::Here};
+use crate::wires::Here;
+use crate::wires::event::Packet;
 use engine::Time;
 use mem::directory::Directory;
 use mem::l2::L2;

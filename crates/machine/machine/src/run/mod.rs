@@ -1,19 +1,26 @@
 //! One run, from names to the result document.
 
-use crate::bind::{Bound, bind, drives, of_kind, part_for};
+pub(crate) mod session;
+pub mod stall;
+
+use crate::assemble;
 use crate::build::{accelerator, coprocessor, gpu, server};
+use crate::machine::Machine;
+use crate::plan::applies;
+use crate::plan::bind::{Bound, bind, drives, of_kind, part_for};
+use crate::plan::workloads;
+use crate::precondition::Progress;
 use crate::result::Document;
 use crate::spec::{Kind, Loaded};
-use crate::{applies, machine::Machine, precondition::Progress, state::States};
-use crate::{assemble, workloads};
+use crate::state::States;
 use config::Diagnostic;
 use engine::Time;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use crate::bring::{Policies, Schedulers};
 pub use crate::plan::Plan;
-pub use crate::session::Session;
+pub use crate::plan::bring::{Policies, Schedulers};
+pub use crate::run::session::Session;
 
 /// Builds the machine, brings it into its state, runs it.
 ///

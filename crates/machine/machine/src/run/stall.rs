@@ -1,9 +1,9 @@
 //! Who waits for whom since when, for a run that ended without having done its work.
 
-use crate::complex::{Complex, Processor};
-use crate::end::End;
-use crate::governed::Governed;
 use crate::machine::Machine;
+use crate::machine::end::End;
+use crate::parts::complex::{Complex, Processor};
+use crate::parts::governed::Governed;
 use engine::Time;
 use proto::IoOp;
 use requests::inject::Waiting;

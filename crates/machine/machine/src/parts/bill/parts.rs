@@ -1,12 +1,12 @@
 //! The bill of each part: where its counts come from.
 
 use super::{Bill, Costs, Span, Spender};
-use crate::complex::{Ooo, Simt};
-use crate::driven::{Driven, Hosted};
-use crate::governed::Governed;
-use crate::memory::Memory;
-use crate::pager::Pager;
 use crate::parts::Parts;
+use crate::parts::complex::{Ooo, Simt};
+use crate::parts::driven::{Driven, Hosted};
+use crate::parts::governed::Governed;
+use crate::parts::memory::Memory;
+use crate::parts::pager::Pager;
 use compute::ooo::Spent;
 use engine::Time;
 use serde_json::Value;
@@ -42,8 +42,8 @@ impl Parts {
         let mut books = Books { spec, spenders, span, faults: Vec::new() };
         for at in &self.complexes {
             books.bill(&at.name, &at.name, "/energy", |bill| match &at.processor {
-                crate::complex::Processor::Simt(simt) => multiprocessors(bill, simt),
-                crate::complex::Processor::Ooo(ooo) => cores(bill, ooo),
+                crate::parts::complex::Processor::Simt(simt) => multiprocessors(bill, simt),
+                crate::parts::complex::Processor::Ooo(ooo) => cores(bill, ooo),
             });
         }
         for at in &self.memories {

@@ -1,13 +1,20 @@
 //! The parts of a machine but for its injector: a list for each kind, and who stands where.
 
-use crate::address::Asker;
-use crate::complex::{Complex, Processor};
-use crate::driven::Driven;
-pub(crate) use crate::driven::{Hosted, Target};
-use crate::governed::Governed;
-use crate::memory::Memory;
-use crate::pager::Pager;
+pub(crate) mod bill;
+pub mod complex;
+pub(crate) mod driven;
+pub(crate) mod governed;
+pub mod memory;
+pub mod pager;
+
+use crate::parts::complex::{Complex, Processor};
+use crate::parts::driven::Driven;
+pub(crate) use crate::parts::driven::{Hosted, Target};
+use crate::parts::governed::Governed;
+use crate::parts::memory::Memory;
+use crate::parts::pager::Pager;
 use crate::wires::Wires;
+use crate::wires::address::Asker;
 use engine::Time;
 use mem::mmu::Mmu;
 use mem::stripe::Stripe;

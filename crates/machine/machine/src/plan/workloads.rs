@@ -1,8 +1,8 @@
 //! From what a user names to sources: shipped workloads, inline fio jobs, job files, traces.
 
-pub use crate::bind::split as part_and_workload;
+pub use crate::plan::bind::split as part_and_workload;
 
-use crate::bind::workload_of;
+use crate::plan::bind::workload_of;
 use crate::source::{FioSource, Replay, TraceSource};
 use config::Diagnostic;
 use engine::Time;

@@ -1,6 +1,9 @@
 //! Events and messages of the whole machine, and what a part sees of them.
 
-use crate::event::{Ev, Happens, Message, Says};
+pub(crate) mod address;
+pub(crate) mod event;
+
+use crate::wires::event::{Ev, Happens, Message, Says};
 use engine::{Cx, EventQueue, Ticket, Time};
 use std::collections::VecDeque;
 

@@ -3,7 +3,7 @@
 //! Every kind of memory is named in every question here: a further one does not compile without its answers. What a spec says of memories
 //! is asked in the same way in `spec/memory.rs`.
 
-use crate::complex::lines;
+use crate::parts::complex::lines;
 use crate::wires::Here;
 use engine::Time;
 use mem::dram::{Dram, DramAccount};

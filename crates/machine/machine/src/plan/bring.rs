@@ -1,8 +1,8 @@
 //! Policies that a caller brings along, and those that change while a machine runs.
 
-use crate::complex::Processor;
 use crate::machine::Machine;
-use crate::memory::Memory;
+use crate::parts::complex::Processor;
+use crate::parts::memory::Memory;
 use crate::spec::{Loaded, MemorySpec, Spec};
 use compute::ooo::sched::ThreadScheduler;
 use config::Diagnostic;

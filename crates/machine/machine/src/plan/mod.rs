@@ -1,11 +1,16 @@
 //! What is to be run.
 
+pub(crate) mod applies;
+pub(crate) mod bind;
+pub(crate) mod bring;
+pub mod workloads;
+
 use crate::build::{self, accelerator, coprocessor};
-use crate::driven::Driven;
-use crate::governed::Governed;
+use crate::parts::driven::Driven;
+use crate::parts::governed::Governed;
 use crate::precondition::{self, Precondition};
+use crate::spec::validate::{self, limits, parts};
 use crate::spec::{self, Id, Kind, Loaded, Spec};
-use crate::validate::{self, limits, parts};
 use crate::warmup::Warmup;
 use compute::vliw::Observer as KernelObserver;
 use compute::vliw::coprocessor::Observer as StepObserver;

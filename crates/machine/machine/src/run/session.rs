@@ -1,16 +1,16 @@
 //! A run that can be stopped, looked at, and gone on with.
 
 use crate::assemble::{Assembled, assemble};
-use crate::bring::{Policies, changed};
 use crate::build::server;
-use crate::end::End;
 use crate::machine::Machine;
+use crate::machine::end::End;
 use crate::plan::Plan;
+use crate::plan::bring::{Policies, changed};
 use crate::precondition::Report;
 use crate::result::{Document, Frame, RunFigures};
+use crate::run::stall;
 use crate::run::{Observers, Outside, Stage};
 use crate::spec::Loaded;
-use crate::stall;
 use config::Diagnostic;
 use engine::Time;
 
