@@ -261,7 +261,7 @@ mod tests {
             ("crates/machine/machine/src/route/line.rs", "use crate::parts::complex::Complex;"),
             (
                 "crates/machine/machine/src/parts/complex/mod.rs",
-                "use crate::complex::lines;\n// crate::route",
+                "use crate::parts::complex::lines;\n// crate::route",
             ),
             ("crates/machine/machine/src/result/mod.rs", "use crate::machine::Machine;"),
             (
