@@ -3,7 +3,6 @@
 //! It goes before them, and takes an issue slot an instruction. Each instruction needs the result of the one before. The thread
 //! takes no slot of a warp, no registers and no cache: its instructions are arithmetic in all they cost.
 
-use super::super::NEVER;
 use proto::memory::Help;
 use std::collections::VecDeque;
 
@@ -23,10 +22,10 @@ impl Helper {
         self.waiting.push_back(help);
     }
 
-    /// The first cycle at or after `from` in which an instruction can be issued; [`NEVER`] without work.
+    /// The first cycle at or after `from` in which an instruction can be issued; the last of all without work.
     #[inline]
     pub(super) fn due(&self, from: u64) -> u64 {
-        if self.waiting.is_empty() { NEVER } else { self.free.max(from) }
+        if self.waiting.is_empty() { u64::MAX } else { self.free.max(from) }
     }
 
     /// Issues an instruction, whose result is there `latency` cycles later; the work that ends with it.
