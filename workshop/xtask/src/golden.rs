@@ -53,7 +53,7 @@ pub(crate) fn run(bless: bool) -> Result<bool> {
 /// Has the test of keys write the digests of its runs, which `cargo test` compares.
 fn keys() -> Result<()> {
     let status = Command::new("cargo")
-        .args(["test", "--quiet", "-p", "nandscape-machine", "--test", "keys", "every_key_of"])
+        .args(["test", "--quiet", "-p", "nandscape-machine", "--test", "all", "every_key_of"])
         .env("NANDSCAPE_BLESS", "1")
         .current_dir(workspace::root())
         .status()

@@ -157,10 +157,9 @@ mod tests {
     fn sideways_and_upwards_fail() {
         for (room, manifest) in [
             ("ground/net", "[dependencies]\nnand.workspace = true"),
-            ("work/workload", "[dependencies]\nnand.workspace = true"),
+            ("work/requests", "[dependencies]\nnand.workspace = true"),
             ("parts/mem", "[dependencies]\nnand.workspace = true"),
             ("parts/nand", "[dependencies]\ntheory.workspace = true"),
-            ("work/requests", "[dependencies]\nflash.workspace = true"),
             ("ground/engine", "[dev-dependencies]\nstats.workspace = true"),
             ("parts/nand", "[target.'cfg(unix)'.dependencies]\nmachine.workspace = true"),
             (

@@ -288,15 +288,15 @@ mod tests {
     fn a_part_that_knows_the_router_or_a_spec_is_told() {
         assert_eq!(
             found("crates/machine/machine/src/parts/memory.rs", "use crate::route::Sender;"),
-            ["`memory` (floor 4) imports `route` (floor 6)"]
+            ["`parts` (floor 2) imports `route` (floor 5)"]
         );
         assert_eq!(
             found("crates/machine/machine/src/parts/complex/ends.rs", "fn f(spec: &crate::spec::Spec) {}"),
-            ["`complex` (floor 3) imports `spec` (floor 5)"]
+            ["`parts` (floor 2) imports `spec` (floor 4)"]
         );
         assert_eq!(
             found("crates/machine/machine/src/parts/complex/ends.rs", "fn f(run: &crate::run::Plan) {}"),
-            ["`complex` imports `run`, which stands above the machine"]
+            ["`parts` imports `run`, which stands above the machine"]
         );
     }
 
@@ -315,7 +315,7 @@ mod tests {
             found("crates/parts/ssd/src/port/host.rs", "use crate::shadow::Shadow;"),
             ["`port` (floor 1) imports `shadow` (floor 1)"]
         );
-        for line in ["use super::sm::{Needs, Sm};", "use crate::simt::{event::Event, sm::{Needs, Sm}};"] {
+        for line in ["use super::sm::{Needs, Sm};", "use crate::simt::{sched::Warps, sm::{Needs, Sm}};"] {
             let told = ["`blocks` (floor 0) imports `sm` (floor 3)"];
             assert!(
                 found("crates/parts/compute/src/simt/blocks/mod.rs", line).ends_with(&told.map(String::from)),
