@@ -32,7 +32,7 @@ pub use metrics::refuse_absent;
 pub use on::{Answer as OfWorker, Order};
 pub use outcome::{Outcome, Ran};
 pub use point::{Point, columns};
-pub use rounds::{Made, Progress, make};
+pub use rounds::{Made, Progress, RunEnded, make};
 pub use search::Answer;
 pub use store::Store;
 pub use table::{Table, answer_csv, answered, text};

@@ -10,11 +10,13 @@ use outside::Fault;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+/// Called for each run of a round that ends: its number in the round, its outcome, and whether it was made, not taken from the store.
+pub type RunEnded<'p> = Box<dyn FnMut(usize, &Outcome, bool) + 'p>;
+
 /// Progress of a sweep, told to the caller.
 pub trait Progress {
-    /// A round of runs begins, behind `before` earlier runs. The function is called for each run that ends, with its number in the round,
-    /// its outcome, and whether it was made, not taken from the store. It is dropped at the end of the round.
-    fn round<'p>(&'p self, points: &'p [Point], before: usize) -> Box<dyn FnMut(usize, &Outcome, bool) + 'p>;
+    /// A round of runs begins, behind `before` earlier runs. The function is dropped at the end of the round.
+    fn round<'p>(&'p self, points: &'p [Point], before: usize) -> RunEnded<'p>;
 }
 
 /// The runs of a sweep, and what became of them.

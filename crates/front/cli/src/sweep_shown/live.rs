@@ -3,7 +3,7 @@
 
 use super::human::{View, aligned};
 use crate::progress::Counter;
-use sweep::{Outcome, Point, Progress, Sweep};
+use sweep::{Outcome, Point, Progress, RunEnded, Sweep};
 
 /// The least width of a metric's column: what comes later may be wider than what came first.
 const METRIC: usize = 9;
@@ -12,7 +12,7 @@ const METRIC: usize = 9;
 pub(crate) struct Shown<'s>(pub(crate) &'s Sweep);
 
 impl Progress for Shown<'_> {
-    fn round<'p>(&'p self, points: &'p [Point], before: usize) -> Box<dyn FnMut(usize, &Outcome, bool) + 'p> {
+    fn round<'p>(&'p self, points: &'p [Point], before: usize) -> RunEnded<'p> {
         let mut live = Live::new(self.0, points, before);
         Box::new(move |number, outcome, made| live.ended(number, outcome, made))
     }
