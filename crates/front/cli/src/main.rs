@@ -25,7 +25,7 @@ mod progress;
 mod result_folder;
 mod results;
 mod states;
-mod sweep;
+mod sweep_shown;
 mod trace_args;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};

@@ -4,9 +4,9 @@ use crate::number;
 use crate::output::Fault;
 use crate::trace_args::TraceArgs;
 use config::{Diagnostic, Place};
-use machine::Warmup;
 use machine::run::Plan;
 use requests::trace::Remap;
+use sweep::warmup;
 
 /// A system, and how workloads run on it.
 #[derive(clap::Args)]
@@ -90,12 +90,4 @@ impl PlanArgs {
         }
         fault
     }
-}
-
-/// `5000` requests or `10ms` of simulated time.
-///
-/// # Errors
-/// It is neither.
-pub(crate) fn warmup(text: &str) -> Result<Warmup, Diagnostic> {
-    text.parse().map_err(|d: Diagnostic| d.help("--warmup takes a number of requests or a time"))
 }

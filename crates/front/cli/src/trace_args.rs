@@ -1,16 +1,14 @@
-//! How traces are read: options of the command line, and the `[trace]` table of a sweep.
+//! How traces are read: options of the command line.
 
 use crate::number;
 use config::units::Duration;
 use config::{Diagnostic, Place};
 use engine::Time;
 use requests::trace::{Remap, TraceOptions};
-use serde::{Deserialize, Serialize};
-use std::str::FromStr;
+use sweep::TraceText;
 
 /// How traces are read.
-#[derive(clap::Args, Clone, Debug, Default, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct TraceArgs {
     /// Trace format; recognised by content if left out
     #[arg(long)]
@@ -64,35 +62,40 @@ impl TraceArgs {
     /// # Errors
     /// A value that cannot be read.
     pub(crate) fn options(&self, remap: Remap) -> Result<TraceOptions, Diagnostic> {
-        let default = TraceOptions::default();
-        Ok(TraceOptions {
-            format: self.format.clone(),
-            columns: self.columns.clone(),
-            time_unit: parsed("--time-unit", self.time_unit.as_ref())?,
-            sector: self.sector,
-            time_scale: parsed("--time-scale", self.time_scale.as_ref())?.unwrap_or(default.time_scale),
-            timed: default.timed,
-            start: parsed("--start", self.start.as_ref())?,
-            end: parsed("--end", self.end.as_ref())?,
-            align: parsed("--align", self.align.as_ref())?.unwrap_or(default.align),
-            volumes: parsed("--volumes", self.volumes.as_ref())?.unwrap_or(default.volumes),
-            max_requests: self.max_requests,
-            lenient: self.lenient,
-            capacity: None,
-            remap: parsed("--remap", self.remap.as_ref())?.unwrap_or(remap),
-            action: parsed("--action", self.action.as_ref())?,
-            sort_window: self.sort_window.unwrap_or(default.sort_window),
-            others: programs::FILES,
-        })
+        let TraceArgs {
+            format,
+            columns,
+            time_unit,
+            sector,
+            time_scale,
+            start,
+            end,
+            max_requests,
+            lenient,
+            remap: beyond,
+            align,
+            volumes,
+            action,
+            sort_window,
+        } = self.clone();
+        let text = TraceText {
+            format,
+            columns,
+            time_unit,
+            sector,
+            time_scale,
+            start,
+            end,
+            max_requests,
+            lenient,
+            remap: beyond,
+            align,
+            volumes,
+            action,
+            sort_window,
+        };
+        text.options(remap)
     }
-}
-
-/// The value of an option, if it is given.
-fn parsed<T: FromStr<Err = Diagnostic>>(
-    option: &str,
-    text: Option<&String>,
-) -> Result<Option<T>, Diagnostic> {
-    text.map(|text| text.parse().map_err(|fault| at(option, text, fault))).transpose()
 }
 
 /// A fault in the value of an option.

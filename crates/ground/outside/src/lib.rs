@@ -1,8 +1,16 @@
-//! Clocks and memory of the process, which a simulation must not see.
+//! Clocks and memory of the process, which a simulation must not see, and files that appear whole or not at all.
 //!
-//! * Knows CPU seconds, wall-clock seconds, peak resident memory.
-//! * Does not know simulated time.
-//! * Read first: this file.
+//! * Knows CPU seconds, wall-clock seconds, peak resident memory; writing of files, and faults of it.
+//! * Does not know simulated time, nor what a file holds.
+//! * Read first: this file; then `write.rs`.
+
+mod beside;
+mod fault;
+mod write;
+
+pub use beside::{Beside, make_folder, remove_unfinished};
+pub use fault::Fault;
+pub use write::{cannot_write, filled, remedy, write_durable, write_whole, write_whole_with};
 
 use cpu_time::ThreadTime;
 use std::time::Instant;

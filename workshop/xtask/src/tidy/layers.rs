@@ -14,6 +14,7 @@ const WITHIN: &[(&str, &str)] = &[
     ("net", "engine"),
     ("net", "stats"),
     ("net", "config"),
+    ("outside", "config"),
     ("requests", "text"),
     ("programs", "nest"),
     ("programs", "requests"),

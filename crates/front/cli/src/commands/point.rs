@@ -3,11 +3,11 @@
 use crate::output::{Fault, print};
 use crate::outside::{STOP, catch_interrupts, result_is_coming};
 use crate::states::Folder;
-use crate::sweep::{OfWorker, Order, simulate};
 use config::Diagnostic;
 use machine::state::States;
 use std::io::{BufRead, Read};
 use std::sync::atomic::Ordering;
+use sweep::{OfWorker, Order, simulate};
 
 /// Nothing: what is to be run stands on standard input.
 #[derive(clap::Args)]
@@ -49,6 +49,6 @@ pub(crate) fn run(_: &Args) -> Result<bool, Fault> {
 fn answer(order: &Order) -> Result<Option<String>, Fault> {
     let plan = order.plan()?;
     let states = order.state_cache.as_deref().map(Folder::open).transpose()?;
-    let document = simulate(&plan, states.as_ref().map(|folder| folder as &dyn States))?;
+    let document = simulate(&plan, states.as_ref().map(|folder| folder as &dyn States), &STOP)?;
     Ok(document.map(|document| document.to_json()))
 }

@@ -2,18 +2,19 @@
 
 use crate::number;
 use crate::output::{Fault, Files, print, write_whole};
-use crate::outside::{catch_interrupts, result_is_coming};
+use crate::outside::{STOP, catch_interrupts, result_is_coming};
 use crate::states::{folder_of, shared};
-#[cfg(feature = "parquet")]
-use crate::sweep::parquet;
-use crate::sweep::{
-    Answer, Cluster, Ended, Live, On, Outcome, Point, Store, Sweep, Table, Where, Work, answer_csv, choice,
-    found, human, point, refuse_absent, refuse_unusable, run_all,
-};
+use crate::sweep_shown::{Shown, found, human};
 use config::Diagnostic;
+use machine::state::States;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+#[cfg(feature = "parquet")]
+use sweep::parquet;
+use sweep::{
+    Made, Outcome, Point, Store, Sweep, Table, Where, answer_csv, make, refuse_absent, refuse_unusable,
+};
 
 /// What a file may say.
 const FILE_HELP: &str = r#"The file, paths in it relative to it:
@@ -107,11 +108,12 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let file = args.file.display().to_string();
     Files::default().reads_named("FILE", &file).writes_in("--out", Some(&out), &WRITTEN).apart()?;
     // The folder is this sweep's until the table is written.
-    let store = Arc::new(Store::open(&out, sweep.workloads.iter().flatten(), args.resume)?);
+    let store = Arc::new(Store::open(&out, &sweep, args.resume)?);
     catch_interrupts()?;
     // What has ended is in the store, and in the table.
     result_is_coming();
-    let Made { points, outcomes, answer, lost } = make(&sweep, args, &store)?;
+    let Made { points, outcomes, answer, lost } =
+        make(&sweep, &store, args.resume, |all| place(args, all), &STOP, &Shown(&sweep))?;
     let mut written = write_tables(&Table::new(&sweep, &points, &outcomes), args.format, &out)?;
     let absent = refuse_absent(&sweep, &outcomes, &store);
     drop(store);
@@ -138,66 +140,21 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     Ok(well == points.len())
 }
 
-/// The runs of a sweep, and what became of them.
-struct Made {
-    points: Vec<Point>,
-    outcomes: Vec<Outcome>,
-    /// What a search has found, if it came to its end.
-    answer: Option<Answer>,
-    /// Why a cluster is gone.
-    lost: Option<String>,
-}
-
-/// Makes runs, round by round.
-fn make(sweep: &Sweep, args: &Args, store: &Arc<Store>) -> Result<Made, Fault> {
-    let needed = if sweep.is_alike() { sweep.named().len() } else { 0 };
-    let by =
-        sweep.search.as_ref().and_then(|search| sweep.metrics.iter().position(|name| *name == search.metric));
-    let mut choice = choice(sweep);
-    let (mut points, mut outcomes, mut ended) = (Vec::new(), Vec::new(), Ended::new());
-    let mut round: Vec<Point> = choice.next(&ended).into_iter().map(|cell| point(sweep, cell)).collect();
-    let place = Arc::new(place(args, sweep.search.is_none().then_some(&round))?);
-    while !round.is_empty() {
-        let runs = Arc::new(round);
-        let mut live = Live::new(sweep, &runs, points.len());
-        let work = Work {
-            points: Arc::clone(&runs),
-            store: Arc::clone(store),
-            place: Arc::clone(&place),
-            resume: args.resume,
-            words: sweep.words.clone(),
-            metrics: sweep.metrics.clone(),
-            needed,
-        };
-        let of_round = run_all(work, &mut live);
-        live.end();
-        drop(live);
-        if let Some(by) = by {
-            ended.extend(runs.iter().zip(&of_round).map(|(run, came)| (run.cell.clone(), came.number(by))));
-        }
-        let is_cut = of_round.iter().any(|outcome| matches!(outcome, Outcome::NotRun));
-        points.extend(Arc::unwrap_or_clone(runs));
-        outcomes.extend(of_round);
-        if is_cut {
-            return Ok(Made { points, outcomes, answer: None, lost: place.why_lost() });
-        }
-        round = choice.next(&ended).into_iter().map(|cell| point(sweep, cell)).collect();
-    }
-    let answer = choice.answer(&ended);
-    Ok(Made { points, outcomes, answer, lost: None })
-}
-
 /// Where runs are made; `all` are the runs, if they are known.
-fn place(args: &Args, all: Option<&Vec<Point>>) -> Result<Where, Fault> {
+fn place(args: &Args, all: Option<&[Point]>) -> Result<Where, Fault> {
     let Some(on) = &args.on else {
         let processors = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let plans = all.map(|points| points.iter().map(|point| &point.plan));
         let states = shared(args.state_cache.as_deref(), plans)?;
-        return Ok(Where::Here { jobs: args.jobs.unwrap_or_else(processors), states });
+        let states = states.map(|states| states as Arc<dyn States + Send + Sync>);
+        return Ok(Where::here(args.jobs.unwrap_or_else(processors), states));
     };
-    let on = On::read(on)?;
     let folder = args.state_cache.as_deref().and_then(folder_of).map(Path::to_owned);
-    Ok(Where::cluster(Cluster::open(&on, folder)?, args.jobs))
+    let place = Where::cluster(on, folder, args.jobs)?;
+    if !place.has_workers() {
+        tell!("note: the cluster has no workers yet");
+    }
+    Ok(place)
 }
 
 /// Writes the table; the names of its files.

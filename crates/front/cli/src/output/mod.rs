@@ -1,49 +1,20 @@
 //! What is written: to standard output, and to files that appear whole or not at all.
 
-mod beside;
 mod closed;
 mod overlap;
 mod shown;
 
 use shown::Shown;
 
-pub(crate) use beside::{Beside, make_folder, remove_unfinished};
+pub(crate) use ::outside::{
+    Beside, Fault, cannot_write, make_folder, remove_unfinished, write_durable, write_whole, write_whole_with,
+};
 pub(crate) use overlap::Files;
 
+use ::outside::{filled, remedy};
 use config::Diagnostic;
-use std::fmt;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
-
-/// Why a command has not done what it was asked for.
-#[derive(Debug)]
-pub(crate) enum Fault {
-    /// The input cannot be used: exit status 2.
-    Input(Diagnostic),
-    /// What was worked out could not be delivered: exit status 1.
-    Undelivered(Diagnostic),
-}
-
-impl From<Diagnostic> for Fault {
-    fn from(diagnostic: Diagnostic) -> Fault {
-        Fault::Input(diagnostic)
-    }
-}
-
-impl Fault {
-    /// What is said of it.
-    pub(crate) fn diagnostic(self) -> Diagnostic {
-        let (Fault::Input(diagnostic) | Fault::Undelivered(diagnostic)) = self;
-        diagnostic
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Fault::Input(diagnostic) | Fault::Undelivered(diagnostic)) = self;
-        diagnostic.fmt(f)
-    }
-}
 
 /// Writes the text and a line feed to standard output, without bytes that would move a terminal's cursor. A reader that has closed its end is not an error.
 ///
@@ -79,8 +50,7 @@ pub(crate) fn print_with<T>(fill: impl FnOnce(&mut dyn Write) -> Result<T, Diagn
     refuse_closed()?;
     let inner: Box<dyn Write> =
         if io::stdout().is_terminal() { Box::new(Shown::on(Stdout)) } else { Box::new(Stdout) };
-    let mut noting = Noting { inner: io::BufWriter::new(inner), fault: None };
-    noting.filled(fill, cannot_print)
+    filled(io::BufWriter::new(inner), fill, cannot_print)
 }
 
 struct Stdout;
@@ -100,85 +70,6 @@ impl Write for Stdout {
     }
 }
 
-/// Remembers that it could not write: whoever writes through it may tell that in words of his own.
-struct Noting<W> {
-    inner: W,
-    fault: Option<io::Error>,
-}
-
-impl<W: Write> Noting<W> {
-    fn noted<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
-        done.inspect_err(|fault| {
-            self.fault.get_or_insert(fault.kind().into());
-        })
-    }
-
-    /// Fills it to the end; what could not be written is told by `cannot`.
-    fn filled<T>(
-        &mut self,
-        fill: impl FnOnce(&mut dyn Write) -> Result<T, Diagnostic>,
-        cannot: impl Fn(&io::Error) -> Fault,
-    ) -> Result<T, Fault> {
-        let done = fill(self);
-        let flushed = self.flush();
-        match (self.fault.take(), flushed) {
-            (Some(fault), _) | (None, Err(fault)) => Err(cannot(&fault)),
-            (None, Ok(())) => Ok(done?),
-        }
-    }
-}
-
-impl<W: Write> Write for Noting<W> {
-    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        let written = self.inner.write(text);
-        self.noted(written)
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        let flushed = self.inner.flush();
-        self.noted(flushed)
-    }
-}
-
-/// Writes a file beside its place and moves it there, so that nobody ever sees a part of it.
-///
-/// # Errors
-/// The file cannot be written.
-pub(crate) fn write_whole(path: &Path, content: &[u8]) -> Result<(), Fault> {
-    write_whole_with(path, |file| file.write_all(content).map_err(|e| cannot_write(path, &e).diagnostic()))
-}
-
-/// As [`write_whole`], and the content is on the disk before the file has its name: neither a killed process nor a loss of
-/// power leaves a part.
-///
-/// # Errors
-/// As [`write_whole`].
-pub(crate) fn write_durable(path: &Path, content: &[u8]) -> Result<(), Fault> {
-    let cannot = |fault: io::Error| cannot_write(path, &fault);
-    let (beside, mut file) = Beside::hidden(path).map_err(cannot)?;
-    file.write_all(content).and_then(|()| file.sync_all()).map_err(cannot)?;
-    beside.settle().map_err(cannot)
-}
-
-/// As [`write_whole`], with what `fill` writes.
-///
-/// # Errors
-/// As [`write_whole`], and whatever `fill` refuses.
-pub(crate) fn write_whole_with<T>(
-    path: &Path,
-    fill: impl FnOnce(&mut dyn Write) -> Result<T, Diagnostic>,
-) -> Result<T, Fault> {
-    let cannot = |fault: &io::Error| cannot_write(path, fault);
-    // A device or a pipe cannot be replaced, only written to.
-    if path.exists() && !path.is_file() {
-        let file = std::fs::OpenOptions::new().write(true).open(path).map_err(|e| cannot(&e))?;
-        return Noting { inner: file, fault: None }.filled(fill, cannot);
-    }
-    let (beside, file) = Beside::hidden(path).map_err(|e| cannot(&e))?;
-    let done = Noting { inner: io::BufWriter::new(file), fault: None }.filled(fill, cannot)?;
-    beside.settle().map_err(|e| cannot(&e))?;
-    Ok(done)
-}
-
 /// Refuses a path where no file can be, before there is anything to write.
 ///
 /// # Errors
@@ -191,71 +82,5 @@ pub(crate) fn refuse_no_place(path: &Path) -> Result<(), Fault> {
     match folder {
         Some(folder) if !folder.is_dir() => Err(cannot_write(path, &ErrorKind::NotFound.into())),
         _ => Ok(()),
-    }
-}
-
-/// A file that cannot be written. A path where no file can be is unusable input; anything else has come between a result and
-/// its delivery.
-pub(crate) fn cannot_write(path: &Path, fault: &io::Error) -> Fault {
-    use ErrorKind as E;
-    let what =
-        Diagnostic::new(format!("cannot write {}: {fault}", path.display())).help(remedy(path, fault.kind()));
-    match fault.kind() {
-        E::NotFound
-        | E::NotADirectory
-        | E::IsADirectory
-        | E::PermissionDenied
-        | E::ReadOnlyFilesystem
-        | E::InvalidFilename
-        | E::AlreadyExists => Fault::Input(what),
-        _ => Fault::Undelivered(what),
-    }
-}
-
-fn remedy(path: &Path, fault: ErrorKind) -> String {
-    use ErrorKind as E;
-    match fault {
-        E::StorageFull | E::QuotaExceeded | E::FileTooLarge => {
-            "there is no room: make some, or write to another disk; nothing half written is left".to_owned()
-        }
-        E::NotFound => {
-            let folder = path.parent().unwrap_or(path).display();
-            format!("the folder `{folder}` is not there: make it first")
-        }
-        E::NotADirectory => "a part of the path is a file: name a folder that is one".to_owned(),
-        E::IsADirectory => "this is a folder: name a file in it".to_owned(),
-        _ => "a path that can be written must be given: a file in a folder of yours".to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_wrong_with_a_path_is_input_and_what_is_wrong_with_a_disk_is_not() {
-        let fault = |kind: ErrorKind| cannot_write(Path::new("a/b.json"), &kind.into());
-        for kind in [ErrorKind::NotFound, ErrorKind::NotADirectory, ErrorKind::PermissionDenied] {
-            assert!(matches!(fault(kind), Fault::Input(_)), "{kind}");
-        }
-        for kind in [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::Other] {
-            assert!(matches!(fault(kind), Fault::Undelivered(_)), "{kind}");
-        }
-        assert!(fault(ErrorKind::NotFound).to_string().contains("the folder `a` is not there"));
-        assert!(fault(ErrorKind::StorageFull).to_string().contains("there is no room"));
-    }
-
-    #[test]
-    fn a_file_that_is_given_up_leaves_the_old_one_and_nothing_else() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a");
-        write_whole(&path, b"old").unwrap();
-        let given_up: Result<(), Fault> = write_whole_with(&path, |file| {
-            file.write_all(b"new").unwrap();
-            Err(Diagnostic::new("no more"))
-        });
-        assert!(matches!(given_up, Err(Fault::Input(_))));
-        assert_eq!(std::fs::read(&path).unwrap(), b"old");
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

@@ -6,7 +6,7 @@ mod shared;
 
 pub(crate) use file::{Given, Saved};
 pub(crate) use folder::{Folder, folder_of};
-pub(crate) use shared::{Shared, shared};
+pub(crate) use shared::shared;
 
 use config::Diagnostic;
 use machine::Loaded;

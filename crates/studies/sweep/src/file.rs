@@ -5,8 +5,7 @@ use super::axis::{Axis, Key, WORKLOAD};
 use super::jobs::{Workload, system, workloads};
 use super::metrics::refuse_unknown;
 use super::search::{Search, SearchText};
-use crate::plan_args::warmup;
-use crate::trace_args::TraceArgs;
+use super::words::{TraceText, Words, warmup};
 use config::{Diagnostic, Layers, Place, Presets, Resolved};
 use machine::Warmup;
 use requests::trace::{Remap, TraceOptions};
@@ -24,7 +23,7 @@ struct Text {
     warmup: Option<String>,
     queue_depth: Option<u32>,
     #[serde(default)]
-    trace: TraceArgs,
+    trace: TraceText,
     #[serde(default)]
     workload: toml::Table,
     #[serde(default)]
@@ -86,21 +85,12 @@ const METRICS: [&str; 10] = [
     "simulated_ns",
 ];
 
-/// How runs are read, as the file says it.
-#[derive(Clone)]
-pub(crate) struct Words {
-    /// When the measured windows begin.
-    pub(crate) warmup: Option<String>,
-    /// Reading of traces.
-    pub(crate) trace: TraceArgs,
-}
-
 /// A sweep, checked as far as that is possible without running it.
-pub(crate) struct Sweep {
+pub struct Sweep {
     /// The systems that runs start from.
     pub(crate) systems: Vec<String>,
     /// Whether they are an axis.
-    pub(crate) has_systems: bool,
+    pub has_systems: bool,
     /// The workloads of a run, by run, without the options of axes.
     pub(crate) workloads: Vec<Vec<String>>,
     /// Whether the file lists them.
@@ -120,7 +110,7 @@ pub(crate) struct Sweep {
     /// What chooses the runs, if not all combinations are made.
     pub(crate) search: Option<Search>,
     /// Metrics of the table.
-    pub(crate) metrics: Vec<String>,
+    pub metrics: Vec<String>,
     /// How many of them the file names: all or none.
     named: usize,
     /// The file, to say where something stands in it.
@@ -144,7 +134,7 @@ impl Sweep {
     ///
     /// # Errors
     /// Everything that is wrong with it, with places.
-    pub(crate) fn read(path: &Path) -> Result<Sweep, Diagnostic> {
+    pub fn read(path: &Path) -> Result<Sweep, Diagnostic> {
         let mut name = path.display().to_string();
         if !name.ends_with(".toml") && !name.contains(['/', '\\']) {
             name = format!("./{name}");
@@ -206,7 +196,7 @@ impl Sweep {
     }
 
     /// The metrics that the file names; what a run lacks of others stays empty.
-    pub(crate) fn named(&self) -> &[String] {
+    pub fn named(&self) -> &[String] {
         &self.metrics[..self.named]
     }
 
@@ -225,7 +215,7 @@ impl Sweep {
     ///
     /// # Errors
     /// More than anybody means.
-    pub(crate) fn count(&self) -> Result<usize, Diagnostic> {
+    pub fn count(&self) -> Result<usize, Diagnostic> {
         const MOST: usize = 1_000_000;
         let sizes = self.axes.iter().map(|axis| axis.rows.len()).chain([
             self.systems.len(),

@@ -1,11 +1,7 @@
 //! The table of a sweep for a person.
 
-use super::file::Sweep;
-use super::outcome::Outcome;
-use super::point::{Point, columns};
-use super::search::Answer;
-use super::table::{answered, text};
 use serde_json::Value;
+use sweep::{Answer, Outcome, Point, Sweep, answered, columns, text};
 
 /// What the columns of a person's table are: what varies, and the metrics that are there. Workloads are numbered where
 /// there are several.

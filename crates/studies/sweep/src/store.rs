@@ -1,18 +1,19 @@
 //! Results by what decides them: a run that is in the store need not be made again.
 
 use super::digests::Digests;
+use super::file::Sweep;
 use super::keys::Keys;
-use crate::output::{Fault, cannot_write, make_folder, write_durable};
 use config::Diagnostic;
 use machine::result::SCHEMA;
 use machine::run::Plan;
+use outside::{Fault, cannot_write, make_folder, write_durable};
 use serde_json::Value;
 use std::fs::{File, TryLockError};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 /// A folder of result documents, while one sweep works in it.
-pub(crate) struct Store {
+pub struct Store {
     folder: PathBuf,
     keys: Keys,
     /// What the documents were when they were written.
@@ -22,17 +23,13 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// A store in a folder, for runs of these workloads. With `resume` there may be documents in it.
+    /// A store in a folder, for runs of a sweep. With `resume` there may be documents in it.
     ///
     /// # Errors
     /// The file of a workload cannot be read; another sweep is at work in the folder; it has results and they are not to be
     /// taken, or they are not what they were when they were written.
-    pub(crate) fn open<'p>(
-        out: &Path,
-        workloads: impl Iterator<Item = &'p String>,
-        resume: bool,
-    ) -> Result<Store, Fault> {
-        let keys = Keys::of(workloads)?;
+    pub fn open(out: &Path, sweep: &Sweep, resume: bool) -> Result<Store, Fault> {
+        let keys = Keys::of(sweep.workloads.iter().flatten())?;
         let folder = out.join("runs");
         make_folder(&folder).map_err(|fault| cannot_write(&folder, &fault))?;
         let lock = lock(out)?;

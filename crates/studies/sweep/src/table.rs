@@ -19,11 +19,11 @@ pub(crate) struct Column {
 
 /// A row for each run: number, workload, what varies, seed, state, metrics, the document's place, message, and the whole
 /// resolved spec as one text of JSON.
-pub(crate) struct Table(pub(crate) Vec<Column>);
+pub struct Table(pub(crate) Vec<Column>);
 
 impl Table {
     /// The table of a sweep.
-    pub(crate) fn new(sweep: &Sweep, points: &[Point], outcomes: &[Outcome]) -> Table {
+    pub fn new(sweep: &Sweep, points: &[Point], outcomes: &[Outcome]) -> Table {
         let column = |name: &str, values: Vec<Value>| Column { name: name.to_owned(), values };
         let mut table = vec![column("run", (0..points.len()).map(Value::from).collect())];
         for (at, name) in columns(sweep).iter().enumerate() {
@@ -44,7 +44,7 @@ impl Table {
     ///
     /// # Errors
     /// None that can be helped.
-    pub(crate) fn csv(&self) -> Result<Vec<u8>, Diagnostic> {
+    pub fn csv(&self) -> Result<Vec<u8>, Diagnostic> {
         let rows = self.0.first().map_or(0, |column| column.values.len());
         let heads = self.0.iter().map(|column| column.name.clone());
         let records = (0..rows).map(|row| self.0.iter().map(|column| text(&column.values[row])).collect());
@@ -63,7 +63,7 @@ fn written(records: impl Iterator<Item = Vec<String>>) -> Result<Vec<u8>, Diagno
 }
 
 /// What a search has found, as heads and rows: what distinguishes a row, but for what was searched, and what was found.
-pub(super) fn answered(sweep: &Sweep, answer: &Answer) -> (Vec<String>, Vec<Vec<Value>>) {
+pub fn answered(sweep: &Sweep, answer: &Answer) -> (Vec<String>, Vec<Vec<Value>>) {
     let key = sweep.search.as_ref().map(|search| search.key.column());
     let mut heads = columns(sweep);
     heads.retain(|name| Some(name) != key.as_ref());
@@ -80,7 +80,7 @@ pub(super) fn answered(sweep: &Sweep, answer: &Answer) -> (Vec<String>, Vec<Vec<
 ///
 /// # Errors
 /// None that can be helped.
-pub(crate) fn answer_csv(sweep: &Sweep, answer: &Answer) -> Result<Vec<u8>, Diagnostic> {
+pub fn answer_csv(sweep: &Sweep, answer: &Answer) -> Result<Vec<u8>, Diagnostic> {
     let (heads, rows) = answered(sweep, answer);
     let rows = rows.iter().map(|row| row.iter().map(text).collect());
     written(std::iter::once(heads).chain(rows))
@@ -118,8 +118,8 @@ fn state(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// To the last bit.
-pub(super) fn text(value: &Value) -> String {
+/// A cell of a table as text, to the last bit; empty where there is nothing.
+pub fn text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),

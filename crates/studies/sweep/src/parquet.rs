@@ -24,7 +24,7 @@ enum Kind {
 ///
 /// # Errors
 /// None that can be helped.
-pub(crate) fn parquet(table: &Table) -> Result<Vec<u8>, Diagnostic> {
+pub fn parquet(table: &Table) -> Result<Vec<u8>, Diagnostic> {
     write(table).map_err(|fault| Diagnostic::new(format!("cannot write the table as Parquet: {fault}")))
 }
 

@@ -3,20 +3,18 @@
 
 mod remote;
 
-use super::file::Words;
-use super::live::Live;
-use super::on::Cluster;
+use super::on::{Cluster, On};
 use super::outcome::{Outcome, Ran};
 use super::point::Point;
 use super::store::Store;
-use crate::output::Fault;
-use crate::outside::{Clocks, STOP, peak_rss};
-use crate::states::Shared;
+use super::words::Words;
 use config::Diagnostic;
 use machine::result::Document;
 use machine::run::{Observers, Outside, Plan, run_observed};
 use machine::state::States;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use outside::{Clocks, Fault, peak_rss};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -38,10 +36,17 @@ pub(crate) struct Work {
     pub(crate) metrics: Vec<String>,
     /// How many of the metrics a run must have for others to begin behind it: what it lacks all lack.
     pub(crate) needed: usize,
+    /// Set to end early.
+    pub(crate) stop: &'static AtomicBool,
 }
 
+/// States of drives that runs share.
+type Shared = dyn States + Send + Sync;
+
 /// Where runs are made.
-pub(crate) enum Where {
+pub struct Where(Kind);
+
+enum Kind {
     /// In threads of this process.
     Here {
         /// Runs at a time.
@@ -51,6 +56,7 @@ pub(crate) enum Where {
     },
     /// On a cluster.
     Cluster {
+        /// What speaks with it.
         cluster: Box<Cluster>,
         /// Runs at a time, if that is limited.
         jobs: Option<usize>,
@@ -60,16 +66,33 @@ pub(crate) enum Where {
 }
 
 impl Where {
-    /// A cluster.
-    pub(crate) fn cluster(cluster: Cluster, jobs: Option<usize>) -> Where {
-        Where::Cluster { cluster: Box::new(cluster), jobs, lost: Mutex::default() }
+    /// `jobs` threads of this process, whose runs share `states`.
+    pub fn here(jobs: usize, states: Option<Arc<Shared>>) -> Where {
+        Where(Kind::Here { jobs, states })
+    }
+
+    /// The cluster that `--on` names, with `jobs` runs at a time if that is limited. Its runs share states in the folder, if there is one.
+    ///
+    /// # Errors
+    /// The text names no cluster; there is no Python, it has no Dask, or there is no such cluster.
+    pub fn cluster(on: &str, states: Option<PathBuf>, jobs: Option<usize>) -> Result<Where, Diagnostic> {
+        let cluster = Cluster::open(&On::read(on)?, states)?;
+        Ok(Where(Kind::Cluster { cluster: Box::new(cluster), jobs, lost: Mutex::default() }))
+    }
+
+    /// Whether runs can begin at once: a cluster may still be without workers.
+    pub fn has_workers(&self) -> bool {
+        match &self.0 {
+            Kind::Here { .. } => true,
+            Kind::Cluster { cluster, .. } => cluster.has_workers(),
+        }
     }
 
     /// Why a cluster is gone.
     pub(crate) fn why_lost(&self) -> Option<String> {
-        match self {
-            Where::Here { .. } => None,
-            Where::Cluster { lost, .. } => lost.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        match &self.0 {
+            Kind::Here { .. } => None,
+            Kind::Cluster { lost, .. } => lost.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         }
     }
 }
@@ -80,9 +103,9 @@ const GRACE: Duration = Duration::from_millis(800);
 /// How often it is looked whether they are asked to.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Runs every point. A run that has ended is in the store before another begins on its thread. `live` is told of every run
+/// Runs every point. A run that has ended is in the store before another begins on its thread. `live` is called for every run
 /// that has ended.
-pub(crate) fn run_all(work: Work, live: &mut Live<'_>) -> Vec<Outcome> {
+pub(crate) fn run_all(work: Work, live: &mut dyn FnMut(usize, &Outcome, bool)) -> Vec<Outcome> {
     let work = Arc::new(work);
     let mut outcomes: Vec<Outcome> = work.points.iter().map(|_| Outcome::NotRun).collect();
     let next = Arc::new(AtomicUsize::new(0));
@@ -90,15 +113,15 @@ pub(crate) fn run_all(work: Work, live: &mut Live<'_>) -> Vec<Outcome> {
         matches!(outcome, Outcome::Done(_)) && (0..work.needed).any(|at| !outcome.has(at))
     };
     let (tell, told) = mpsc::channel();
-    let threads: Vec<JoinHandle<()>> = match &*work.place {
-        Where::Here { jobs, states } => (0..(*jobs).min(work.points.len()))
+    let threads: Vec<JoinHandle<()>> = match &work.place.0 {
+        Kind::Here { jobs, states } => (0..(*jobs).min(work.points.len()))
             .map(|_| {
                 let (work, next, tell) = (Arc::clone(&work), Arc::clone(&next), tell.clone());
                 let states = states.clone();
                 std::thread::spawn(move || run_some(&work, states.as_deref(), &next, &tell))
             })
             .collect(),
-        Where::Cluster { .. } => {
+        Kind::Cluster { .. } => {
             let (work, next, tell) = (Arc::clone(&work), Arc::clone(&next), tell.clone());
             vec![std::thread::spawn(move || remote::run(&work, &next, &tell))]
         }
@@ -109,16 +132,16 @@ pub(crate) fn run_all(work: Work, live: &mut Live<'_>) -> Vec<Outcome> {
         match told.recv_timeout(LOOK) {
             Ok((at, outcome, made)) => {
                 if !matches!(outcome, Outcome::NotRun) {
-                    live.ended(at, &outcome, made);
+                    live(at, &outcome, made);
                 }
                 if lacks(&outcome) {
                     next.store(work.points.len(), Ordering::Relaxed);
                 }
                 outcomes[at] = outcome;
             }
-            Err(RecvTimeoutError::Timeout) if STOP.load(Ordering::Relaxed) => {
+            Err(RecvTimeoutError::Timeout) if work.stop.load(Ordering::Relaxed) => {
                 if asked.is_none()
-                    && let Where::Cluster { cluster, .. } = &*work.place
+                    && let Kind::Cluster { cluster, .. } = &work.place.0
                 {
                     cluster.close();
                 }
@@ -141,7 +164,7 @@ type Ended = (usize, Outcome, bool);
 
 /// Takes one run after another until none is left.
 fn run_some(work: &Work, states: Option<&Shared>, next: &AtomicUsize, tell: &Sender<Ended>) {
-    while !STOP.load(Ordering::Relaxed) {
+    while !work.stop.load(Ordering::Relaxed) {
         let at = next.fetch_add(1, Ordering::Relaxed);
         let Some(point) = work.points.get(at) else { return };
         let came = outcome(&point.plan, work, states);
@@ -159,7 +182,7 @@ fn outcome(plan: &Plan, work: &Work, states: Option<&Shared>) -> Result<(Outcome
     if let Some(taken) = taken(&key, work) {
         return Ok((taken, false));
     }
-    match simulate(plan, states.map(|shared| shared as &dyn States))? {
+    match simulate(plan, states.map(|shared| shared as &dyn States), work.stop)? {
         None => Ok((Outcome::NotRun, true)),
         Some(document) => Ok((kept(key, &document.to_json(), work)?, true)),
     }
@@ -180,22 +203,26 @@ fn kept(key: String, text: &str, work: &Work) -> Result<Outcome, Fault> {
     Ok(Outcome::Done(Ran::new(key, &document, &work.metrics)))
 }
 
-/// Runs a plan; none if it was stopped before its end.
+/// Runs a plan; none if it was stopped by `stop` before its end.
 ///
 /// # Errors
 /// What is unusable about it.
-pub(crate) fn simulate(plan: &Plan, states: Option<&dyn States>) -> Result<Option<Document>, Diagnostic> {
+pub fn simulate(
+    plan: &Plan,
+    states: Option<&dyn States>,
+    stop: &AtomicBool,
+) -> Result<Option<Document>, Diagnostic> {
     let clocks = Clocks::start();
     let mut outside = Outside {
         cpu_s: &|| clocks.cpu_s(),
         wall_s: &|| clocks.wall_s(),
         peak_rss: &peak_rss,
-        stop: &STOP,
+        stop,
         watch: &mut |_| {},
         states,
     };
     let document = run_observed(plan, &mut outside, Observers::default())?;
     // Of an interrupt in the last checks, a failed check has come; of one before, a part.
-    let whole = document.filter(|_| !STOP.load(Ordering::Relaxed));
+    let whole = document.filter(|_| !stop.load(Ordering::Relaxed));
     Ok(whole.filter(|document| !document.partial || document.is_stuck()))
 }

@@ -4,7 +4,7 @@ mod cluster;
 mod order;
 
 pub(crate) use cluster::{Cluster, Said};
-pub(crate) use order::{Answer, Order};
+pub use order::{Answer, Order};
 
 use config::Diagnostic;
 use serde::{Deserialize, Serialize};

@@ -11,6 +11,7 @@ use super::axis::{Axis, Key};
 use super::file::Sweep;
 use super::metrics::unit_of;
 use super::point::{Cell, cells};
+use config::units::Duration;
 use config::{Diagnostic, Resolved};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -29,11 +30,11 @@ pub(crate) trait Choice {
 }
 
 /// What a search has found.
-pub(crate) struct Answer {
+pub struct Answer {
     /// What it says, in a sentence without a stop.
-    pub(crate) what: String,
+    pub what: String,
     /// What stands behind what distinguishes a row.
-    pub(crate) heads: Vec<String>,
+    pub heads: Vec<String>,
     /// A run that stands for a row, and the row's values.
     pub(crate) rows: Vec<(Cell, Vec<serde_json::Value>)>,
 }
@@ -167,7 +168,7 @@ fn limit(value: &Value, metric: &str, place: &str, resolved: &Resolved) -> Resul
     let found = match value {
         Value::Integer(number) => Some(*number as f64),
         Value::Float(number) if number.is_finite() => Some(*number),
-        Value::String(text) if is_time => crate::trace_args::time(text).ok().map(engine::Time::as_ns_f64),
+        Value::String(text) if is_time => text.parse::<Duration>().ok().map(|limit| limit.time().as_ns_f64()),
         _ => None,
     };
     let help = if is_time {

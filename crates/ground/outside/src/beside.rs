@@ -20,7 +20,7 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
 }
 
 /// Removes what is not finished, and lets nobody begin a file any more: the process is about to end.
-pub(crate) fn remove_unfinished() {
+pub fn remove_unfinished() {
     let all = unfinished();
     for path in all.iter() {
         // One that has just got its name is gone, and need not be removed.
@@ -31,7 +31,7 @@ pub(crate) fn remove_unfinished() {
 
 /// A file beside its place. It goes away unless it is settled.
 #[derive(Debug)]
-pub(crate) struct Beside {
+pub struct Beside {
     place: PathBuf,
     path: PathBuf,
 }
@@ -41,7 +41,7 @@ impl Beside {
     ///
     /// # Errors
     /// It cannot be made.
-    pub(crate) fn hidden(place: &Path) -> io::Result<(Beside, File)> {
+    pub fn hidden(place: &Path) -> io::Result<(Beside, File)> {
         let turn = TURN.fetch_add(1, Ordering::Relaxed);
         let name = format!(".{}.{}.{turn}", name_of(place), std::process::id());
         let path = place.with_file_name(name);
@@ -52,7 +52,7 @@ impl Beside {
     ///
     /// # Errors
     /// It cannot be made, or another process is writing it.
-    pub(crate) fn incomplete(place: &Path) -> io::Result<(Beside, File)> {
+    pub fn incomplete(place: &Path) -> io::Result<(Beside, File)> {
         let path = place.with_file_name(format!("{}.incomplete", name_of(place)));
         Beside::made(place, path, |path| {
             let file = File::options().write(true).create(true).truncate(false).open(path)?;
@@ -79,8 +79,7 @@ impl Beside {
     }
 
     /// Where it is until then.
-    #[cfg(unix)]
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
@@ -88,7 +87,7 @@ impl Beside {
     ///
     /// # Errors
     /// It cannot be moved; it is removed then.
-    pub(crate) fn settle(self) -> io::Result<()> {
+    pub fn settle(self) -> io::Result<()> {
         std::fs::rename(&self.path, &self.place)
     }
 }
@@ -109,7 +108,7 @@ fn name_of(path: &Path) -> String {
 ///
 /// # Errors
 /// It cannot be made.
-pub(crate) fn make_folder(folder: &Path) -> io::Result<Vec<PathBuf>> {
+pub fn make_folder(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let is_absent = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
     let mut made: Vec<PathBuf> = folder.ancestors().take_while(is_absent).map(Path::to_owned).collect();
     made.reverse();

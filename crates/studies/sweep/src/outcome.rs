@@ -4,7 +4,7 @@ use config::Diagnostic;
 use serde_json::Value;
 
 /// What became of a point.
-pub(crate) enum Outcome {
+pub enum Outcome {
     /// It ran, now or earlier.
     Done(Ran),
     /// It cannot run.
@@ -14,11 +14,11 @@ pub(crate) enum Outcome {
 }
 
 /// What the tables need of a result document. The documents themselves lie in the store: a sweep of any length fits memory.
-pub(crate) struct Ran {
+pub struct Ran {
     /// Its name in the store.
     pub(crate) key: String,
     /// Whether all its checks passed.
-    pub(crate) well: bool,
+    pub well: bool,
     /// The sweep's metrics; none where the run has none of the name.
     metrics: Vec<Option<Value>>,
     /// The resolved spec as JSON.
@@ -38,12 +38,12 @@ impl Ran {
 
 impl Outcome {
     /// Whether it ran and all its checks passed.
-    pub(crate) fn is_well(&self) -> bool {
+    pub fn is_well(&self) -> bool {
         matches!(self, Outcome::Done(run) if run.well)
     }
 
     /// The `at`th of the sweep's metrics.
-    pub(super) fn metric(&self, at: usize) -> &Value {
+    pub fn metric(&self, at: usize) -> &Value {
         match self {
             Outcome::Done(run) => run.metrics[at].as_ref().unwrap_or(&Value::Null),
             _ => &Value::Null,
@@ -56,7 +56,7 @@ impl Outcome {
     }
 
     /// Whether it ran and has the `at`th of the sweep's metrics, be it null.
-    pub(super) fn has(&self, at: usize) -> bool {
+    pub fn has(&self, at: usize) -> bool {
         matches!(self, Outcome::Done(run) if run.metrics[at].is_some())
     }
 }

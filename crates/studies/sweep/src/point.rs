@@ -24,17 +24,17 @@ pub(crate) struct Cell {
 
 /// One run.
 #[derive(Clone)]
-pub(crate) struct Point {
+pub struct Point {
     /// Where it is among all.
     pub(crate) cell: Cell,
     /// What distinguishes it, by column of the table.
-    pub(crate) labels: Vec<Value>,
+    pub labels: Vec<Value>,
     /// The run.
-    pub(crate) plan: Plan,
+    pub plan: Plan,
 }
 
 /// The columns of [`Point::labels`].
-pub(crate) fn columns(sweep: &Sweep) -> Vec<String> {
+pub fn columns(sweep: &Sweep) -> Vec<String> {
     let axes = sweep.axes.iter().flat_map(|axis| &axis.keys);
     let keys = axes.chain(sweep.search.iter().map(|search| &search.key)).map(Key::column);
     let system = sweep.has_systems.then(|| "system".to_owned());

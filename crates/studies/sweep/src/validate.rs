@@ -16,7 +16,7 @@ const ALL_LOOKED_AT: usize = 2_000;
 ///
 /// # Errors
 /// The first value that cannot be, with its place in the file.
-pub(crate) fn refuse_unusable(sweep: &Sweep) -> Result<(), Diagnostic> {
+pub fn refuse_unusable(sweep: &Sweep) -> Result<(), Diagnostic> {
     let mut most = vec![0; Kind::ALL.len()];
     let all = combinations(sweep);
     for cell in &all {

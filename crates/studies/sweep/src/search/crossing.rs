@@ -1,8 +1,8 @@
 //! Where a metric passes a limit: by bisection, for each combination of the other axes and each seed.
 
 use super::{Answer, Choice, Ended, Search, Values, Way, limit, metric};
-use crate::sweep::axis::Key;
-use crate::sweep::point::{Cell, label};
+use crate::axis::Key;
+use crate::point::{Cell, label};
 use config::{Diagnostic, Resolved};
 use serde::Deserialize;
 use toml::Value;

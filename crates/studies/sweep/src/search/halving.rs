@@ -2,8 +2,8 @@
 //! optimization, AISTATS 2016): all run with a small budget, the best share of them with a larger one, until one is left.
 
 use super::{Answer, Choice, Ended, Search, Values, Way, metric};
-use crate::sweep::axis::Key;
-use crate::sweep::point::Cell;
+use crate::axis::Key;
+use crate::point::Cell;
 use config::{Diagnostic, Resolved};
 use serde::Deserialize;
 

@@ -1,9 +1,7 @@
 //! What a worker is told of a run, and what it answers: each a line of JSON.
 
-use crate::plan_args::warmup;
-use crate::sweep::file::Words;
-use crate::sweep::keys::Keys;
-use crate::trace_args::TraceArgs;
+use crate::keys::Keys;
+use crate::words::{TraceText, Words, warmup};
 use config::Diagnostic;
 use machine::run::Plan;
 use requests::trace::Remap;
@@ -13,7 +11,7 @@ use std::path::PathBuf;
 /// A run in the words of its sweep.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Order {
+pub struct Order {
     /// The version of the program that asks.
     version: String,
     /// The name of its document: all that decides it.
@@ -23,16 +21,16 @@ pub(crate) struct Order {
     workloads: Vec<String>,
     seed: u64,
     warmup: Option<String>,
-    trace: TraceArgs,
+    trace: TraceText,
     queue_depth: Option<u32>,
     /// A folder of states that all workers see.
-    pub(crate) state_cache: Option<PathBuf>,
+    pub state_cache: Option<PathBuf>,
 }
 
 /// What came of it.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
-pub(crate) enum Answer {
+pub enum Answer {
     /// The result document.
     Document(String),
     /// It cannot run.
@@ -60,7 +58,7 @@ impl Order {
     ///
     /// # Errors
     /// Another version of the program, other files, or none.
-    pub(crate) fn plan(&self) -> Result<Plan, Diagnostic> {
+    pub fn plan(&self) -> Result<Plan, Diagnostic> {
         let here = env!("CARGO_PKG_VERSION");
         if self.version != here {
             let what = format!("the worker's nandscape is {here}, that of the sweep is {}", self.version);

@@ -1,8 +1,8 @@
 //! What the documents of a store were when they were written: a line for each in `digests.jsonl`, on the disk before the document
 //! has its name. A document that has been changed since is refused, with the parts of it that differ.
 
-use crate::output::{Fault, cannot_write, write_whole};
 use config::Diagnostic;
+use outside::{Fault, cannot_write, write_whole};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};

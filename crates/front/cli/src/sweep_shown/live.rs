@@ -1,17 +1,25 @@
 //! The table that grows while a sweep runs: a line for each run that has ended, above a bar with the time that is left. On
 //! standard error, if that is a terminal; elsewhere a line every ten seconds says how many runs have ended.
 
-use super::file::Sweep;
 use super::human::{View, aligned};
-use super::outcome::Outcome;
-use super::point::Point;
 use crate::progress::Counter;
+use sweep::{Outcome, Point, Progress, RunEnded, Sweep};
 
 /// The least width of a metric's column: what comes later may be wider than what came first.
 const METRIC: usize = 9;
 
-/// The growing table and its bar.
-pub(crate) struct Live<'s> {
+/// A sweep that is shown while it runs.
+pub(crate) struct Shown<'s>(pub(crate) &'s Sweep);
+
+impl Progress for Shown<'_> {
+    fn round<'p>(&'p self, points: &'p [Point], before: usize) -> RunEnded<'p> {
+        let mut live = Live::new(self.0, points, before);
+        Box::new(move |number, outcome, made| live.ended(number, outcome, made))
+    }
+}
+
+/// The growing table and its bar, which goes away with it; what was printed stays.
+struct Live<'s> {
     sweep: &'s Sweep,
     points: &'s [Point],
     /// Runs of earlier rounds.
@@ -28,12 +36,12 @@ pub(crate) struct Live<'s> {
 
 impl<'s> Live<'s> {
     /// An empty table of a round's runs, behind those of `before`.
-    pub(crate) fn new(sweep: &'s Sweep, points: &'s [Point], before: usize) -> Live<'s> {
+    fn new(sweep: &'s Sweep, points: &'s [Point], before: usize) -> Live<'s> {
         Live { sweep, points, before, counter: Counter::new(), ended: 0, taken: 0, view: None, told: false }
     }
 
     /// A run has ended; `made` unless it was taken from the store.
-    pub(super) fn ended(&mut self, number: usize, outcome: &Outcome, made: bool) {
+    fn ended(&mut self, number: usize, outcome: &Outcome, made: bool) {
         if !self.counter.bar().is_hidden() {
             self.lines(number, outcome).into_iter().for_each(|line| self.counter.bar().println(line));
         }
@@ -92,10 +100,5 @@ impl<'s> Live<'s> {
         }
         widths[labels..].iter_mut().for_each(|width| *width = METRIC.max(*width));
         widths
-    }
-
-    /// Takes the bar away; what was printed stays.
-    pub(crate) fn end(&self) {
-        self.counter.end();
     }
 }

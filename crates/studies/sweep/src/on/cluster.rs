@@ -2,8 +2,8 @@
 
 use super::On;
 use super::order::{Answer, Order};
-use crate::output::Fault;
 use config::Diagnostic;
+use outside::Fault;
 use serde::Deserialize;
 use serde_json::json;
 use std::io::{BufRead, BufReader, Write};
@@ -30,6 +30,8 @@ pub(crate) struct Cluster {
     program: PathBuf,
     folder: PathBuf,
     state_cache: Option<PathBuf>,
+    /// Threads of the cluster when it was found.
+    threads: usize,
 }
 
 /// What the other side says.
@@ -68,25 +70,29 @@ impl Cluster {
             return Err(Diagnostic::new("--on: the process that speaks with the cluster has no pipes"));
         };
         let here = |fault: std::io::Error| Diagnostic::new(format!("cannot tell where this is: {fault}"));
-        let cluster = Cluster {
+        let mut cluster = Cluster {
             child: Mutex::new(child),
             to: Mutex::new(Some(to)),
             from: Mutex::new(BufReader::new(from)),
             program: std::env::current_exe().map_err(here)?,
             folder: std::env::current_dir().map_err(here)?,
             state_cache: state_cache.map(std::path::absolute).transpose().map_err(here)?,
+            threads: 0,
         };
         match cluster.hear() {
             Said::Ready { ready } => {
-                if ready == 0 {
-                    tell!("note: the cluster has no workers yet");
-                }
+                cluster.threads = ready;
                 Ok(cluster)
             }
             Said::Refused { refused, help } => Err(Diagnostic::new(format!("--on: {refused}")).help(help)),
             Said::Lost { lost } => Err(Diagnostic::new(format!("--on: {lost}"))),
             said => Err(Diagnostic::new(format!("--on: an answer before a question: {said:?}"))),
         }
+    }
+
+    /// Whether the cluster had workers when it was found.
+    pub(crate) fn has_workers(&self) -> bool {
+        self.threads > 0
     }
 
     /// The folder of states that workers share.

@@ -1,11 +1,10 @@
 //! Points on a cluster: given out as many at a time as it has work for, kept here as they come back.
 
-use super::{Ended, Where, Work, kept, taken};
-use crate::output::Fault;
-use crate::outside::STOP;
-use crate::sweep::on::{Answer, Order, Said};
-use crate::sweep::outcome::Outcome;
+use super::{Ended, Kind, Work, kept, taken};
+use crate::on::{Answer, Order, Said};
+use crate::outcome::Outcome;
 use config::Diagnostic;
+use outside::Fault;
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +17,7 @@ const FIRST: usize = 64;
 
 /// Gives points out until none is left, or the cluster is gone.
 pub(super) fn run(work: &Work, next: &AtomicUsize, tell: &Sender<Ended>) {
-    let Where::Cluster { cluster, jobs, lost } = &*work.place else { return };
+    let Kind::Cluster { cluster, jobs, lost } = &work.place.0 else { return };
     let most = |threads: usize| jobs.unwrap_or((threads * AHEAD).max(FIRST));
     let (mut room, mut out) = (most(0), BTreeMap::<usize, String>::new());
     let told = |ended: Ended| {
@@ -26,7 +25,7 @@ pub(super) fn run(work: &Work, next: &AtomicUsize, tell: &Sender<Ended>) {
         let _ = tell.send(ended);
     };
     loop {
-        while out.len() < room && !STOP.load(Ordering::Relaxed) {
+        while out.len() < room && !work.stop.load(Ordering::Relaxed) {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(point) = work.points.get(at) else { break };
             let key = match work.store.key(&point.plan) {
@@ -46,7 +45,7 @@ pub(super) fn run(work: &Work, next: &AtomicUsize, tell: &Sender<Ended>) {
             }
             out.insert(at, key);
         }
-        if out.is_empty() || STOP.load(Ordering::Relaxed) {
+        if out.is_empty() || work.stop.load(Ordering::Relaxed) {
             return;
         }
         let (at, came) = match cluster.hear() {

@@ -77,7 +77,7 @@ pub(super) fn refuse_absent_parts(sweep: &Sweep, most: impl Fn(Kind) -> usize) -
 ///
 /// # Errors
 /// The first such metric.
-pub(crate) fn refuse_absent(sweep: &Sweep, outcomes: &[Outcome], store: &Store) -> Result<(), Diagnostic> {
+pub fn refuse_absent(sweep: &Sweep, outcomes: &[Outcome], store: &Store) -> Result<(), Diagnostic> {
     let is_known = sweep.is_alike() || !outcomes.iter().any(|outcome| matches!(outcome, Outcome::NotRun));
     let run = outcomes.iter().find_map(|outcome| match outcome {
         Outcome::Done(run) => Some(run),
