@@ -21,8 +21,8 @@ pub mod systems;
 pub mod warmup;
 mod wires;
 
-pub use machine::end::End;
 pub use machine::Machine;
+pub use machine::end::End;
 pub use spec::{Loaded, Spec};
 pub use warmup::Warmup;
 pub use wires::event::Ev;
