@@ -25,7 +25,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Checks the rules of the house: layers, sizes, leftovers, calibration, generated pages
+    /// Checks the rules of the house: layers, sizes, leftovers, calibration
     Tidy,
     /// Makes a new policy: its file, its entry in the family's list, a test that says what to fill in
     New {

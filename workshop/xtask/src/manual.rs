@@ -35,7 +35,7 @@ pub(crate) fn check() -> Result<bool> {
 }
 
 /// One line for each page that is missing or stale.
-pub(crate) fn stale_pages() -> Result<Vec<String>> {
+fn stale_pages() -> Result<Vec<String>> {
     let docs = workspace::root().join("docs");
     let fresh = generate(Command::new(workspace::release_binary()?))?;
     Ok(fresh.iter().filter_map(|(name, text)| compare(&docs, name, text)).collect())

@@ -5,7 +5,6 @@
 mod changelog;
 mod families;
 mod functions;
-mod generated;
 mod layers;
 mod leftovers;
 mod lengths;
@@ -64,7 +63,6 @@ const RULES: &[(&str, Rule)] = &[
     ("systems", systems::check),
     ("changelog", changelog::check),
     ("weight", weight::check),
-    ("generated", generated::check),
 ];
 
 /// Runs every rule on the files that git knows or would add; false if one fails.

@@ -10,8 +10,7 @@ use compute::vliw::GROUP;
 use config::Diagnostic;
 use config::units::Bytes;
 use programs::kernels::{self, Application, Inputs, Room, Settled};
-use programs::program;
-use programs::service;
+use programs::{program, service};
 
 /// The parts that execute nests, by kind; where nothing is said, those of the first kind that there is.
 fn executors(loaded: &Loaded) -> [Vec<Id>; 4] {

@@ -5,11 +5,7 @@ pub(crate) mod end;
 pub(crate) mod gauges;
 mod window;
 
-use crate::machine::advance::Advance;
-use crate::machine::end::End;
-use crate::machine::gauges::Gauges;
-use crate::parts::bill::Spender;
-use crate::parts::bill::{self, Span};
+use crate::parts::bill::{self, Span, Spender};
 use crate::parts::complex::{Complex, Ooo, Processor, Simt};
 use crate::parts::driven::Driven;
 use crate::parts::governed::Governed;
@@ -20,16 +16,18 @@ use crate::warmup::{Cut, Warmup};
 use crate::wires::Wires;
 use crate::wires::address::Sender;
 use crate::wires::event::{Ev, Message};
+use advance::Advance;
 use config::Diagnostic;
+use end::End;
 use engine::{At, Event as _, Time};
+use gauges::Gauges;
 use mem::stripe::Stripe;
 use proto::file::Way;
 use proto::memory::Tally;
 use proto::{Account, Command, Completion, Place};
 use requests::inject::Injector;
 use serde_json::Value;
-use ssd::Check;
-use ssd::Device;
+use ssd::{Check, Device};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Steps at one instant after which the machine is taken to be stuck.

@@ -19,8 +19,7 @@ use engine::Time;
 use mem::mmu::Mmu;
 use mem::stripe::Stripe;
 use proto::memory::Tally;
-use ssd::Check;
-use ssd::Device;
+use ssd::{Check, Device};
 
 /// A drive.
 pub(crate) struct Drive {

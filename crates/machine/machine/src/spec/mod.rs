@@ -26,9 +26,8 @@ use requests::inject::{HostCost, Queues};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use ssd::Device;
-use ssd::spec;
 use ssd::spec::{Built, FlashSpec};
+use ssd::{Device, spec};
 
 /// The host's software. Requests that go straight to a drive spend two times outside the device; those that pass through the page cache, and programs,
 /// take the kernel's path.
