@@ -25,7 +25,7 @@ impl FastDiv {
     }
     /// The quotient.
     #[inline]
-    pub fn div(self, n: u64) -> u64 {
+    pub fn quotient(self, n: u64) -> u64 {
         if self.shift < 64 {
             n >> self.shift
         } else if n < NARROW && self.by < NARROW {
@@ -37,7 +37,7 @@ impl FastDiv {
     /// Quotient and remainder.
     #[inline]
     pub fn div_rem(self, n: u64) -> (u64, u64) {
-        let q = self.div(n);
+        let q = self.quotient(n);
         (q, n - q * self.by)
     }
     /// The divisor.

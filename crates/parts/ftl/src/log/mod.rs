@@ -139,7 +139,7 @@ impl Blocks {
     #[inline]
     pub fn log_of(&self, place: Place) -> Option<u32> {
         let (set, _) = self.set_of(place.plane);
-        let share = self.share.div(place.slot.into());
+        let share = self.share.quotient(place.slot.into());
         let log = self.sets[set as usize].as_ref()?.logs[share as usize];
         (log != NONE).then_some(log)
     }
@@ -246,7 +246,7 @@ impl Blocks {
 
     /// Which share of a set's data blocks one belongs to: these have a log block together.
     pub fn share_of(&self, slot: u32) -> u32 {
-        self.share.div(slot.into()) as u32
+        self.share.quotient(slot.into()) as u32
     }
 
     /// Only the first pages of a data block hold data. A merge does not move what holds none.

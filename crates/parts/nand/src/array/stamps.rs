@@ -71,7 +71,7 @@ impl Stamps {
     }
 
     /// A program has been done: the stamp of its data.
-    pub fn next(&mut self) -> Stamp {
+    pub fn issue(&mut self) -> Stamp {
         self.last += 1;
         Stamp::new(self.last)
     }

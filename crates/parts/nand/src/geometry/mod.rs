@@ -240,7 +240,7 @@ impl Geometry {
     /// The plane that holds a block.
     #[inline]
     pub fn plane_of_block(&self, block: u64) -> u32 {
-        self.by_blocks.div(block) as u32
+        self.by_blocks.quotient(block) as u32
     }
     /// The die that holds a plane, and the plane's number in it.
     #[inline]
@@ -256,9 +256,9 @@ impl Geometry {
     /// The first page that a unit of a block occupies on a die.
     #[inline]
     fn page_of_unit(&self, die: u32, unit: u32) -> u32 {
-        let page = self.by_page.div(u64::from(unit) * u64::from(self.shape.unit_bytes)) as u32;
+        let page = self.by_page.quotient(u64::from(unit) * u64::from(self.shape.unit_bytes)) as u32;
         let Some(sets) = self.sets else { return page };
-        let nth = self.by_units_per_program.div(u64::from(unit)) as u32;
+        let nth = self.by_units_per_program.quotient(u64::from(unit)) as u32;
         page + (sets.row(die, nth) - nth) * self.shape.program_pages
     }
     /// The first page of program unit `nth` of a block on a die.
@@ -267,7 +267,7 @@ impl Geometry {
     }
     /// The program unit of its block that a slot lies in.
     fn program_of_block(&self, slot: Slot) -> u32 {
-        self.by_units_per_program.div(u64::from(self.block_of_slot(slot).1)) as u32
+        self.by_units_per_program.quotient(u64::from(self.block_of_slot(slot).1)) as u32
     }
     /// Pages that one map unit touches.
     #[inline]
@@ -277,7 +277,7 @@ impl Geometry {
     /// A name for the page that a slot begins in: equal for the slots of one page, different for those of two.
     #[inline]
     pub fn page_name(&self, slot: Slot) -> u64 {
-        self.by_units_per_page.div(slot.0)
+        self.by_units_per_page.quotient(slot.0)
     }
     /// Map units a page; one if a unit is as large as a page or larger.
     pub fn units_per_page(&self) -> u32 {
@@ -290,17 +290,17 @@ impl Geometry {
             return block;
         }
         let (plane, number) = self.by_blocks.div_rem(block);
-        self.by_lanes.div(plane) * self.by_blocks.get() + number
+        self.by_lanes.quotient(plane) * self.by_blocks.get() + number
     }
     /// The reclaim unit that a slot belongs to.
     #[inline]
     pub fn ru_of_slot(&self, slot: Slot) -> u64 {
-        self.ru_of_block(self.by_units_per_block.div(slot.0))
+        self.ru_of_block(self.by_units_per_block.quotient(slot.0))
     }
     /// The group that a reclaim unit belongs to.
     #[inline]
     pub fn group_of_ru(&self, ru: u64) -> u32 {
-        self.by_blocks.div(ru) as u32
+        self.by_blocks.quotient(ru) as u32
     }
     /// The block of a reclaim unit in lane `lane` of its stripe order.
     #[inline]
@@ -356,7 +356,7 @@ impl Geometry {
     /// The stripe position of a logical unit: consecutive program units' worth of logical space.
     #[inline]
     pub fn stripe_of_unit(&self, unit: u64) -> u64 {
-        self.by_units_per_program.div(unit)
+        self.by_units_per_program.quotient(unit)
     }
     /// Where a logical unit goes when the logical space is written once, in order, onto the empty device: group,
     /// program unit in the group (counted over its reclaim units), unit in the program unit.

@@ -64,7 +64,7 @@ impl Device {
             OpKind::Read => {}
             OpKind::Erase => stamps.erase(block, &self.ftl.geo),
             OpKind::Program | OpKind::CopyBack => {
-                let stamp = stamps.next();
+                let stamp = stamps.issue();
                 stamps.open(block);
                 for n in 0..u64::from(op.units) {
                     let stamp =

@@ -207,7 +207,7 @@ fn torn_units_are_not_read() {
     for slot in torn {
         durable.array.load_register(slot, Some(Lpn(0)));
         let stamps: &mut Stamps = durable.array.stamps.as_mut().expect("it keeps stamps");
-        let stamp = stamps.next();
+        let stamp = stamps.issue();
         stamps.set(slot, stamp);
     }
     assert!(recovered(&combination, (durable, shadow), newest).2.lost.is_some());
