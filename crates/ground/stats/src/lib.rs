@@ -4,7 +4,7 @@
 //!
 //! * Knows counts, times and their summaries, Little's identity, the end of a transient, confidence intervals.
 //! * Does not know events and clocks. Callers pass the simulated time.
-//! * Read first: `histogram.rs`; then `meter/`, the milestones of a request.
+//! * Read first: `histogram.rs`; then `meter.rs`, the milestones of a request.
 
 mod batched;
 mod breakdown;

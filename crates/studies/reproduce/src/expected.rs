@@ -77,7 +77,7 @@ impl Expected {
     /// Reads the text of an `expected.toml`.
     ///
     /// # Panics
-    /// If it is malformed: the files ship with the program.
+    /// If it is malformed, or a figure has an unknown key: the files ship with the program.
     pub(crate) fn read(text: &str) -> Expected {
         let file: File = toml::from_str(text).expect("expected.toml ships with the program");
         Expected { figures: file.target.into_iter().flat_map(Figure::cells).collect() }
@@ -92,7 +92,11 @@ impl Expected {
 impl Figure {
     /// The figures of a table; a figure that is none stays as it is.
     fn cells(self) -> Vec<Figure> {
-        if self.value.is_some() || self.programs.is_empty() {
+        if self.value.is_some() {
+            let unknown = self.programs.keys().next();
+            assert!(unknown.is_none(), "{}: unknown key {unknown:?}", self.id);
+        }
+        if self.programs.is_empty() {
             return vec![self];
         }
         let own = !self.columns.is_empty();
