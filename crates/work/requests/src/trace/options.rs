@@ -10,7 +10,7 @@ use super::Moment;
 use crate::trace::detect::OtherFiles;
 
 /// How to read a trace. The default reads every request as it was recorded and is strict.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct TraceOptions {
     /// Name of the format ([`crate::trace::formats`]); `None` recognises it by content.
     pub format: Option<String>,
@@ -51,6 +51,49 @@ pub struct TraceOptions {
 
 /// The default of [`TraceOptions::sort_window`].
 pub const SORT_WINDOW: usize = 65_536;
+
+/// What a user has said, without `others`: digests of runs hold it, and functions have other addresses in each process.
+impl fmt::Debug for TraceOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TraceOptions {
+            format,
+            columns,
+            time_unit,
+            sector,
+            time_scale,
+            timed,
+            start,
+            end,
+            align,
+            volumes,
+            max_requests,
+            lenient,
+            capacity,
+            remap,
+            action,
+            sort_window,
+            others: _,
+        } = self;
+        f.debug_struct("TraceOptions")
+            .field("format", format)
+            .field("columns", columns)
+            .field("time_unit", time_unit)
+            .field("sector", sector)
+            .field("time_scale", time_scale)
+            .field("timed", timed)
+            .field("start", start)
+            .field("end", end)
+            .field("align", align)
+            .field("volumes", volumes)
+            .field("max_requests", max_requests)
+            .field("lenient", lenient)
+            .field("capacity", capacity)
+            .field("remap", remap)
+            .field("action", action)
+            .field("sort_window", sort_window)
+            .finish()
+    }
+}
 
 impl Default for TraceOptions {
     fn default() -> TraceOptions {
@@ -351,4 +394,17 @@ fn by_name<T: Copy>(what: &str, text: &str, all: &[(&'static str, T)]) -> Result
     all.iter().find(|(name, _)| *name == text).map(|(_, value)| *value).ok_or_else(|| {
         Diagnostic::new(format!("unknown {what} `{text}`")).allowed(text, all.iter().map(|(name, _)| *name))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_others_read_are_no_part_of_a_digest() {
+        let others =
+            OtherFiles { inputs: |_, _| None, recordings: |_, all| all.then_some(("a file", "read it")) };
+        let options = TraceOptions { others, ..TraceOptions::default() };
+        assert_eq!(format!("{options:?}"), format!("{:?}", TraceOptions::default()));
+    }
 }
