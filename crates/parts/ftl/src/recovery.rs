@@ -19,7 +19,7 @@
 //! which the map took the copies in; translation pages are rebuilt in memory, and writing them back takes no time.
 //!
 //! Stamps cost memory and a little time, so a device keeps them only when told to
-//! ([`Device::record_stamps`](crate::Device::record_stamps)). They change no result.
+//! (`Device::record_stamps` of `ssd`). They change no result.
 
 use crate::{
     buffer::Sectors,

@@ -47,7 +47,7 @@ fn hex(bytes: &[u8]) -> String {
 
 /// Who keeps states.
 pub trait States {
-    /// Told which states a run will ask for, before it asks for the first and in that order ([`Wanted`](Wanted)); `None` where what
+    /// Told which states a run will ask for, before it asks for the first and in that order ([`Wanted`]); `None` where what
     /// a state depends on cannot be known.
     ///
     /// # Errors

@@ -11,7 +11,7 @@
 //! * Without `ioengine` a job queues `iodepth` requests (fio falls back to psync, and so to depth 1).
 //! * A request never reaches beyond its region; fio's fixed-size requests may, where the device goes on.
 //! * Sizes that fio misreads in silence (`4kx`, `1.5m`) are errors; expressions and `include` too, and a variable (`${NAME}`) that is not set.
-//! * Rates: see [`Generator`](crate::synth::Generator). Skewed choice: see [`Popularity`](crate::synth::Popularity) and
+//! * Rates: see [`Generator`]. Skewed choice: see [`Popularity`](crate::synth::Popularity) and
 //!   [`Zipf`](crate::synth::Zipf).
 //! * `randseed` makes a job independent of the run's seed. Without it the run's seed decides, `randrepeat=0` or not:
 //!   a run never depends on the clock. `randrepeat=1` keeps its other meaning: each pass repeats the first.
