@@ -15,14 +15,14 @@ const THREADS: u32 = 2;
 /// What looks on at a coprocessor.
 pub(super) struct Steps {
     timeline: Timeline,
-    /// Its process.
+    /// Process of the track.
     pid: u32,
 }
 
 /// What looks on at the program that drives a coprocessor.
 pub(super) struct Phases {
     timeline: Timeline,
-    /// Its process.
+    /// Process of the track.
     pid: u32,
     /// The application and the instance that it was at last, and the track of its first thread.
     last: Option<(u32, u32)>,

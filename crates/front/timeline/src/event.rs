@@ -77,7 +77,7 @@ impl Args {
 
 /// A curve over time.
 pub(super) struct Counter {
-    /// Its process.
+    /// Process of the curve.
     pub(super) process: u32,
     pub(super) name: String,
     pub(super) unit: &'static str,
@@ -132,7 +132,7 @@ const LOCKS: u32 = 128;
 /// What looks on at an accelerator.
 pub(super) struct Cores {
     timeline: Timeline,
-    /// Its process.
+    /// Process of the track.
     pid: u32,
 }
 

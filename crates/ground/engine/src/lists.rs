@@ -138,7 +138,7 @@ impl Flags {
         }
     }
 
-    /// Whether there is no number.
+    /// Whether the set is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.occupied.iter().all(|word| *word == 0)

@@ -6,7 +6,7 @@ use config::Diagnostic;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
-/// Remembers that it could not write: whoever writes through it may tell that in words of his own.
+/// A writer that keeps its first fault. The caller reports the fault.
 struct Noting<W> {
     inner: W,
     fault: Option<io::Error>,
@@ -49,7 +49,7 @@ pub fn filled<T>(
     }
 }
 
-/// Writes a file beside its place and moves it there, so that nobody ever sees a part of it.
+/// Writes a file beside its place, then renames it. Readers see the whole file or none.
 ///
 /// # Errors
 /// The file cannot be written.

@@ -62,7 +62,7 @@ fn rounded(number: f64) -> Value {
 pub struct Job {
     /// Its name.
     pub name: String,
-    /// Its options in their order; those without a value have an empty one.
+    /// Options, in file order; an option without a value has an empty one.
     pub options: Vec<(String, String)>,
 }
 
