@@ -4,9 +4,7 @@ mod bench;
 mod calibrate;
 mod dist;
 mod golden;
-mod guided;
 mod manual;
-mod mutants;
 mod new;
 mod soak;
 mod tidy;
@@ -67,7 +65,7 @@ fn main() -> ExitCode {
         Chore::Golden { bless } => golden::run(bless),
         Chore::Bench(options) => bench::run(&options),
         Chore::Dist(options) => dist::run(&options),
-        Chore::Mutants => mutants::run(),
+        Chore::Mutants => soak::run_mutants(),
         Chore::Soak(options) => soak::run(&options),
         Chore::CalibratePagecache(options) => calibrate::run(&options),
     };

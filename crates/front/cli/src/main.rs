@@ -14,19 +14,15 @@ macro_rules! tell {
 mod calibration;
 mod commands;
 mod imported;
-mod number;
 mod observe;
+mod options;
 mod output;
 mod outside;
 mod pages;
-mod plan_args;
-mod printed;
 mod progress;
-mod result_folder;
 mod results;
 mod states;
 mod sweep_shown;
-mod trace_args;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use output::Fault;

@@ -13,8 +13,6 @@ mod notes;
 mod setting;
 pub mod simplessd;
 mod spec;
-mod units;
-mod values;
 mod xml;
 
 pub use notes::{Imported, Told};

@@ -1,8 +1,7 @@
 //! What an import has made, and what became of every setting.
 
-use crate::setting::{Class, Setting};
+use crate::setting::{Class, Setting, Values};
 use crate::spec::{Key, toml};
-use crate::values::Values;
 use config::{Diagnostic, Place};
 use std::fmt::Write as _;
 

@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use timeline::{Format, Timeline, show};
+use timeline::{Format, Timeline, record};
 
 /// What the thread of a machine has.
 struct State {

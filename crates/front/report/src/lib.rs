@@ -8,9 +8,7 @@
 //! * Does not know the machine: it reads JSON and CSV alone.
 //! * Read first: `page.rs`; then `run/`.
 
-mod earlier;
 mod figure;
-mod html;
 mod many;
 mod number;
 mod page;
@@ -19,12 +17,10 @@ mod read;
 mod rows;
 mod run;
 mod sweep;
-mod table;
 
-pub use earlier::lifted;
 pub use many::many;
 pub use pair::pair;
-pub use read::{Run, SCHEMA};
+pub use read::{Run, SCHEMA, lifted};
 pub use rows::rows;
 pub use run::{Shipped, Wire, run, wires};
 pub use sweep::{Column, Sweep, sweep};

@@ -1,13 +1,11 @@
 //! The page of several runs side by side.
 
-use crate::figure::{Curve, Figure, Part, Picture, bars, bars_height};
-use crate::html::{lacking, paragraph};
+use crate::figure::{Cell, Curve, Figure, Part, Picture, Table, bars, bars_height};
 use crate::number::Unit;
-use crate::page::Page;
+use crate::page::{Page, lacking, paragraph};
 use crate::pair::{one, trouble};
 use crate::read::{Run, at, number, text};
 use crate::run::{KINDS, curves, headlines, percentile_curve, share_bars, tail_chart};
-use crate::table::{Cell, Table};
 use serde_json::Value;
 
 /// Curves in one picture at most: more cannot be told apart.

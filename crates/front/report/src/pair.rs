@@ -1,12 +1,10 @@
 //! The page of two runs: what differs.
 
-use crate::figure::{Axis, Curve, Figure, Picture, lines};
-use crate::html::{Text, lacking, list, paragraph};
+use crate::figure::{Axis, Cell, Curve, Figure, Picture, Table, lines};
 use crate::number::{Unit, leaf, shown};
-use crate::page::Page;
+use crate::page::{Page, Text, lacking, list, paragraph};
 use crate::read::{Run, at, items, leaves, number, text};
 use crate::run::{curves, headlines, kinds_of, percentile_curve, share_bars, tail_chart};
-use crate::table::{Cell, Table};
 use serde_json::Value;
 use std::collections::BTreeMap;
 

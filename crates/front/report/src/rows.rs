@@ -1,11 +1,10 @@
 //! The page of a reproduction: every row of a reference beside ours.
 
-use crate::html::{Text, paragraph};
+use crate::figure::{Cell, Table};
 use crate::number::{Unit, shown};
-use crate::page::Page;
+use crate::page::{Page, Text, paragraph};
 use crate::read::{number, text};
 use crate::run::word;
-use crate::table::{Cell, Table};
 use serde_json::Value;
 use std::fmt::Write as _;
 
@@ -193,7 +192,7 @@ fn reading() -> String {
         "tolerance: `5 %`, within that share of the reference; `+-2`, within so much of it in its unit; `gain 10 %`, 100 per cent and ours over 100 per cent and the reference; `>=` and `<=`, not below and not above; `gap > 5 %`, known to be further away, and the row fails when it is not.",
     ];
     paragraph("Each row has a value of a paper, a formula or another simulator, and ours beside it.")
-        + &crate::html::list(points)
+        + &crate::page::list(points)
         + &paragraph(&format!(
             "Numbers have four digits; `--json` has all of them, such as {}.",
             shown(1.0 / 3.0, Unit::Plain)

@@ -7,12 +7,10 @@
 //! * Read first: `record.rs`.
 
 mod coprocessors;
-mod counters;
 mod event;
 mod json;
 mod pftrace;
 mod record;
-mod show;
 
 use engine::Time;
 use event::{Args, Event, Names, Track};
@@ -29,8 +27,7 @@ use std::fmt::Arguments;
 use std::io::{self, Write};
 use std::rc::Rc;
 
-pub use record::Show;
-pub use show::{show, window};
+pub use record::{Show, show, window};
 
 /// The tracks of requests, as a process of the format.
 const REQUESTS: u32 = 1;
@@ -131,7 +128,7 @@ impl Timeline {
     pub fn write(&self, document: &Document, format: Format, out: &mut dyn Write) -> io::Result<Vec<String>> {
         let State { names, events: of_drives, acts, drives, .. } = &mut *self.0.borrow_mut();
         let left_out = of_drives.left_out() + acts.left_out();
-        let counters = counters::of(document, *drives, of_drives.span());
+        let counters = event::curves_of(document, *drives, of_drives.span());
         let (mut events, of_events) = of_drives.close();
         let (of_cores, of_acts) = acts.close();
         events.extend(of_cores);

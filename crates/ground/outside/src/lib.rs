@@ -4,13 +4,12 @@
 //! * Does not know simulated time, nor what a file holds.
 //! * Read first: this file; then `write.rs`.
 
-mod beside;
-mod fault;
 mod write;
 
-pub use beside::{Beside, make_folder, remove_unfinished};
-pub use fault::Fault;
-pub use write::{cannot_write, filled, remedy, write_durable, write_whole, write_whole_with};
+pub use write::{
+    Beside, Fault, cannot_write, filled, make_folder, remedy, remove_unfinished, write_durable, write_whole,
+    write_whole_with,
+};
 
 use cpu_time::ThreadTime;
 use std::time::Instant;

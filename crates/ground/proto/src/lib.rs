@@ -4,8 +4,6 @@
 //! * Does not know any component. A component crate depends on this crate in place of another component.
 //! * Read first: `block.rs`, the commands of a drive; then `memory.rs`.
 
-mod account;
-mod batches;
 mod block;
 pub mod cpu;
 pub mod file;
@@ -13,12 +11,11 @@ pub mod groups;
 pub mod memory;
 pub mod offload;
 pub mod simt;
-mod units;
 
-pub use account::{Account, ByHolder, Holder, MILESTONES, Place};
-pub use batches::Batches;
-pub use block::{ANNOUNCED_PAGE, BufferState, Command, Completion, INNER, IoOp, IoRequest, Port, Status};
-pub use units::{Lpn, Slot};
+pub use block::{
+    ANNOUNCED_PAGE, Account, Batches, BufferState, ByHolder, Command, Completion, Holder, INNER, IoOp,
+    IoRequest, Lpn, MILESTONES, Place, Port, Slot, Status,
+};
 
 // Messages between a directory and the first-level caches of cores.
 

@@ -6,34 +6,26 @@
 //! * Does not know events and clocks. Callers pass the simulated time.
 //! * Read first: `histogram.rs`; then `meter.rs`, the milestones of a request.
 
-mod batched;
 mod breakdown;
-mod busy;
 mod energy;
 mod histogram;
+mod intervals;
 mod levels;
-mod little;
 mod meter;
-mod mser;
-mod samples;
+mod occupancy;
 mod series;
-mod student;
 mod summary;
 mod tail;
 
-pub use batched::Batched;
 pub use breakdown::{Breakdown, Milestones, Untiled};
-pub use busy::{Busy, Gauge, Span};
 pub use energy::{
     Activity, ActivityEnergy, ActivityKind, EnergyReport, PowerSeries, PowerWindow, Spent, joules,
 };
 pub use histogram::{Bucket, Histogram};
-pub use levels::{LevelWindow, Levels};
-pub use little::{Little, LittleViolation};
+pub use intervals::{BatchMeans, Batched, Interval, Mser, student_t_cdf, student_t_quantile};
+pub use levels::{LevelWindow, Levels, Samples};
 pub use meter::{Attojoules, Meter};
-pub use mser::Mser;
-pub use samples::Samples;
+pub use occupancy::{Busy, Gauge, Little, LittleViolation, Span};
 pub use series::{Series, Window};
-pub use student::{BatchMeans, Interval, student_t_cdf, student_t_quantile};
 pub use summary::{HalfWidths, OpStats, Parts, Summary};
 pub use tail::{Slowest, Tail};

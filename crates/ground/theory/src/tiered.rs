@@ -14,8 +14,8 @@
 //! Where the quotient is no whole number, rounding up makes a job stay a little longer than its own accesses take: that is
 //! time in which its core serves another one.
 
+use super::rising_root;
 use crate::queue::{Mmk, mm1};
-use crate::solve::rising_root;
 
 /// A program of a server with one core, and the flash behind it. Times are in one unit.
 #[derive(Clone, Copy, Debug, PartialEq)]

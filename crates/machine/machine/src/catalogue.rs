@@ -39,7 +39,7 @@ use mem::swap::SwapBacking;
 use nand::dies::arbiter::Arbitration;
 use nand::dies::sched::Scheduling;
 use nand::planes::spec::FlashNetwork;
-use nand::registers::spec::RegisterNetwork;
+use nand::registers::RegisterNetwork;
 use net::mesh::Switching;
 use net::noc::topology::Topology;
 use ssd::direct::spec::Transfer;

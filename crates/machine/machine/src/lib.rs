@@ -22,7 +22,7 @@ pub mod warmup;
 mod wires;
 
 pub use machine::Machine;
-pub use machine::end::End;
+pub use machine::course::End;
 pub use spec::{Loaded, Spec};
 pub use warmup::Warmup;
 pub use wires::event::Ev;

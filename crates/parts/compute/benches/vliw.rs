@@ -7,8 +7,8 @@
 //! `cargo bench -p nandscape-compute --bench vliw`; words behind `--` choose rows by their names.
 
 use compute::vliw::accelerator::{Accelerator, Event, Out};
-use compute::vliw::caches::Caches;
 use compute::vliw::coprocessor::{self, BulkLinkSpec, Coprocessor, CoprocessorSpec, ParallelSpec};
+use compute::vliw::memory::Caches;
 use compute::vliw::sched::AcceleratorScheduling;
 use compute::vliw::{
     AcceleratorMemory, AcceleratorSpec, AcceleratorSums, AcceleratorWork, CacheSpec, CoreSpec, ExpansionSpec,

@@ -23,7 +23,7 @@
 
 use crate::{
     buffer::Sectors,
-    page_map::{Ftl, FtlCounters, space::Recovered, unit::RuState},
+    page_map::{Ftl, FtlCounters, space::Recovered, units::RuState},
 };
 use engine::Time;
 use nand::base::Base;

@@ -1,7 +1,6 @@
 //! The drive that a fit begins with.
 
-use super::job::Job;
-use super::measure::Measure;
+use super::job::{Job, Measure};
 use config::Diagnostic;
 use engine::Time;
 use machine::result::Document;

@@ -12,15 +12,13 @@ mod base;
 mod choose;
 mod job;
 mod knob;
-mod measure;
 mod point;
 mod reading;
 mod report;
 mod search;
 mod table;
 
-pub use job::Job;
-pub use measure::{Figures, Measure};
+pub use job::{Figures, Job, Measure};
 
 pub use point::Point;
 pub use report::{Fit, Other, Prediction, Row, Value, factor};

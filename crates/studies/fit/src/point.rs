@@ -1,7 +1,6 @@
 //! What was measured, as a user gives it.
 
-use super::job::Job;
-use super::measure::Figures;
+use super::job::{Figures, Job};
 use config::units::Bandwidth;
 use config::{Diagnostic, Place};
 use requests::fio::{JobSpec, Pattern, Quantity, parse_inline};

@@ -2,8 +2,8 @@
 
 use super::base::Base;
 use super::choose::{Chosen, Target, as_time};
+use super::job::Measure;
 use super::knob::{Knob, patience};
-use super::measure::Measure;
 
 /// Another drive that could have had the same figures.
 #[derive(Clone, Debug)]

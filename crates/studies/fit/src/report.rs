@@ -2,9 +2,8 @@
 
 use super::base::Base;
 use super::choose::{Chosen, Solved};
-use super::job::Job;
+use super::job::{Job, Measure};
 use super::knob::Knob;
-use super::measure::Measure;
 use super::point::Point;
 use machine::result::Document;
 use serde::Serialize;

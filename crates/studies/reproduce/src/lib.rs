@@ -9,7 +9,6 @@
 
 mod astriflash;
 mod choose;
-mod churn;
 mod drives;
 mod expected;
 mod fastdrain;
@@ -17,7 +16,6 @@ mod flashabacus;
 mod mean;
 mod mqms;
 mod peers;
-mod plot;
 mod reading;
 mod row;
 mod run;
@@ -25,15 +23,13 @@ mod stand;
 mod study;
 mod table;
 mod theory;
-mod threads;
 mod zng;
 
 pub use choose::{Chosen, choose};
-pub use plot::{Plot, plots};
 use reading::Reading;
 pub use row::{Difference, Evidence, Row, Rule};
 pub use run::{Report, Request, Sharing, run};
-pub use table::table;
+pub use table::{Plot, plots, table};
 
 use config::Diagnostic;
 use std::sync::atomic::{AtomicBool, AtomicUsize};

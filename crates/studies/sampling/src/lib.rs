@@ -18,21 +18,15 @@
 //! * Does not know the machine: the caller simulates the sample.
 //! * Read first: `plan.rs`.
 
-mod bound;
 mod plan;
 mod prediction;
 mod profile;
 mod read;
 mod rule;
-mod sample;
 mod selection;
-mod split;
 
-pub use bound::Bound;
-pub use plan::{Group, Plan};
-pub use prediction::Prediction;
+pub use plan::{Group, Plan, Run, two_means};
+pub use prediction::{Bound, Prediction};
 pub use profile::{Dims, Format, Kind, Profile};
 pub use rule::Rule;
-pub use sample::Sample;
-pub use selection::{Selected, Selection};
-pub use split::{Run, two_means};
+pub use selection::{Sample, Selected, Selection};

@@ -1,8 +1,9 @@
-//! The time of all kernels, from that of the drawn ones.
+//! The time of all kernels, from that of the drawn ones: how near the prediction must come, how surely, and how
+//! many samples that takes.
 
-use crate::bound::quantile;
-use crate::plan::Plan;
-use crate::sample::Sample;
+use crate::plan::{Moments, Plan};
+use crate::selection::Sample;
+use config::{Diagnostic, Place};
 use stats::student_t_quantile;
 
 /// Degrees of freedom from which Student's quantile is that of the normal distribution to four digits.
@@ -90,8 +91,116 @@ impl Prediction {
     }
 }
 
+/// Samples from which the mean of a group counts as normal: `n_min` of Allegro's published script, the usual rule of thumb
+/// for the central limit theorem.
+const NORMAL: u64 = 30;
+
+/// Samples that show a spread at all.
+const SPREAD: u64 = 2;
+
+/// The bound of the relative error of the predicted total, and the confidence with which it holds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Bound {
+    error: f64,
+    confidence: f64,
+    z: f64,
+}
+
+impl Bound {
+    /// From parts of one: `Bound::new(0.05, 0.95)` is 5 % with a confidence of 95 %.
+    ///
+    /// # Errors
+    /// An error that is not above 0 and below 1, a confidence below 0.5 or not below 1.
+    pub fn new(error: f64, confidence: f64) -> Result<Bound, Diagnostic> {
+        let refuse = |option: &str, what: String, allowed: &str, help: &str| {
+            let mut diagnostic =
+                Diagnostic::new(what).at(Place { source: option.to_owned(), ..Place::default() }).help(help);
+            diagnostic.allowed = vec![allowed.to_owned()];
+            diagnostic
+        };
+        if !(error > 0.0 && error < 1.0) {
+            return Err(refuse(
+                "--error",
+                format!("an error bound of {} % cannot be", 100.0 * error),
+                "above 0 % and below 100 %",
+                "5% is Allegro's bound; without any error all kernels must be simulated",
+            ));
+        }
+        if !(0.5..1.0).contains(&confidence) {
+            return Err(refuse(
+                "--confidence",
+                format!("a confidence of {} % cannot be", 100.0 * confidence),
+                "50 % and more, but below 100 %",
+                "95% is usual; only simulating all kernels is certain",
+            ));
+        }
+        Ok(Bound { error, confidence, z: quantile(0.5 + 0.5 * confidence) })
+    }
+
+    /// The bound of the relative error, a part of one.
+    pub fn error(&self) -> f64 {
+        self.error
+    }
+
+    /// The confidence, a part of one.
+    pub fn confidence(&self) -> f64 {
+        self.confidence
+    }
+
+    /// The two-sided quantile of the normal distribution at the confidence: 1.96 at 95 %.
+    pub fn z(&self) -> f64 {
+        self.z
+    }
+
+    /// The samples that keep the mean of an endless group within the bound: `(z sigma / (e mu))^2`.
+    pub(crate) fn endless(&self, of: &Moments) -> f64 {
+        if of.min == of.max {
+            return 0.0;
+        }
+        // A group with a spread has a mean above zero: no duration is negative.
+        let z_by_e = self.z / self.error;
+        z_by_e * z_by_e * of.variance() / (of.mean * of.mean)
+    }
+
+    /// The samples of a group of `of.count` kernels, drawn without replacement, that keep its mean within the bound;
+    /// `total_ns` is the duration of all groups together.
+    pub(crate) fn samples(&self, of: &Moments, total_ns: f64) -> u64 {
+        let endless = self.endless(of);
+        let count = of.count as f64;
+        let needed = count * endless / (count - 1.0 + endless);
+        self.at_least(of, total_ns, (needed * (1.0 - 1e-12)).ceil() as u64)
+    }
+
+    /// `samples`, or as many as a mean needs to have the distribution that the formulas take it to have.
+    pub(crate) fn at_least(&self, of: &Moments, total_ns: f64, samples: u64) -> u64 {
+        if of.min == of.max {
+            return 1;
+        }
+        let floor = if of.count as f64 * of.reach() > self.error * total_ns { NORMAL } else { SPREAD };
+        samples.max(floor).min(of.count)
+    }
+}
+
+/// The `p`-quantile of the standard normal distribution, for `p` in [0.5, 1).
+///
+/// By halving on the complementary error function: exact to the last bits wherever libm's erfc is.
+pub(crate) fn quantile(p: f64) -> f64 {
+    debug_assert!((0.5..1.0).contains(&p), "probability {p}");
+    let above = |x: f64| 0.5 * libm::erfc(x * std::f64::consts::FRAC_1_SQRT_2);
+    // Beyond 39 the tail is below the smallest number.
+    let (mut low, mut high) = (0.0, 39.0);
+    loop {
+        let middle = 0.5 * (low + high);
+        if middle <= low || middle >= high {
+            return middle;
+        }
+        if above(middle) > 1.0 - p { low = middle } else { high = middle }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::{Bound, Plan, Profile, Rule};
 
     #[test]
@@ -150,5 +259,79 @@ mod tests {
         let prediction = plan.draw(1).predict(&plan, |_| 0.0);
         assert_eq!((prediction.total_ns(), prediction.error(0.0)), (0.0, Some(0.0)));
         assert!(prediction.covers(0.0));
+    }
+
+    fn moments(count: u64, mean: f64, sigma: f64) -> Moments {
+        Moments { count, mean, squares: sigma * sigma * count as f64, min: mean - sigma, max: mean + sigma }
+    }
+
+    #[test]
+    fn bounds_that_cannot_be() {
+        for (error, confidence, option) in [
+            (0.0, 0.95, "--error"),
+            (1.0, 0.95, "--error"),
+            (2.0, 0.95, "--error"),
+            (f64::NAN, 0.95, "--error"),
+            (0.05, 1.0, "--confidence"),
+            (0.05, 0.0, "--confidence"),
+            (0.05, f64::NAN, "--confidence"),
+        ] {
+            let fault = Bound::new(error, confidence).unwrap_err();
+            assert_eq!(fault.place.as_ref().unwrap().source, option, "{fault}");
+            assert!(!fault.allowed.is_empty());
+        }
+    }
+
+    /// (1.959964 x 0.2 / 0.05)^2 = 61.4633 of an endless group; of 1,000 kernels 1000 x 61.4633 / 1060.4633 = 57.96; of
+    /// 100 it is 6146.33 / 160.4633 = 38.30.
+    #[test]
+    fn published_formula_with_a_finite_population() {
+        let bound = Bound::new(0.05, 0.95).unwrap();
+        assert!((bound.endless(&moments(1_000, 10.0, 2.0)) - 61.4633).abs() < 1e-3);
+        let samples = |count| bound.samples(&moments(count, 10.0, 2.0), 10.0 * count as f64);
+        assert_eq!([samples(u64::from(u32::MAX)), samples(1_000), samples(100)], [62, 58, 39]);
+        assert_eq!([samples(2), samples(30), samples(40)], [2, 30, 30]);
+    }
+
+    /// The error of a sample of m of N without replacement is z sigma sqrt((N - m) / (m (N - 1))).
+    #[test]
+    fn one_sample_fewer_is_not_enough() {
+        for (error, sigma, count) in [(0.05, 0.5, 500), (0.01, 0.1, 10_000), (0.02, 0.9, 9_999)] {
+            let bound = Bound::new(error, 0.95).unwrap();
+            let m = bound.samples(&moments(count, 1.0, sigma), count as f64);
+            let half_width = |m: u64| {
+                let (m, n) = (m as f64, count as f64);
+                1.959_964 * sigma * ((n - m) / (m * (n - 1.0))).sqrt()
+            };
+            assert!(half_width(m) <= error * (1.0 + 1e-6) && half_width(m - 1) > error, "{m} of {count}");
+        }
+    }
+
+    #[test]
+    fn a_kernel_that_can_move_the_total_needs_a_normal_mean() {
+        let bound = Bound::new(0.05, 0.95).unwrap();
+        // One sample would do for a standard deviation of 2.5 %, but a kernel may be 10 % off.
+        let of = Moments { max: 11.0, ..moments(1_000, 10.0, 0.25) };
+        assert_eq!(bound.samples(&of, 10_000.0), 30);
+        // The same group among others that take twenty times as long cannot.
+        assert_eq!(bound.samples(&of, 200_000.0), 2);
+        // And all equal is known from one.
+        let equal = Moments { min: 10.0, max: 10.0, squares: 0.0, ..of };
+        assert_eq!(bound.samples(&equal, 10_000.0), 1);
+    }
+
+    /// M. Abramowitz, I. A. Stegun, Handbook of Mathematical Functions (1964), table 26.5.
+    #[test]
+    fn published_quantiles() {
+        for (p, x) in [
+            (0.5, 0.0),
+            (0.75, 0.674_490),
+            (0.9, 1.281_552),
+            (0.975, 1.959_964),
+            (0.995, 2.575_829),
+            (0.9995, 3.290_527),
+        ] {
+            assert!((quantile(p) - x).abs() < 1e-6, "{p}: {}", quantile(p));
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! How far groups are split, and how many samples each gets.
 
-use crate::bound::Bound;
-use crate::split::Moments;
+use crate::plan::Moments;
+use crate::prediction::Bound;
 use config::{Diagnostic, Place};
 use serde::{Deserialize, Serialize};
 use std::fmt;

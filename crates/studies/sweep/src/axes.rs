@@ -1,6 +1,5 @@
-//! The axes of a sweep's file: its tables `[workload]`, `[set]` and `[[zip]]`.
+//! The axes of a sweep: what varies, and the tables `[workload]`, `[set]` and `[[zip]]` of its file.
 
-use super::axis::{Axis, Key, WORKLOAD, flatten, zipped};
 use config::{Diagnostic, Resolved};
 use toml::{Table, Value};
 
@@ -124,4 +123,167 @@ pub(super) fn refuse_unknown_key(key: &str) -> Result<(), Diagnostic> {
     let mut fault = Diagnostic::new(format!("a spec has no key `{key}`")).allowed(key, known);
     fault.allowed.clear();
     Err(fault.help("`nandscape params` lists every key").pointed(key))
+}
+
+/// Where options of the workloads stand: the table, and what begins such a key elsewhere.
+pub(super) const WORKLOAD: &str = "workload";
+
+/// What is stepped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    /// A key path of the spec.
+    Spec(String),
+    /// An option of the workloads.
+    Option(String),
+}
+
+impl Key {
+    /// A key as it stands in the file: `flash.geometry.channels`, `workload.bs`.
+    pub(super) fn read(text: &str) -> Key {
+        let option = text.strip_prefix(WORKLOAD).and_then(|rest| rest.strip_prefix('.'));
+        option.map_or_else(|| Key::Spec(text.to_owned()), |option| Key::Option(option.to_owned()))
+    }
+
+    /// As it stands in the file.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Key::Spec(key) => key.clone(),
+            Key::Option(option) => format!("{WORKLOAD}.{option}"),
+        }
+    }
+
+    /// The option that it is.
+    pub(super) fn option(&self) -> Option<&str> {
+        match self {
+            Key::Option(option) => Some(option),
+            Key::Spec(_) => None,
+        }
+    }
+
+    /// Its column in the table: the key path, or the option as the workload has it.
+    pub(super) fn column(&self) -> String {
+        match self {
+            // What the table has anyway is not called the same.
+            Key::Option(option) if !COLUMNS.contains(&option.as_str()) => option.clone(),
+            _ => self.text(),
+        }
+    }
+}
+
+/// Columns that every table has.
+pub(super) const COLUMNS: [&str; 8] =
+    ["run", "system", "workload", "seed", "state", "result", "message", "config"];
+
+/// Keys that step together, and the values of each step.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Axis {
+    /// What is stepped.
+    pub(crate) keys: Vec<Key>,
+    /// Where each of them stands in the file.
+    places: Vec<String>,
+    /// Values by step, one for each key.
+    pub(crate) rows: Vec<Vec<Value>>,
+}
+
+impl Axis {
+    /// One key that steps alone, and where it stands.
+    pub(super) fn of(key: Key, place: String, values: Vec<Value>) -> Axis {
+        let rows = values.into_iter().map(|value| vec![value]).collect();
+        Axis { keys: vec![key], places: vec![place], rows }
+    }
+
+    /// Where a value of its `at`th key stands in the file.
+    pub(super) fn place(&self, at: usize, step: usize) -> String {
+        format!("{}.{step}", self.places[at])
+    }
+
+    /// What a step sets.
+    pub(super) fn settings(&self, step: usize) -> impl Iterator<Item = (&Key, &Value)> {
+        self.keys.iter().zip(&self.rows[step])
+    }
+}
+
+/// What a key of the spec is set to, as `key.path=value`; none of an option.
+pub(super) fn assignment((key, value): (&Key, &Value)) -> Option<String> {
+    match key {
+        Key::Spec(key) => Some(format!("{key}={value}")),
+        Key::Option(_) => None,
+    }
+}
+
+/// Key paths with their values: an array lists values, tables are ways to keys below them, anything else is the one
+/// value.
+pub(super) fn flatten(table: &Table) -> Vec<(String, Vec<Value>)> {
+    let mut found = Vec::new();
+    descend("", table, &mut found);
+    found
+}
+
+fn descend(path: &str, table: &Table, found: &mut Vec<(String, Vec<Value>)>) {
+    for (name, value) in table {
+        let key = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        match value {
+            Value::Table(inner) => descend(&key, inner, found),
+            Value::Array(values) => found.push((key, values.clone())),
+            single => found.push((key, vec![single.clone()])),
+        }
+    }
+}
+
+/// Keys of a `[[zip]]` table, which step together.
+///
+/// # Errors
+/// They have different numbers of values.
+pub(super) fn zipped(table: &str, listed: Vec<(String, Vec<Value>)>) -> Result<Axis, String> {
+    let Some((first, values)) = listed.first() else { return Err("a [[zip]] table without keys".into()) };
+    let steps = values.len();
+    if let Some((key, values)) = listed.iter().find(|(_, values)| values.len() != steps) {
+        return Err(format!(
+            "keys of one [[zip]] table step together: `{first}` has {steps} values, `{key}` has {}",
+            values.len()
+        ));
+    }
+    let row = |step: usize| listed.iter().map(|(_, values)| values[step].clone()).collect();
+    Ok(Axis {
+        rows: (0..steps).map(row).collect(),
+        places: listed.iter().map(|(key, _)| format!("{table}.{key}")).collect(),
+        keys: listed.iter().map(|(key, _)| Key::read(key)).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(text: &str) -> Table {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn arrays_are_values_and_tables_are_ways() {
+        let found = flatten(&table("a.b = [1, 2]\n\"c.d\" = [[3], { e = 4 }]\nf = 5\n[g.h]\ni = [\"x\"]"));
+        let one = |n| Value::Integer(n);
+        let inner = Value::Table(table("e = 4"));
+        assert_eq!(
+            found,
+            [
+                ("a.b".to_owned(), vec![one(1), one(2)]),
+                ("c.d".to_owned(), vec![Value::Array(vec![one(3)]), inner]),
+                ("f".to_owned(), vec![one(5)]),
+                ("g.h.i".to_owned(), vec![Value::String("x".into())]),
+            ]
+        );
+    }
+
+    #[test]
+    fn zipped_keys_step_together_or_are_refused() {
+        let axis = zipped("zip.0", flatten(&table("a = [1, 2]\nb = [3, 4]"))).unwrap();
+        assert_eq!(axis.keys, [Key::Spec("a".into()), Key::Spec("b".into())]);
+        assert_eq!(axis.place(1, 1), "zip.0.b.1");
+        let numbers: Vec<Vec<i64>> =
+            axis.rows.iter().map(|row| row.iter().filter_map(Value::as_integer).collect()).collect();
+        assert_eq!(numbers, [[1, 3], [2, 4]]);
+        let fault = zipped("zip.0", flatten(&table("a = [1, 2]\nb = [3]"))).unwrap_err();
+        assert!(fault.contains("`a` has 2") && fault.contains("`b` has 1"), "{fault}");
+    }
 }

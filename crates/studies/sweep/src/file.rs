@@ -1,11 +1,9 @@
 //! The file of a sweep.
 
-use super::axes::axes;
-use super::axis::{Axis, Key, WORKLOAD};
-use super::jobs::{Workload, system, workloads};
-use super::metrics::refuse_unknown;
+use super::axes::{Axis, Key, WORKLOAD, axes};
+use super::jobs::{TraceText, Words, Workload, system, warmup, workloads};
 use super::search::{Search, SearchText};
-use super::words::{TraceText, Words, warmup};
+use super::validate::refuse_unknown;
 use config::{Diagnostic, Layers, Place, Presets, Resolved};
 use machine::Warmup;
 use requests::trace::{Remap, TraceOptions};

@@ -3,17 +3,12 @@
 //!
 //! * Knows the file of a sweep, its runs in their order, their documents, tables of them, and clusters that make them.
 //! * Does not know the command line or the screen: the caller is told of each run that ends.
-//! * Read first: `file.rs`; then `rounds.rs` and `worker/mod.rs`.
+//! * Read first: `file.rs`; then `rounds.rs` and `worker.rs`.
 
 mod axes;
-mod axis;
-mod digests;
+mod cluster;
 mod file;
 mod jobs;
-mod keys;
-mod metrics;
-mod on;
-mod outcome;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod point;
@@ -22,20 +17,17 @@ mod search;
 mod store;
 mod table;
 mod validate;
-mod words;
 mod worker;
 
 #[cfg(feature = "parquet")]
 pub use self::parquet::parquet;
+pub use cluster::{Answer as OfWorker, Order};
 pub use file::Sweep;
-pub use metrics::refuse_absent;
-pub use on::{Answer as OfWorker, Order};
-pub use outcome::{Outcome, Ran};
-pub use point::{Point, columns};
+pub use jobs::{TraceText, warmup};
+pub use point::{Outcome, Point, Ran, columns};
 pub use rounds::{Made, Progress, RunEnded, make};
 pub use search::Answer;
 pub use store::Store;
 pub use table::{Table, answer_csv, answered, text};
-pub use validate::refuse_unusable;
-pub use words::{TraceText, warmup};
+pub use validate::{refuse_absent, refuse_unusable};
 pub use worker::{Where, simulate};

@@ -1,8 +1,7 @@
 //! A sweep from its first round of runs to its last.
 
 use super::file::Sweep;
-use super::outcome::Outcome;
-use super::point::{Point, point};
+use super::point::{Outcome, Point, point};
 use super::search::{Answer, Ended, choice};
 use super::store::Store;
 use super::worker::{Where, Work, run_all};

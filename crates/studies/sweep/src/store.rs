@@ -1,16 +1,24 @@
 //! Results by what decides them: a run that is in the store need not be made again.
+//!
+//! The store has a line for each document in `digests.jsonl`, on the disk before the document has its name. A
+//! document that has been changed since is refused, with the parts of it that differ.
 
-use super::digests::Digests;
 use super::file::Sweep;
-use super::keys::Keys;
 use config::Diagnostic;
+use machine::Loaded;
+use machine::plan::workloads::files_of;
 use machine::result::SCHEMA;
 use machine::run::Plan;
-use outside::{Fault, cannot_write, make_folder, write_durable};
-use serde_json::Value;
+use outside::{Fault, cannot_write, make_folder, write_durable, write_whole};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs::{File, TryLockError};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// A folder of result documents, while one sweep works in it.
 pub struct Store {
@@ -117,4 +125,186 @@ fn documents(folder: &Path) -> std::io::Result<Vec<(String, PathBuf)>> {
     }
     found.sort();
     Ok(found)
+}
+
+/// Names of runs, given the content of the files that their workloads name.
+pub(crate) struct Keys {
+    /// SHA-256 of the files, by path.
+    files: BTreeMap<PathBuf, String>,
+}
+
+impl Keys {
+    /// Reads the files of workloads.
+    ///
+    /// # Errors
+    /// One cannot be read, or not more than once.
+    pub(crate) fn of<'p>(workloads: impl Iterator<Item = &'p String>) -> Result<Keys, Diagnostic> {
+        let mut files = BTreeMap::new();
+        for text in workloads {
+            for path in files_of(text)? {
+                if path.metadata().is_ok_and(|there| !there.is_file()) {
+                    let what = format!("{} is a pipe, and every point of a sweep reads it", path.display());
+                    return Err(Diagnostic::new(what).help("write the trace to a file first"));
+                }
+                if let Entry::Vacant(entry) = files.entry(path) {
+                    let fault = |e| Diagnostic::new(format!("cannot read {}: {e}", entry.key().display()));
+                    let hash = hash_of_file(entry.key()).map_err(fault)?;
+                    entry.insert(hash);
+                }
+            }
+        }
+        Ok(Keys { files })
+    }
+
+    /// The SHA-256 of all that decides a run: the resolved spec, workloads with the content of their files, reading
+    /// options, seed, and version of the program.
+    ///
+    /// # Errors
+    /// The system cannot be read.
+    pub(crate) fn key(&self, plan: &Plan) -> Result<String, Diagnostic> {
+        let loaded = Loaded::load(&plan.system, &plan.set)?;
+        let workload = |text: &String| {
+            let files = files_of(text).unwrap_or_default();
+            let hashes: Vec<_> = files.iter().map(|file| self.files.get(file)).collect();
+            json!({ "text": text, "sha256": hashes })
+        };
+        let all = json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "spec": loaded.spec.to_json(),
+            "workloads": plan.workloads.iter().map(workload).collect::<Vec<_>>(),
+            "seed": plan.seed,
+            "warmup": format!("{:?}", plan.warmup),
+            "trace": format!("{:?}", plan.trace),
+            "queue_depth": plan.queue_depth,
+        });
+        Ok(hex(&Sha256::digest(all.to_string().as_bytes())))
+    }
+}
+
+fn hash_of_file(path: &Path) -> std::io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hex(&hash.finalize())),
+            n => hash.update(&buffer[..n]),
+        }
+    }
+}
+
+/// Changed documents that are named; the others are only counted.
+const NAMED: usize = 8;
+
+/// What a document was.
+#[derive(Clone, Serialize, Deserialize)]
+struct DocumentDigest {
+    /// Its name in the store.
+    key: String,
+    /// SHA-256 of its bytes.
+    sha256: String,
+    /// The first 16 digits of the SHA-256 of each of its members.
+    parts: BTreeMap<String, String>,
+}
+
+impl DocumentDigest {
+    fn of(key: &str, text: &[u8]) -> DocumentDigest {
+        let parts = match serde_json::from_slice(text) {
+            Ok(Value::Object(members)) => members
+                .into_iter()
+                .map(|(name, value)| (name, hex(&Sha256::digest(value.to_string().as_bytes())[..8])))
+                .collect(),
+            _ => BTreeMap::new(),
+        };
+        DocumentDigest { key: key.to_owned(), sha256: hex(&Sha256::digest(text)), parts }
+    }
+
+    /// Names of the members that another one has otherwise, or has not.
+    fn differing(&self, other: &DocumentDigest) -> Vec<String> {
+        let names =
+            self.parts.keys().chain(other.parts.keys().filter(|name| !self.parts.contains_key(*name)));
+        names.filter(|name| self.parts.get(*name) != other.parts.get(*name)).cloned().collect()
+    }
+}
+
+/// The digests of a store.
+pub(super) struct Digests {
+    path: PathBuf,
+    /// Of the documents that were there at the beginning.
+    known: BTreeMap<String, DocumentDigest>,
+    /// The file, and whether its last line is whole.
+    file: Mutex<(File, bool)>,
+}
+
+impl Digests {
+    /// Reads the digests and holds the documents against them. One without a digest, or that is no document any more, is not known,
+    /// and will be made again.
+    ///
+    /// # Errors
+    /// A document that is not what it was; files that cannot be read or written.
+    pub(super) fn read(path: &Path, documents: &[(String, PathBuf)]) -> Result<Digests, Fault> {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        // Of a sweep that was killed, the last line may be cut off; a document that was made again has the later line.
+        let lines = text.lines().filter_map(|line| serde_json::from_str::<DocumentDigest>(line).ok());
+        let mut known: BTreeMap<String, DocumentDigest> =
+            lines.map(|digest| (digest.key.clone(), digest)).collect();
+        known.retain(|key, _| documents.iter().any(|(there, _)| there == key));
+        let mut changed = Vec::new();
+        for (key, path) in documents {
+            let (Some(then), Ok(text)) = (known.get(key), std::fs::read(path)) else { continue };
+            let now = DocumentDigest::of(key, &text);
+            if now.parts.is_empty() {
+                // A disk has lost it: it is no document any more.
+                known.remove(key);
+            } else if now.sha256 != then.sha256 {
+                let parts = then.differing(&now).join("`, `");
+                let what = if parts.is_empty() { "its layout".to_owned() } else { format!("`{parts}`") };
+                changed.push(format!("{} (what differs: {what})", path.display()));
+            }
+        }
+        if !changed.is_empty() {
+            return Err(refused(&changed).into());
+        }
+        let lines = known.values().map(line).collect::<String>();
+        write_whole(path, lines.as_bytes())?;
+        let file = File::options().append(true).open(path).map_err(|fault| cannot_write(path, &fault))?;
+        Ok(Digests { path: path.to_owned(), known, file: Mutex::new((file, true)) })
+    }
+
+    /// Whether a document was there at the beginning and is what it was.
+    pub(super) fn knows(&self, key: &str) -> bool {
+        self.known.contains_key(key)
+    }
+
+    /// A document is about to get its name.
+    ///
+    /// # Errors
+    /// The digest cannot be written.
+    pub(super) fn add(&self, key: &str, document: &str) -> Result<(), Fault> {
+        let text = line(&DocumentDigest::of(key, document.as_bytes()));
+        let mut guard = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let (file, whole) = &mut *guard;
+        let text = if *whole { text } else { format!("\n{text}") };
+        let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_data());
+        *whole = written.is_ok();
+        written.map_err(|fault| cannot_write(&self.path, &fault))
+    }
+}
+
+/// Bytes as a digest is written.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn line(digest: &DocumentDigest) -> String {
+    // Text: serialising cannot fail.
+    serde_json::to_string(digest).unwrap_or_default() + "\n"
+}
+
+fn refused(changed: &[String]) -> Diagnostic {
+    let named = changed[..changed.len().min(NAMED)].join(", ");
+    let more = changed.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Diagnostic::new(format!("results were changed since they were written: {named}{more}"))
+        .help("what is removed is made again; only what a run has found may stand in the table")
 }

@@ -1,8 +1,7 @@
 //! The results of a sweep as a table with typed columns.
 
 use super::file::Sweep;
-use super::outcome::Outcome;
-use super::point::{Cell, Point, columns, point};
+use super::point::{Cell, Outcome, Point, columns, point};
 use super::search::Answer;
 use config::Diagnostic;
 use machine::Loaded;

@@ -18,8 +18,6 @@
 //! * Does not know processors or time.
 //! * Read first: `kernel.rs`.
 
-mod affine;
-mod axis;
 mod counts;
 mod domain;
 mod execute;
@@ -27,25 +25,18 @@ pub mod executed;
 mod footprint;
 mod kernel;
 mod lockstep;
-mod microblock;
 mod piece;
-mod polynomial;
 mod programs;
 mod read;
-mod registers;
-mod sections;
-mod walk;
 
-pub use affine::{Affine, DEPTH, Point};
-pub use axis::Axis;
-pub use counts::{Counts, OPERATIONS_OF_AN_ITERATION};
-pub use execute::Data;
-pub use footprint::{Extent, Footprint};
-pub use kernel::{Array, Element, Kernel, Paper, Section};
-pub use lockstep::{Grid, LANES, Lanes, Passed, Span};
-pub use microblock::{Binary, Dependence, Loop, Microblock, Node, Reference, Split, Statement, Term, Unary};
+pub use counts::{Counts, Held, OPERATIONS_OF_AN_ITERATION};
+pub use domain::{Affine, DEPTH, Point};
+pub use execute::{Access, Data};
+pub use footprint::{Extent, Footprint, Sections};
+pub use kernel::{
+    Array, Binary, Dependence, Element, Kernel, Loop, Microblock, Node, Paper, Reference, Section, Split,
+    Statement, Term, Unary,
+};
+pub use lockstep::{Axis, Grid, LANES, Lanes, Passed, Span};
 pub use piece::Piece;
 pub use programs::{programs, programs_of_gpus};
-pub use registers::Held;
-pub use sections::Sections;
-pub use walk::Access;

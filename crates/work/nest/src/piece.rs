@@ -2,10 +2,8 @@
 
 use std::ops::Range;
 
-use crate::affine::{Affine, DEPTH};
-use crate::domain::{Domain, Level};
-use crate::kernel::Kernel;
-use crate::microblock::{Loop, Microblock, Node, Split};
+use crate::domain::{Affine, DEPTH, Domain, Level};
+use crate::kernel::{Kernel, Loop, Microblock, Node, Split};
 
 /// A part of a microblock: a sub-range of iterations for some of its loops, from outside inwards.
 ///

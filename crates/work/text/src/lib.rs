@@ -5,7 +5,7 @@
 //!
 //! * Knows bytes, compressions, lines and numbers.
 //! * Does not know any format, nor what a file is for.
-//! * Read first: `input.rs`, then `lines.rs`.
+//! * Read first: `input.rs`, then `input.rs`.
 
 // A diagnostic is returned once in the life of a reader: its size costs nothing, a box would cost every caller.
 #![allow(clippy::result_large_err)]
@@ -13,10 +13,8 @@
 pub mod fault;
 mod fields;
 mod input;
-mod lines;
 pub mod varint;
 
 pub use fault::{Bad, shown};
 pub use fields::{Base, Fields, unsigned};
-pub use input::{Bytes, Compression, Input, Meter, unpack};
-pub use lines::{Line, Lines, MAX_LINE, PREFIX};
+pub use input::{Bytes, Compression, Input, Line, Lines, MAX_LINE, Meter, PREFIX, unpack};

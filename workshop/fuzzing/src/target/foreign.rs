@@ -14,7 +14,7 @@ pub(super) const MQSIM: Target = Target {
     run: run_mqsim,
     examples: || texts(&[&format!("{DRIVE}{FLOWS}"), DRIVE]),
     reads: |bytes| pair(&String::from_utf8_lossy(bytes)).is_ok(),
-    cases: 1_500,
+    cases: 500,
 };
 
 pub(super) const SIMPLESSD: Target = Target {
@@ -23,7 +23,7 @@ pub(super) const SIMPLESSD: Target = Target {
     run: run_simplessd,
     examples: || texts(&[SECTIONS, TREE]),
     reads: |bytes| simplessd::import("input", &String::from_utf8_lossy(bytes)).is_ok(),
-    cases: 10_000,
+    cases: 3_500,
 };
 
 pub(super) const FIO_JSON: Target = Target {
@@ -32,7 +32,7 @@ pub(super) const FIO_JSON: Target = Target {
     run: run_fio,
     examples: || texts(&[RESULT]),
     reads: |bytes| fio::read("input", bytes).is_ok(),
-    cases: 20_000,
+    cases: 7_000,
 };
 
 pub(super) const POINT: Target = Target {
@@ -46,7 +46,7 @@ pub(super) const POINT: Target = Target {
         ])
     },
     reads: |bytes| Point::parse("--point", &String::from_utf8_lossy(bytes)).is_ok(),
-    cases: 20_000,
+    cases: 7_000,
 };
 
 const DRIVE: &str = "<?xml version=\"1.0\"?>\n<Execution_Parameter_Set><Host_Parameter_Set><PCIe_Lane_Count>4</PCIe_Lane_Count></Host_Parameter_Set><Device_Parameter_Set>

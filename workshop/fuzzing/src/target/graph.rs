@@ -11,7 +11,7 @@ pub(super) const TARGET: Target = Target {
     run,
     examples,
     reads,
-    cases: 20_000,
+    cases: 7_000,
 };
 
 /// The most vertices that a damaged count may ask for: their lists take memory although no edge names them.

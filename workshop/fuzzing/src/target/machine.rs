@@ -16,7 +16,7 @@ pub(super) const TARGET: Target = Target {
     run,
     examples,
     reads,
-    cases: 600,
+    cases: 200,
 };
 
 /// Looks at a run after which it is ended.

@@ -1,18 +1,12 @@
 //! What takes bytes.
 
 mod config;
-mod filled;
-mod fio;
 mod foreign;
-mod gpu_trace;
 mod graph;
-mod host_log;
 mod identities;
 mod machine;
 mod platforms;
-mod profile;
-mod recording;
-mod signed_state;
+mod recorded;
 mod state;
 mod trace;
 
@@ -35,16 +29,16 @@ pub struct Target {
 /// All of them.
 pub const TARGETS: &[Target] = &[
     trace::TARGET,
-    fio::TARGET,
+    config::FIO,
     config::TARGET,
     graph::TARGET,
-    gpu_trace::TARGET,
-    profile::TARGET,
-    recording::TARGET,
+    recorded::GPU_TRACE,
+    recorded::PROFILE,
+    recorded::RECORDING,
     state::TARGET,
-    signed_state::TARGET,
-    host_log::STRACE,
-    host_log::IOLOG,
+    state::SIGNED,
+    trace::STRACE,
+    trace::IOLOG,
     foreign::MQSIM,
     foreign::SIMPLESSD,
     foreign::FIO_JSON,

@@ -1,11 +1,17 @@
-//! States of drives: files that are damaged, and what is damaged inside files whose checksum is right.
+//! States of drives and of servers' memory: files that are damaged, what is damaged behind a checksum that is
+//! right, and what becomes of a run that begins with one.
 
 use super::Target;
+use ftl::page_map::functional::{FunctionalWriter, Placement};
 use machine::Loaded;
 use machine::precondition::{Precondition, apply, parse};
-use machine::run::Plan;
-use machine::state::{Kept, State, StateSpec, read, write};
+use machine::run::{Outside, Plan};
+use machine::state::{Found, Kept, Place, State, StateSpec, States, read, write};
+use proto::Lpn;
+use ssd::Device;
+use std::cell::RefCell;
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
 
 pub(super) const TARGET: Target = Target {
     name: "state",
@@ -13,7 +19,7 @@ pub(super) const TARGET: Target = Target {
     run,
     examples,
     reads,
-    cases: 1_000,
+    cases: 400,
 };
 
 /// A device of 256 KiB.
@@ -72,4 +78,231 @@ fn examples() -> Vec<Vec<u8>> {
 
 fn reads(bytes: &[u8]) -> bool {
     read("state", bytes).is_ok() || loads(State::from_bytes(bytes.to_vec()))
+}
+
+/// What stands in front of the bytes: the server that they are for, by its place among them.
+const FIRST: u8 = 0xf0;
+
+/// A server of four cores, whose jobs are few.
+const SMALL_SERVER: [&str; 10] = [
+    "flash.geometry.channels=4",
+    "flash.geometry.dies=1",
+    "flash.geometry.blocks=256",
+    "cpu.cores=4",
+    "fabric.mesh.rows=2",
+    "fabric.mesh.columns=2",
+    "l2.banks=4",
+    "cpu.load.jobs=8",
+    "cpu.warmup.fixed.jobs=0",
+    "cpu.fill_jobs=200",
+];
+
+/// A DRAM cache, and an operating system's memory, each with every program that changes its data.
+const SERVERS: [(&str, &[&str], &str); 9] = [
+    ("astriflash", CACHE, "rbt"),
+    ("astriflash", CACHE, "hash"),
+    ("astriflash", CACHE, "tatp"),
+    ("astriflash", CACHE, "swap"),
+    ("astriflash", FIFO, "silo"),
+    ("astriflash", CACHE, "masstree"),
+    ("astriflash", CACHE, "tpcc"),
+    ("os-swap", PAGED, "rbt"),
+    ("os-swap", PAGED, "tatp"),
+];
+
+const CACHE: &[&str] = &["memory.dram_cache.sets=8"];
+
+const FIFO: &[&str] = &["memory.dram_cache.sets=8", "memory.dram_cache.replacement=fifo"];
+
+const PAGED: &[&str] = &["swap.memory=1MiB", "swap.free=64KiB"];
+
+fn plan((system, set, program): (&str, &[&str], &str)) -> Plan {
+    let plan = Plan::new(system, &format!("{program}:size=128MiB,work=20"));
+    SMALL_SERVER.iter().chain(set).fold(plan, |plan, assignment| plan.set(assignment))
+}
+
+/// Holds the state of a server's memory, or takes it; those of drives are made.
+struct OfMemory(RefCell<Option<Vec<u8>>>);
+
+impl States for OfMemory {
+    fn find<'a>(&'a self, wanted: &StateSpec, _: &AtomicBool) -> Result<Found<'a>, config::Diagnostic> {
+        if wanted.is_of_a_drive() {
+            return Ok(Found::Absent(None));
+        }
+        Ok(match self.0.borrow().clone() {
+            Some(bytes) => Found::There(State::from_bytes(bytes)),
+            None => Found::Absent(Some(Box::new(Awaited(self)))),
+        })
+    }
+}
+
+struct Awaited<'a>(&'a OfMemory);
+
+impl Place for Awaited<'_> {
+    fn keep(self: Box<Self>, state: &State) {
+        self.0.0.replace(Some(state.bytes().to_vec()));
+    }
+}
+
+/// A run that begins with a state, or makes it: whether it is taken, and the checks that fail.
+fn run_with(plan: &Plan, states: &OfMemory) -> Option<Vec<String>> {
+    let mut outside = Outside {
+        cpu_s: &|| 0.0,
+        wall_s: &|| 0.0,
+        peak_rss: &|| 0,
+        stop: &AtomicBool::new(false),
+        watch: &mut |_| {},
+        states: Some(states),
+    };
+    let document = machine::run::run(plan, &mut outside).ok()?;
+    Some(document.checks.into_iter().filter(|check| !check.ok).map(|check| check.name).collect())
+}
+
+/// The server that bytes are for, and the state.
+fn split(bytes: &[u8]) -> Option<(Plan, OfMemory)> {
+    let (first, state) = bytes.split_first()?;
+    let server = SERVERS.get(usize::from(first.checked_sub(FIRST)?))?;
+    Some((plan(*server), OfMemory(RefCell::new(Some(state.to_vec())))))
+}
+
+/// A run that begins with the state is refused, or sound to its end. Nothing if the bytes are for no server.
+///
+/// # Panics
+/// If a run that takes it is not sound.
+pub(super) fn hold_filled(bytes: &[u8]) {
+    if let Some((plan, states)) = split(bytes)
+        && let Some(failed) = run_with(&plan, &states)
+    {
+        assert!(failed.is_empty(), "{:?}: {failed:?}", plan.workloads);
+    }
+}
+
+/// Whether a server takes the state.
+pub(super) fn reads_filled(bytes: &[u8]) -> bool {
+    split(bytes).is_some_and(|(plan, states)| run_with(&plan, &states).is_some())
+}
+
+/// A state of each server.
+///
+/// # Panics
+/// If one has none.
+pub(super) fn filled_examples() -> Vec<Vec<u8>> {
+    let example = |(first, server): (u8, &(&str, &[&str], &str))| {
+        let states = OfMemory(RefCell::new(None));
+        let failed = run_with(&plan(*server), &states).unwrap_or_else(|| panic!("{server:?} does not run"));
+        assert!(failed.is_empty(), "{server:?}: {failed:?}");
+        let mut bytes = vec![first];
+        bytes.extend(states.0.into_inner().expect("a server has filled its memory"));
+        bytes
+    };
+    (FIRST..).zip(&SERVERS).map(example).collect()
+}
+
+pub(super) const SIGNED: Target = Target {
+    name: "signed_state",
+    about: "states of drives and of servers' memory, damaged and signed again: what takes one works",
+    run: run_signed,
+    examples: signed_examples,
+    reads: reads_signed,
+    cases: 500,
+};
+
+/// A device of 256 KiB.
+const SMALL_DRIVE: [&str; 9] = [
+    "flash.geometry.channels=1",
+    "flash.geometry.ways=1",
+    "flash.geometry.planes=2",
+    "flash.geometry.blocks=16",
+    "flash.geometry.pages=4",
+    "flash.ftl.gc.start=2",
+    "flash.ftl.gc.stop=3",
+    "flash.ftl.gc.hard=1",
+    "flash.ftl.over_provisioning=60%",
+];
+
+/// What else each device has: nothing; lists by wear; a map on flash; lists by placement.
+const MORE: [&[&str]; 4] = [
+    &[],
+    &["flash.ftl.wear.dynamic=true", "flash.ftl.wear.static_gap=2"],
+    &[
+        "flash.ftl.mapping={ demand = { capacity = \"4KiB\", granularity = \"entry\", cached_entry = \"8B\", stored_entry = \"4B\", read = \"512B\" } }",
+    ],
+    &["flash.ftl.placements=2", "flash.ftl.gc.streams=isolated", "flash.ftl.gc.victim=marginal_gain"],
+];
+
+fn all() -> &'static [Loaded] {
+    static LOADED: OnceLock<Vec<Loaded>> = OnceLock::new();
+    LOADED.get_or_init(|| {
+        let of = |more: &&[&str]| {
+            let set: Vec<String> =
+                SMALL_DRIVE.iter().chain(more.iter()).map(|set| (*set).to_owned()).collect();
+            Loaded::load("d16", &set).expect("a spec")
+        };
+        MORE.iter().map(of).collect()
+    })
+}
+
+/// What stands in a file, signed: read as it is, and loaded by a device or refused; one that is loaded can be written, and its state is one.
+fn run_signed(bytes: &[u8]) {
+    let kept = read("state", &signed(bytes)).expect("the checksum is right");
+    assert!(kept.len() == 1 && kept[0].state.bytes() == bytes);
+    hold_filled(bytes);
+    for loaded in all() {
+        let Some(mut device) = loads_signed(loaded, bytes) else { continue };
+        churn(&mut device);
+        device.ftl.reset_counters();
+        let mut again = Vec::new();
+        device.save_preconditioned(&mut again).expect("at rest");
+        let mut fresh = loaded.device(1).expect("a device");
+        fresh.load_preconditioned(&mut again.as_slice()).expect("what a device has come to is a state");
+    }
+}
+
+fn signed(bytes: &[u8]) -> Vec<u8> {
+    static SPEC: OnceLock<StateSpec> = OnceLock::new();
+    let plan = Plan { precondition: Some(Precondition::none), ..Plan::new("d16", "") };
+    let spec = SPEC.get_or_init(|| StateSpec::of(&plan, &all()[0], 0).expect("no trace"));
+    write(&[Kept { spec: spec.clone(), state: State::from_bytes(bytes.to_vec()) }])
+}
+
+fn loads_signed(loaded: &Loaded, bytes: &[u8]) -> Option<Device> {
+    let mut device = loaded.device(1).expect("a device");
+    let state = State::from_bytes(bytes.to_vec());
+    state.load(&Precondition::none, &mut device).is_ok().then_some(device)
+}
+
+/// Overwrites all of it three times, and deallocates some. A state may leave no space: that is an error, and no panic.
+fn churn(device: &mut Device) {
+    let ftl = &mut device.ftl;
+    let units = ftl.logical();
+    let mut writer = FunctionalWriter::new(ftl, Placement::InTurn);
+    for turn in 0..3 * units {
+        let lpn = Lpn(turn * 7 % units);
+        if turn % 11 == 0 {
+            writer.trim(ftl, lpn);
+        } else if writer.write(ftl, lpn).is_err() {
+            return;
+        }
+    }
+    // What waits is padded, if there is space.
+    let _ = writer.finish(ftl);
+}
+
+fn signed_examples() -> Vec<Vec<u8>> {
+    let mut states = filled_examples();
+    for loaded in all() {
+        for text in ["none", "sequential:share=90%", "uniform:share=60%,invalid=2%", "steady:share=60%"] {
+            let precondition = parse(text).expect("a state");
+            let flash = loaded.drive().expect("a drive").flash;
+            let mut device = loaded.device(1).expect("a device");
+            let report = apply(&precondition, flash, &mut device.ftl, 1).expect("a state");
+            device.format_map();
+            states.push(State::save(&report, &device).bytes().to_vec());
+        }
+    }
+    states
+}
+
+fn reads_signed(bytes: &[u8]) -> bool {
+    all().iter().any(|loaded| loads_signed(loaded, bytes).is_some()) || reads_filled(bytes)
 }

@@ -1,6 +1,6 @@
 //! What is measured, and what it should reach.
 
-use super::profiles;
+use super::sample;
 use super::sample::Sample;
 use crate::workspace;
 use anyhow::Result;
@@ -345,7 +345,7 @@ impl Case {
                 let path = workspace::data()?.join(name);
                 path.is_file().then(|| path.to_string_lossy().into_owned())
             }
-            Input::Profile(kernels) => Some(profiles::path(kernels).to_string_lossy().into_owned()),
+            Input::Profile(kernels) => Some(sample::profile_path(kernels).to_string_lossy().into_owned()),
             Input::Sweep(..) => Some("sweep".into()),
         }
     }

@@ -5,10 +5,8 @@
 mod cases;
 mod mqsim;
 mod process;
-mod profiles;
 mod report;
 mod sample;
-mod sweeps;
 
 use crate::workspace;
 use anyhow::{Context, Result, bail};
@@ -16,11 +14,9 @@ use cases::{CASES, Case, Input};
 use mqsim::Rival;
 use report::{CaseReport, Pair};
 use sample::Sample;
-use std::{
-    fmt::Write,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// Arguments of `cargo xtask bench`.
 #[derive(clap::Args)]
@@ -62,11 +58,11 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     for case in cases {
         eprintln!("{} …", case.name);
         let made = match case.input {
-            Input::Profile(kernels) => Some((profiles::path(kernels), kernels)),
+            Input::Profile(kernels) => Some((sample::profile_path(kernels), kernels)),
             _ => None,
         };
         if let Some((path, kernels)) = &made {
-            profiles::write(path, *kernels)?;
+            sample::write_profile(path, *kernels)?;
         }
         let others = Others {
             mqsim: rival.as_deref(),

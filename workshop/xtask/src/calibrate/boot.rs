@@ -1,7 +1,7 @@
 //! Boots a guest on a served block device and waits for its end, with a limit on every step.
 
 use super::disk::Served;
-use super::plan::{self, OUTCOME, Outcome, PLAN, Plan};
+use super::jobs::{self, OUTCOME, Outcome, PLAN, Plan};
 use super::{Law, Store, vhost};
 use anyhow::{Context, Result, bail};
 use std::os::unix::fs::PermissionsExt;
@@ -132,7 +132,7 @@ pub(super) fn run(
     let folder = tempfile::Builder::new().prefix("calibrate").tempdir()?;
     let folder = folder.path();
     let file = |name: &str| folder.join(name);
-    plan::save(folder, PLAN, plan)?;
+    jobs::save_message(folder, PLAN, plan)?;
     fs::write(file("init"), programs.script(folder)?)?;
     fs::set_permissions(file("init"), fs::Permissions::from_mode(0o755))?;
     let listener = UnixListener::bind(file("disk"))?;
@@ -160,7 +160,7 @@ pub(super) fn run(
     if !ended && !file(OUTCOME).exists() {
         bail!("the guest did not end within {} s:\n{}", limit.as_secs(), last_words());
     }
-    let outcome =
-        plan::load(folder, OUTCOME).with_context(|| format!("the guest failed:\n{}", last_words()))?;
+    let outcome = jobs::load_message(folder, OUTCOME)
+        .with_context(|| format!("the guest failed:\n{}", last_words()))?;
     Ok((outcome, served?))
 }

@@ -5,13 +5,10 @@
 mod boot;
 mod disk;
 mod document;
-mod figures;
 mod guest;
 mod jobs;
 mod options;
-mod plan;
 mod ring;
-mod sample;
 mod vhost;
 
 use crate::workspace;
@@ -19,14 +16,15 @@ use anyhow::{Context, Result, bail};
 use boot::Programs;
 use clap::Args;
 use document::{DeviceFacts, Document, Made, Measured};
-use jobs::{COMMON_SETTINGS, JOBS, Job};
+use jobs::{COMMON_SETTINGS, JOBS, Job, Outcome, Plan, Target};
 use options::{COMMON_FIO, PREPARE_FIO};
-use plan::{Outcome, Plan, Target};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use std::{collections::BTreeMap, fs::File, os::unix::fs::FileExt};
 
 /// Slow enough that the host's own speed does not matter.
 const LAW: Law = Law { bytes_per_s: 40_000_000, latency_us: 200 };
@@ -123,7 +121,7 @@ fn measure(
         load.push(load_of_host());
         let (outcome, served) =
             boot::run(programs, job.memory_mib, &plan, Some(LAW), prepared.clone(), RUN_LIMIT)?;
-        let mut figures = figures::of(&outcome)?;
+        let mut figures = document::figures_of(&outcome)?;
         if let Some(most) = served.lateness_us.last() {
             figures
                 .insert("device_late_p99_us".into(), served.lateness_us[served.lateness_us.len() * 99 / 100]);

@@ -5,7 +5,6 @@
 //! have their cases. Only the text to begin with is written here, one for each family in [`TEMPLATES`].
 
 mod family;
-mod list;
 
 use crate::workspace;
 use anyhow::{Context, Result, bail};
@@ -76,7 +75,7 @@ fn plan(root: &Path, wanted: &str, name: &str) -> Result<Plan> {
     let text =
         template.replace("{{Type}}", &kind).replace("{{fill_in}}", &fill_in(&family, name, &kind, &file));
     let before = fs::read_to_string(root.join(&family.list)).with_context(|| family.list.clone())?;
-    let list = list::with(&before, &family, name, &kind)?;
+    let list = family::with_entry(&before, &family, name, &kind)?;
     Ok(Plan { family, name: name.into(), file, text, list })
 }
 
@@ -230,7 +229,7 @@ fn constant<'f>(files: &'f [(String, String)], name: &str) -> Option<(&'f String
 #[cfg(test)]
 mod tests {
     // Every template against the tree as it stands. Nothing is written.
-    use super::list::declared;
+    use super::family::declared;
     use super::*;
     use std::io::Write;
     use std::process::Stdio;

@@ -1,8 +1,7 @@
 //! Policy families know no path: which keys choose from a family follows from the types of a spec's fields.
 
 use super::Finding;
-use super::mask::line_of;
-use super::tree::Tree;
+use super::tree::{Tree, line_of};
 
 /// Where the tables at the root of a spec are fields.
 const SPEC: &str = "crates/machine/machine/src/spec.rs";

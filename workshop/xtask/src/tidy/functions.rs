@@ -1,8 +1,7 @@
 //! A function fits a screen.
 
 use super::Finding;
-use super::mask::{Mask, line_of};
-use super::tree::Tree;
+use super::tree::{Mask, Tree, line_of, words};
 
 const NOTE_LINES: usize = 70;
 const MOST_LINES: usize = 100;
@@ -36,7 +35,7 @@ fn functions(mask: &Mask) -> impl Iterator<Item = Function> {
     mask.words().filter(|(_, word)| *word == "fn").filter_map(move |(at, _)| {
         let after = &code[at + "fn".len()..];
         // `fn(u32)` is a type: a function has a name.
-        let (gap, name) = super::mask::words(after).next()?;
+        let (gap, name) = words(after).next()?;
         if !after[..gap].trim().is_empty() {
             return None;
         }

@@ -1,8 +1,7 @@
 //! Nothing half-done is committed: no marks for later, no unfinished or debugging macros.
 
 use super::Finding;
-use super::mask::{line_of, words};
-use super::tree::Tree;
+use super::tree::{Tree, line_of, words};
 
 const MARKS: [&str; 3] = ["TODO", "FIXME", "XXX"];
 const MACROS: [&str; 3] = ["todo", "unimplemented", "dbg"];

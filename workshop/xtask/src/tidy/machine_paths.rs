@@ -1,8 +1,7 @@
 //! No file names a place on one particular machine.
 
 use super::Finding;
-use super::mask::line_of;
-use super::tree::Tree;
+use super::tree::{Tree, line_of};
 
 // In two pieces, or this file would break its own rule.
 const FOLDERS: [&str; 4] =

@@ -9,7 +9,6 @@ mod layers;
 mod leftovers;
 mod lengths;
 mod machine_paths;
-mod mask;
 mod modules;
 mod rooms;
 mod systems;

@@ -3,8 +3,7 @@
 //! Policies are entries of the family's list: a file named in a `policies!` block counts as declared.
 
 use super::Finding;
-use super::mask::{Mask, words};
-use super::tree::Tree;
+use super::tree::{Mask, Tree, words};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {

@@ -1,8 +1,7 @@
 //! Modules point one way as well, where floors are given here: inside crates, and inside modules of them.
 
 use super::Finding;
-use super::mask::{Mask, line_of};
-use super::tree::Tree;
+use super::tree::{Mask, Tree, line_of};
 use std::collections::BTreeSet;
 
 /// A module, or the root of a crate, whose modules stand on floors.
@@ -64,13 +63,9 @@ const HOUSES: &[House] = &[
         folder: "crates/parts/nand/src/",
         path: &[],
         floors: &[
-            ("fastdiv", 0),
-            ("names", 0),
-            ("positions", 0),
+            ("numbers", 0),
             ("sparse", 0),
-            ("energy", 0),
             ("geometry", 1),
-            ("packages", 1),
             ("base", 2),
             ("registers", 2),
             ("array", 3),
@@ -93,14 +88,14 @@ const HOUSES: &[House] = &[
         ],
         above: None,
     },
-    // Reclaim units: one of them, their orders, what policies see of them, the groups that hold them.
+    // Reclaim units: one of them and their orders, what policies see of those that are closed, the groups that hold them.
     House {
         folder: "crates/parts/ftl/src/page_map/",
         path: &["page_map"],
-        floors: &[("index", 0), ("unit", 0), ("by_wear", 1), ("pools", 1), ("view", 2), ("space", 2)],
+        floors: &[("units", 0), ("closed", 1), ("space", 2)],
         above: Some("the account of reclaim units"),
     },
-    // Policies and counts; the spec, which names policies; constants of the model; a multiprocessor; who gets which block.
+    // Policies and counts; the spec, which names policies; a multiprocessor; who gets which block.
     House {
         folder: "crates/parts/compute/src/simt/",
         path: &["simt"],
@@ -110,9 +105,8 @@ const HOUSES: &[House] = &[
             ("sched", 0),
             ("stats", 0),
             ("spec", 1),
-            ("model", 2),
-            ("sm", 3),
-            ("dispatch", 4),
+            ("sm", 2),
+            ("dispatch", 3),
         ],
         above: None,
     },
@@ -121,17 +115,14 @@ const HOUSES: &[House] = &[
         folder: "crates/parts/compute/src/ooo/",
         path: &["ooo"],
         floors: &[
-            ("event", 0),
             ("sched", 0),
-            ("stores", 0),
             ("window", 0),
             ("spec", 1),
             ("l1", 2),
             ("load", 2),
             ("core", 3),
             ("execute", 4),
-            ("run", 5),
-            ("answers", 5),
+            ("run", 4),
         ],
         above: None,
     },
@@ -265,8 +256,8 @@ mod tests {
             ),
             ("crates/machine/machine/src/result/mod.rs", "use crate::machine::Machine;"),
             (
-                "crates/parts/nand/src/dies/idle.rs",
-                "use super::{Backend, op::Op};\nuse crate::positions::Positions;",
+                "crates/parts/nand/src/dies/planes.rs",
+                "use super::{Backend, op::Op};\nuse crate::numbers::Positions;",
             ),
             ("crates/parts/ssd/src/port/tests.rs", "use crate::device::Device;"),
             ("crates/parts/ssd/src/lib.rs", "pub use device::Device;"),
@@ -316,7 +307,7 @@ mod tests {
             ["`port` (floor 1) imports `shadow` (floor 1)"]
         );
         for line in ["use super::sm::{Needs, Sm};", "use crate::simt::{sched::Warps, sm::{Needs, Sm}};"] {
-            let told = ["`blocks` (floor 0) imports `sm` (floor 3)"];
+            let told = ["`blocks` (floor 0) imports `sm` (floor 2)"];
             assert!(
                 found("crates/parts/compute/src/simt/blocks/mod.rs", line).ends_with(&told.map(String::from)),
                 "{line}"

@@ -1,8 +1,8 @@
 //! `nandscape check`.
 
 use crate::imported::planned;
+use crate::options::PlanArgs;
 use crate::output::{Fault, print};
-use crate::plan_args::PlanArgs;
 use config::Diagnostic;
 use machine::run;
 

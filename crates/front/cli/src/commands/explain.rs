@@ -1,6 +1,6 @@
 //! `nandscape explain`.
 
-use super::{energy, host, kernels, list, params, program, service};
+use super::{energy, kernels, list, params, program, service};
 use crate::output::{Fault, print};
 use config::{Diagnostic, catalogue, synonym};
 use machine::catalogue::{families, metrics};
@@ -55,7 +55,7 @@ fn everything(name: &str) -> Result<Vec<String>, Diagnostic> {
     parts.extend(workload(name));
     parts.extend(program::explain(name).map_err(named)?);
     parts.extend(service::explain(name).map_err(named)?);
-    parts.extend(host::explain(name));
+    parts.extend(service::explain_host_program(name));
     parts.extend(energy::about(name));
     parts.extend(kernels::explain(name).map_err(named)?);
     parts.extend(catalogue::explain(families(), name).ok());

@@ -1,6 +1,6 @@
 //! `nandscape fit`.
 
-use crate::number;
+use crate::options;
 use crate::output::{Fault, Files, print, refuse_no_place, write_whole};
 use crate::outside::{STOP, catch_interrupts};
 use crate::progress::Counter;
@@ -35,10 +35,10 @@ pub(crate) struct Args {
     #[arg(long)]
     program: bool,
     /// Seed of all random streams
-    #[arg(long, default_value_t = 1, value_parser = number::whole)]
+    #[arg(long, default_value_t = 1, value_parser = options::whole)]
     seed: u64,
     /// Runs that go on at once; results do not depend on it
-    #[arg(long, default_value_t = 1, value_parser = number::jobs)]
+    #[arg(long, default_value_t = 1, value_parser = options::jobs_at_once)]
     jobs: usize,
     /// Prints the fit as JSON
     #[arg(long)]

@@ -1,7 +1,7 @@
 //! `nandscape gen-docs`: the pages of the manual that are written from the program's own lists.
 
 use crate::output::{Fault, cannot_write, make_folder, write_whole};
-use crate::pages::{metrics, parameters, policies};
+use crate::pages::{metrics_page, parameters_page, policies_page};
 use std::path::PathBuf;
 
 /// Where to.
@@ -18,9 +18,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     make_folder(&args.dir).map_err(|fault| cannot_write(&args.dir, &fault))?;
     for (name, text) in [
-        ("metrics.md", metrics::page()),
-        ("parameters.md", parameters::page()),
-        ("policies.md", policies::page()),
+        ("metrics.md", metrics_page()),
+        ("parameters.md", parameters_page()),
+        ("policies.md", policies_page()),
     ] {
         write_whole(&args.dir.join(name), text.as_bytes())?;
     }

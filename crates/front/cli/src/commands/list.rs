@@ -1,6 +1,6 @@
 //! `nandscape list`.
 
-use super::{host, kernels, program, service};
+use super::{kernels, program, service};
 use crate::output::{Fault, print};
 use config::catalogue::{self, Listed};
 use config::{Diagnostic, Layers};
@@ -122,7 +122,7 @@ fn services() -> Result<String, Diagnostic> {
 }
 
 fn host_programs() -> Result<String, Diagnostic> {
-    Ok(format!("{}\n\n{}", columns(&host::rows()), host::HELP))
+    Ok(format!("{}\n\n{}", columns(&service::host_rows()), service::HOST_HELP))
 }
 
 fn kernel_programs() -> Result<String, Diagnostic> {

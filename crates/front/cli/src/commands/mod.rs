@@ -10,7 +10,6 @@ pub(crate) mod explain;
 pub(crate) mod explain_run;
 pub(crate) mod fit;
 pub(crate) mod gen_docs;
-mod host;
 pub(crate) mod import;
 pub(crate) mod init;
 mod kernels;

@@ -1,6 +1,6 @@
 //! `nandscape reproduce`.
 
-use crate::number;
+use crate::options;
 use crate::output::{Fault, Files, cannot_write, make_folder, print, refuse_no_place, write_whole};
 use crate::outside::{STOP, catch_interrupts, result_is_coming};
 use crate::progress::Counter;
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID")]
     reading: Option<String>,
     /// Runs that go on at once; results do not depend on it
-    #[arg(long, default_value_t = 1, value_parser = number::jobs)]
+    #[arg(long, default_value_t = 1, value_parser = options::jobs_at_once)]
     jobs: usize,
     /// Everything that a paper states, every workload and several seeds: hours instead of minutes
     #[arg(long)]

@@ -2,12 +2,11 @@
 
 use crate::imported::{Planned, planned};
 use crate::observe::{RequestFile, RequestLog, TimelineFile, keep, show};
+use crate::options::PlanArgs;
 use crate::output::{Fault, Files, print};
 use crate::outside::{Clocks, STOP, catch_interrupts, peak_rss, result_is_coming};
-use crate::plan_args::PlanArgs;
-use crate::printed::Printed;
 use crate::progress::RunBar;
-use crate::result_folder::ResultFolder;
+use crate::results::{Printed, ResultFolder};
 use crate::states::{Folder, Given, Saved, folder_of, left_out};
 use config::Diagnostic;
 use machine::result::Document;

@@ -1,6 +1,6 @@
 //! `nandscape sample`.
 
-use crate::number;
+use crate::options;
 use crate::output::{Fault, Files, print, write_whole};
 use crate::outside::{Clocks, peak_rss};
 use crate::progress::Lines;
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     #[arg(long, default_value = "allegro")]
     rule: String,
     /// Another seed draws other kernels
-    #[arg(long, default_value_t = 1, value_parser = number::whole_i63)]
+    #[arg(long, default_value_t = 1, value_parser = options::whole_i63)]
     seed: u64,
     /// Prints one JSON document with all groups
     #[arg(long)]

@@ -1,6 +1,7 @@
-//! Programs of a server, for `list` and `explain`.
+//! Programs of a server and of a host, for `list` and `explain`.
 
 use config::Diagnostic;
+use programs::host;
 use programs::program::Params;
 use programs::service::{self, Entry, Op, OpKind, Service, entries};
 use std::collections::BTreeSet;
@@ -11,12 +12,12 @@ const COUNTED: u64 = 1000;
 /// Bytes of a page.
 const PAGE: u64 = 4096;
 
-/// Name, and source with what it does, of every program.
+/// Name, and source with what it does, of every program of a server.
 pub(crate) fn rows() -> Vec<(String, String)> {
     entries().map(|e| (e.name.to_owned(), format!("{}: {}", e.source, e.what))).collect()
 }
 
-/// How they are written.
+/// How programs of a server are written.
 pub(crate) const HELP: &str = "`tatp:size=1GiB,theta=0.9` sets parameters (`explain tatp`). A server runs one of them, or a recorded program:\n\
      `sort.nst:job=20000` runs a file in jobs of so many instructions (`list formats`).";
 
@@ -85,4 +86,31 @@ fn counted(service: &mut dyn Service) -> String {
     let _ = writeln!(text, "\n  {:28}{}", "footprint", mib(service.footprint()));
     let _ = write!(text, "  {:28}{} B", "text of the program", service.text());
     text
+}
+
+/// Name, and source with what it does, of every program of a host.
+pub(crate) fn host_rows() -> Vec<(String, String)> {
+    host::entries().map(|e| (e.name.to_owned(), format!("{}: {}", e.source, e.what))).collect()
+}
+
+/// How programs of a host are written.
+pub(crate) const HOST_HELP: &str = "`apache-u:rate=500` sets parameters (`explain apache-u`). Several run side by side on any drive behind a host; those without an end need `--set sim.until=10s`.";
+
+/// What a program of a host is, and its parameters; a name, or a name with parameters.
+pub(crate) fn explain_host_program(text: &str) -> Option<String> {
+    let name = text.split_once(':').map_or(text, |(name, _)| name);
+    host::entries().find(|entry| entry.name == name).map(host_described)
+}
+
+fn host_described(entry: &host::Entry) -> String {
+    let mut text = format!(
+        "{}: a program of a host, from {}\n\n{}\n\nParameters\n",
+        entry.name, entry.source, entry.what
+    );
+    for parameter in entry.parameters() {
+        let (name, default, what) = (parameter.name, parameter.default, parameter.what);
+        let _ =
+            writeln!(text, "  {name} = {default}: {what} ({}; {})", parameter.allowed(), parameter.source);
+    }
+    text.trim_end().to_owned()
 }

@@ -1,6 +1,6 @@
 //! `nandscape sweep`.
 
-use crate::number;
+use crate::options;
 use crate::output::{Fault, Files, print, write_whole};
 use crate::outside::{STOP, catch_interrupts, result_is_coming};
 use crate::states::{folder_of, shared};
@@ -59,7 +59,7 @@ pub(crate) struct Args {
     /// The sweep, a TOML file
     file: PathBuf,
     /// Runs at a time; as many as there are processors if left out, or as the cluster has room for
-    #[arg(long, value_parser = number::jobs)]
+    #[arg(long, value_parser = options::jobs_at_once)]
     jobs: Option<usize>,
     /// The folder for the table (summary.csv) and the result documents (runs/); out/NAME if left out
     #[arg(long, value_name = "DIR")]

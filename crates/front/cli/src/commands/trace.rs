@@ -2,11 +2,11 @@
 
 #[cfg(unix)]
 use crate::commands::capture;
-use crate::number;
+use crate::options;
+use crate::options::{TraceArgs, time};
 use crate::output::{Fault, Files, print, print_with, write_whole_with};
 use crate::outside::catch_interrupts;
 use crate::progress::Lines;
-use crate::trace_args::{TraceArgs, time};
 use clap::Subcommand;
 use config::Diagnostic;
 use config::units::Share;
@@ -71,7 +71,7 @@ struct SampleArgs {
     #[command(flatten)]
     kept: Kept,
     /// Another seed draws another --share
-    #[arg(long, default_value_t = 1, requires = "share", value_parser = number::whole)]
+    #[arg(long, default_value_t = 1, requires = "share", value_parser = options::whole)]
     seed: u64,
     /// The format to write; that of the trace if left out and it can be written
     #[arg(long)]
@@ -87,10 +87,10 @@ struct SampleArgs {
 #[group(required = true, multiple = false)]
 struct Kept {
     /// Keeps the first N requests
-    #[arg(long, value_name = "N", value_parser = number::whole)]
+    #[arg(long, value_name = "N", value_parser = options::whole)]
     first: Option<u64>,
     /// Keeps the first of every K requests
-    #[arg(long, value_name = "K", value_parser = number::whole)]
+    #[arg(long, value_name = "K", value_parser = options::whole)]
     every: Option<u64>,
     /// Keeps the requests from one time up to another, such as 10s..20s
     #[arg(long, value_name = "FROM..TO")]

@@ -1,17 +1,20 @@
-//! Where states are kept: in a file of the user's, in a folder that runs share, in the memory of a sweep.
+//! Where states are kept: in a file of the user's, in a folder that any number of runs share, in the memory of a
+//! sweep.
 
-mod file;
-mod folder;
 mod shared;
 
-pub(crate) use file::{Given, Saved};
-pub(crate) use folder::{Folder, folder_of};
 pub(crate) use shared::shared;
 
+use crate::output::{Beside, Fault, cannot_write, make_folder, write_durable};
 use config::Diagnostic;
 use machine::Loaded;
 use machine::run::Plan;
-use machine::state::has_any;
+use machine::state::{Found, Kept, Place, State, StateSpec, States, agree, has_any, read, write};
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 /// What a machine does anew in each run, whatever states are kept.
 fn done_anew(loaded: &Loaded) -> Option<&'static str> {
@@ -36,4 +39,218 @@ pub(crate) fn left_out(
         "a state is that of a drive after preconditioning, or of a server's memory after it was filled",
     );
     Err(Diagnostic::new(what).help(why))
+}
+
+/// `--load-state`.
+pub(crate) struct Given {
+    name: String,
+    kept: Vec<Kept>,
+}
+
+impl Given {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no state, or not a whole one.
+    pub(crate) fn read(path: &Path) -> Result<Given, Diagnostic> {
+        let name = path.display().to_string();
+        let file = std::fs::read(path).map_err(|fault| {
+            Diagnostic::new(format!("cannot read {name}: {fault}")).help("`run --save-state FILE` writes one")
+        })?;
+        Ok(Given { kept: read(&name, &file)?, name })
+    }
+}
+
+impl States for Given {
+    fn expect(&self, wanted: &[Option<StateSpec>]) -> Result<(), Diagnostic> {
+        agree(&self.name, &self.kept, wanted)
+    }
+
+    fn find<'a>(&'a self, wanted: &StateSpec, _: &AtomicBool) -> Result<Found<'a>, Diagnostic> {
+        let kept = self.kept.iter().find(|kept| kept.spec == *wanted);
+        Ok(kept.map_or(Found::Absent(None), |kept| Found::There(kept.state.clone())))
+    }
+
+    fn refuse<'a>(
+        &'a self,
+        _: &StateSpec,
+        fault: Diagnostic,
+    ) -> Result<Option<Box<dyn Place + 'a>>, Diagnostic> {
+        let what = format!("{}: {}", self.name, fault.what);
+        Err(Diagnostic::new(what).help("remove it and save it again: nothing of it can be trusted"))
+    }
+}
+
+/// `--save-state`: the file appears, whole, as soon as the last of the states is there.
+pub(crate) struct Saved {
+    path: PathBuf,
+    /// The file beside its place, until it is written.
+    file: RefCell<Option<(Beside, File)>>,
+    /// The states that it is to have, and those that it has by now.
+    wanted: RefCell<Vec<Option<StateSpec>>>,
+    kept: RefCell<Vec<Kept>>,
+    done: RefCell<Option<Result<(), Fault>>>,
+}
+
+impl Saved {
+    /// Makes sure that the file can be written.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub(crate) fn open(path: &Path) -> Result<Saved, Fault> {
+        let file = Beside::hidden(path).map_err(|fault| cannot_write(path, &fault))?;
+        Ok(Saved {
+            path: path.to_owned(),
+            file: RefCell::new(Some(file)),
+            wanted: RefCell::default(),
+            kept: RefCell::default(),
+            done: RefCell::default(),
+        })
+    }
+
+    /// Whether it was written.
+    ///
+    /// # Errors
+    /// It could not be.
+    pub(crate) fn finish(self) -> Result<(), Fault> {
+        self.done.into_inner().unwrap_or_else(|| {
+            let what = format!("no state was saved in {}", self.path.display());
+            Err(Diagnostic::new(what)
+                .help("a state has its trace's content in its name: give `flash.precondition.trace.file` a file that can be read again")
+                .into())
+        })
+    }
+}
+
+impl States for Saved {
+    fn expect(&self, wanted: &[Option<StateSpec>]) -> Result<(), Diagnostic> {
+        self.wanted.replace(wanted.to_vec());
+        Ok(())
+    }
+
+    fn find<'a>(&'a self, wanted: &StateSpec, _: &AtomicBool) -> Result<Found<'a>, Diagnostic> {
+        let place = PlaceInFile { saved: self, wanted: wanted.clone() };
+        Ok(Found::Absent(Some(Box::new(place))))
+    }
+}
+
+struct PlaceInFile<'a> {
+    saved: &'a Saved,
+    wanted: StateSpec,
+}
+
+impl Place for PlaceInFile<'_> {
+    /// The states of a run come in the order in which it said that it wants them.
+    fn keep(self: Box<Self>, state: &State) {
+        let Saved { path, file, wanted, kept, done } = self.saved;
+        let mut kept = kept.borrow_mut();
+        kept.push(Kept { spec: self.wanted, state: state.clone() });
+        if kept.len() < wanted.borrow().len() {
+            return;
+        }
+        let Some((beside, mut file)) = file.take() else { return };
+        let written = file.write_all(&write(&kept)).and_then(|()| file.sync_all());
+        let settled = written.and_then(|()| beside.settle());
+        done.replace(Some(settled.map_err(|fault| cannot_write(path, &fault))));
+    }
+}
+
+/// The word for no folder, and no sharing.
+const NONE: &str = "none";
+
+/// The folder of `--state-cache`; `None` for the word that says none.
+pub(crate) fn folder_of(text: &Path) -> Option<&Path> {
+    (text != Path::new(NONE)).then_some(text)
+}
+
+/// `--state-cache`.
+pub(crate) struct Folder {
+    folder: PathBuf,
+}
+
+impl Folder {
+    /// A folder, made if it is not there.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub(crate) fn open(folder: &Path) -> Result<Folder, Fault> {
+        make_folder(folder).map_err(|fault| cannot_write(folder, &fault))?;
+        Ok(Folder { folder: folder.to_owned() })
+    }
+
+    fn path(&self, wanted: &StateSpec) -> PathBuf {
+        self.folder.join(format!("{}.state", wanted.digest()))
+    }
+
+    /// The state, if it is there. One that is not what was written, as after a loss of power, is told and made again.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn get(&self, wanted: &StateSpec) -> Result<Option<State>, Diagnostic> {
+        let path = self.path(wanted);
+        let name = path.display().to_string();
+        match std::fs::read(&path) {
+            Ok(file) => {
+                let kept = read(&name, &file)
+                    .and_then(|kept| agree(&name, &kept, &[Some(wanted.clone())]).map(|()| kept));
+                Ok(match kept {
+                    Ok(kept) => kept.into_iter().next().map(|kept| kept.state),
+                    Err(fault) => {
+                        made_again(&name, &fault);
+                        None
+                    }
+                })
+            }
+            Err(fault) if fault.kind() == ErrorKind::NotFound => Ok(None),
+            Err(fault) => Err(Diagnostic::new(format!("cannot read {name}: {fault}"))
+                .help("--state-cache names another folder, or none")),
+        }
+    }
+
+    /// Tells that a state contradicts itself and is made again.
+    fn refuse(&self, wanted: &StateSpec, fault: &Diagnostic) {
+        made_again(&self.path(wanted).display().to_string(), fault);
+    }
+
+    /// Puts a state in, whole or not at all. Who puts the same one in at the same time writes the same bytes. If there is no room,
+    /// that is said, and the run goes on: it has its state.
+    fn put(&self, wanted: &StateSpec, state: &State) {
+        let kept = Kept { spec: wanted.clone(), state: state.clone() };
+        if let Err(fault) = write_durable(&self.path(wanted), &write(&[kept])) {
+            tell!("{fault}");
+        }
+    }
+}
+
+fn made_again(name: &str, fault: &Diagnostic) {
+    tell!("note: {name}: {}: the state is made again", fault.what);
+}
+
+impl States for Folder {
+    fn find<'a>(&'a self, wanted: &StateSpec, _: &AtomicBool) -> Result<Found<'a>, Diagnostic> {
+        Ok(match self.get(wanted)? {
+            Some(state) => Found::There(state),
+            None => Found::Absent(Some(Box::new(PlaceInFolder { folder: self, wanted: wanted.clone() }))),
+        })
+    }
+
+    fn refuse<'a>(
+        &'a self,
+        wanted: &StateSpec,
+        fault: Diagnostic,
+    ) -> Result<Option<Box<dyn Place + 'a>>, Diagnostic> {
+        self.refuse(wanted, &fault);
+        Ok(Some(Box::new(PlaceInFolder { folder: self, wanted: wanted.clone() })))
+    }
+}
+
+struct PlaceInFolder<'a> {
+    folder: &'a Folder,
+    wanted: StateSpec,
+}
+
+impl Place for PlaceInFolder<'_> {
+    fn keep(self: Box<Self>, state: &State) {
+        self.folder.put(&self.wanted, state);
+    }
 }

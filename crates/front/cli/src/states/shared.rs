@@ -1,6 +1,6 @@
 //! States that runs of one command share: in memory, and in a folder if there is one.
 
-use super::folder::{Folder, folder_of};
+use super::{Folder, folder_of};
 use crate::output::Fault;
 use config::Diagnostic;
 use machine::Loaded;

@@ -1,8 +1,10 @@
-//! `trace capture`: a program under Valgrind, if there is one.
+//! `trace capture`: a program under Valgrind, if there is one; with `--syscalls`, a program under strace, which is
+//! a script here but for one test.
 
 #![cfg(unix)]
 
-use crate::common::{command, nandscape, refused};
+use crate::common::{Done, command, file, nandscape, refused};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 fn valgrind() -> bool {
@@ -105,4 +107,180 @@ fn what_cannot_be_recorded_leaves_no_file() {
         std::fs::remove_file(folder.path().join("absent")).unwrap();
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// Says what it was called with, writes `$LOG` into the file of `-o`, and becomes the program.
+const SCRIPT: &str = r#"#!/bin/sh
+printf '%s\n' "$@" > "$0.args"
+while [ "$1" != -- ]; do
+    if [ "$1" = -o ]; then printf '%s' "$LOG" > "$2"; fi
+    shift
+done
+shift
+exec "$@"
+"#;
+
+/// 2 opens, 2 closes, 2 reads of 2097 bytes in all, 3 writes of 8201, a sync of each kind, 1 call that nobody knows and 1 that failed.
+const LOG: &str = r#"7 100.000000 execve("/bin/x", [...], 0x7ff /* 3 vars */) = 0 <0.000300>
+7 100.001000 openat(AT_FDCWD</srv>, "in", O_RDONLY) = 3</srv/in> <0.000010>
+7 100.002000 openat(AT_FDCWD</srv>, "none", O_RDONLY) = -1 ENOENT (No such file or directory) <0.000010>
+7 100.003000 openat(AT_FDCWD</srv>, "out", O_WRONLY|O_CREAT|O_TRUNC, 0666) = 4</srv/out> <0.000010>
+7 100.004000 read(3</srv/in>, ""..., 4096) = 2048 <0.000010>
+7 100.005000 pread64(3</srv/in>, ""..., 49, 70000) = 49 <0.000010>
+7 100.006000 write(4</srv/out>, ""..., 4096) = 4096 <0.000010>
+7 100.007000 writev(4</srv/out>, [{iov_base=""..., iov_len=9}], 1) = 9 <0.000010>
+7 100.008000 newcall(4</srv/out>) = 0 <0.000010>
+7 100.009000 pwrite64(4</srv/out>, ""..., 4096, 8192) = 4096 <0.000010>
+7 100.010000 fsync(4</srv/out>) = 0 <0.000900>
+7 100.011000 fdatasync(4</srv/out>) = 0 <0.000900>
+7 100.012000 close(3</srv/in>) = 0 <0.000010>
+7 100.013000 close(4</srv/out>) = 0 <0.000010>
+7 100.014000 +++ exited with 3 +++
+"#;
+
+/// Writes the script as the folder's `strace`. A shell does it: were the file open for writing here while a test beside this
+/// one starts a process, that process would hold it open too, and the kernel refuses to execute it ("Text file busy").
+fn script(folder: &Path) {
+    let write = r#"printf '%s' "$1" > "$0" && chmod 755 "$0""#;
+    let written = Command::new("/bin/sh").args(["-c", write]).arg(folder.join("strace")).arg(SCRIPT).status();
+    assert!(written.expect("a shell").success());
+}
+
+/// Captures into `t.strace` of the folder, with the script for strace.
+fn captured(folder: &Path, log: &str, program: &[&str]) -> Done {
+    script(folder);
+    let out = folder.join("t.strace").display().to_string();
+    let arguments = [&["trace", "capture", "--syscalls", "--out", &out, "--"], program].concat();
+    let output = command(&arguments).env("PATH", folder).env("LOG", log).output().expect("the binary starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    Done { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+/// Calls and bytes of each kind that a run of a recording has made.
+fn replayed(workload: &str) -> Vec<(String, u64, u64)> {
+    let result = nandscape(&["run", "pm9a3", "--workload", workload, "--json"]).well().json();
+    let kinds = result["host"][0]["programs"][0]["requests"].as_object().expect("kinds").clone();
+    let count = |value: &serde_json::Value| value.as_u64().expect("a count");
+    kinds.iter().map(|(name, of)| (name.clone(), count(&of["requests"]), count(&of["bytes"]))).collect()
+}
+
+#[test]
+fn a_recording_is_summed_up_and_its_replay_makes_these_calls() {
+    let folder = tempfile::tempdir().unwrap();
+    let done = captured(folder.path(), LOG, &["/bin/sh", "-c", "echo said; exit 3"]).well();
+    assert_eq!(done.stdout, "said\n");
+    let out = folder.path().join("t.strace").display().to_string();
+    for said in [
+        "`/bin/sh` ended: exit status: 3",
+        "1 thread, 2 files; calls that are replayed: 2 read (2097B), 3 write (8201B), 2 sync, 4 other",
+        "1 calls had failed: skipped",
+        "1 calls of `newcall`: skipped (unknown=skip)",
+        &format!("written to {out}"),
+        &format!("nandscape run pm9a3 --workload strace:file={out},unknown=skip"),
+    ] {
+        assert!(done.stderr.contains(said), "no `{said}` in\n{}", done.stderr);
+    }
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), LOG);
+    let expected = [("other", 4, 0), ("read", 2, 2097), ("sync", 2, 0), ("write", 3, 8201)];
+    let expected = expected.map(|(name, calls, bytes)| (name.to_owned(), calls, bytes));
+    assert_eq!(replayed(&format!("strace:file={out},unknown=skip")), expected);
+    refused(
+        &["run", "pm9a3", "--workload", &format!("strace:file={out}")],
+        &["unknown system call `newcall`", "t.strace:9:14", "unknown=skip"],
+    );
+
+    // What strace was told: how to write the log, and which calls need not be in it. Those that are read are not among them.
+    let told = std::fs::read_to_string(folder.path().join("strace.args")).unwrap();
+    let told: Vec<&str> = told.lines().collect();
+    for option in ["-f", "-ttt", "-T", "-y"] {
+        assert!(told.contains(&option), "{told:?}");
+    }
+    let calls = told.iter().find_map(|word| word.strip_prefix("trace=!")).expect("calls");
+    let without: Vec<&str> = calls.split(',').collect();
+    assert!(without.contains(&"?brk") && without.contains(&"?mprotect"), "{without:?}");
+    for read in ["?openat", "?pwrite64", "?mmap", "?futex", "?socket", "?getdents64", "?io_submit"] {
+        assert!(!without.contains(&read), "{read}");
+    }
+    assert_eq!(told[told.len() - 4..], ["--", "/bin/sh", "-c", "echo said; exit 3"]);
+}
+
+#[test]
+fn an_old_recording_is_replaced_and_a_killed_program_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = file(folder.path(), "t.strace", "old");
+    let killed = captured(folder.path(), LOG, &["/bin/sh", "-c", "kill -9 $$"]);
+    assert_eq!(killed.code, Some(1), "{}", killed.stderr);
+    assert!(killed.stderr.contains("was killed (signal: 9"), "{}", killed.stderr);
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), LOG);
+}
+
+#[test]
+fn a_log_that_is_not_understood_is_kept_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let done =
+        captured(folder.path(), "7 100.0 read(3, \"\", 8) = 8 <0.1>\nnonsense\n", &["/bin/sh", "-c", ":"]);
+    assert_eq!(done.code, Some(1), "{}", done.stderr);
+    assert!(done.stderr.contains("error: ") && done.stderr.contains("t.strace:2:1"), "{}", done.stderr);
+    assert!(folder.path().join("t.strace").is_file());
+}
+
+#[test]
+fn what_cannot_be_recorded_leaves_no_recording() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("t.strace").display().to_string();
+    // No strace.
+    let arguments = ["trace", "capture", "--syscalls", "-o", &out, "--", "/bin/sh", "-c", ":"];
+    let without = command(&arguments).env("PATH", folder.path()).output().unwrap();
+    let stderr = String::from_utf8_lossy(&without.stderr);
+    assert_eq!(without.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("cannot start `strace`") && stderr.contains("apt install strace"), "{stderr}");
+    assert_eq!(stderr.matches("error: ").count(), 1);
+    // It starts, and writes nothing; or the program is not executed.
+    let refused_by_kernel =
+        "7 100.0 execve(\"/bin/sh\", [...], 0x7 /* 3 vars */) = -1 EACCES (Permission denied) <0.1>\n";
+    for log in ["", refused_by_kernel] {
+        let nothing = captured(folder.path(), log, &["/bin/sh", "-c", "exit 1"]);
+        assert_eq!(nothing.code, Some(1), "{}", nothing.stderr);
+        assert!(nothing.stderr.contains("was recorded (exit status: 1)"), "{}", nothing.stderr);
+        assert!(nothing.stderr.contains("ptrace"), "{}", nothing.stderr);
+    }
+    let absent = captured(folder.path(), LOG, &["nandscape-no-such-program"]);
+    assert_eq!(absent.code, Some(2), "{}", absent.stderr);
+    assert!(absent.stderr.contains("there is no program `nandscape-no-such-program`"), "{}", absent.stderr);
+    let mut left: Vec<_> =
+        folder.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["strace", "strace.args"]);
+    let below = folder.path().join("no/t.strace").display().to_string();
+    refused(
+        &["trace", "capture", "--syscalls", "--out", &below, "--", "/bin/sh"],
+        &["cannot write", "make it first"],
+    );
+    let here = folder.path().display().to_string();
+    refused(&["trace", "capture", "--syscalls", "--out", &here, "--", "/bin/sh"], &["is no file", "--out"]);
+    let limit = nandscape(&["trace", "capture", "--syscalls", "--limit", "5", "--", "/bin/sh"]);
+    assert_eq!(limit.code, Some(2), "{}", limit.stderr);
+}
+
+/// The real one: what `dd` is told to do is in the log, and its replay does it.
+#[test]
+fn a_real_program_is_recorded_and_replayed() {
+    if Command::new("strace").arg("--version").stdout(Stdio::null()).status().is_err() {
+        println!("skipped: no strace");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (out, to) = (folder.path().join("dd.strace"), folder.path().join("out"));
+    let (out, to) = (out.display().to_string(), format!("of={}", to.display()));
+    let dd = ["dd", "if=/dev/zero", &to, "bs=64k", "count=20", "conv=fsync", "status=none"];
+    let done = nandscape(&[&["trace", "capture", "--syscalls", "--out", &out, "--"], &dd[..]].concat());
+    if done.stderr.contains("ptrace") {
+        println!("skipped: strace may not trace here");
+        return;
+    }
+    let done = done.well();
+    assert!(done.stderr.contains("20 write (1.25MiB), 1 sync"), "{}", done.stderr);
+    let replayed = replayed(&format!("strace:file={out}"));
+    assert!(replayed.contains(&("write".to_owned(), 20, 20 << 16)), "{replayed:?}");
+    assert!(replayed.contains(&("sync".to_owned(), 1, 0)), "{replayed:?}");
 }

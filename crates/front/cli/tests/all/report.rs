@@ -1,6 +1,8 @@
-//! `report` and `reproduce --html`: what is drawn of which files, and what is refused.
+//! Results read again: `report` and `reproduce --html` draw them, `diff` says what differs between two, and both a
+//! report and `explain energy` say what parts spend.
 
-use crate::common::{file, nandscape, refused, run_tiny};
+use crate::common::{TINY, file, nandscape, refused, run_tiny};
+use serde_json::Value;
 use std::path::Path;
 
 fn page(results: &[&str], folder: &Path) -> String {
@@ -119,4 +121,148 @@ fn what_cannot_be_drawn_is_refused_and_nothing_written() {
     refused(&["report", &a, &table, "-o", &out], &["is a sweep, which is drawn alone"]);
     refused(&["report", &a, "-o", "no/where/a.html"], &["no/where/a.html"]);
     assert!(!Path::new(&out).exists());
+}
+
+#[test]
+fn differences_of_spec_and_metrics() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, b] = ["a", "b"].map(|name| folder.path().join(name).display().to_string());
+    let job = "fio:rw=randwrite,bs=4k,iodepth=4,number_ios=500";
+    run_tiny(&["--workload", job, "--out", &a]).well();
+    run_tiny(&["--workload", job, "--out", &b, "--set", "flash.cell.program=[\"1200us\"]"]).well();
+    let same = nandscape(&["diff", "--json", &a, &a]).well().json();
+    assert_eq!((&same["spec"], &same["metrics"]), (&Value::Array(vec![]), &Value::Array(vec![])));
+    // A folder is its result.json.
+    let diff = nandscape(&["diff", "--json", &a, &format!("{b}/result.json")]).well().json();
+    let spec = diff["spec"].as_array().unwrap();
+    assert_eq!(spec.len(), 1, "{spec:?}");
+    assert_eq!(spec[0]["key"], "flash.cell.program.0");
+    assert_eq!((&spec[0]["a"], &spec[0]["b"]), (&"600us".into(), &"1.2ms".into()));
+    let metrics = diff["metrics"].as_array().unwrap();
+    let of = |key: &str| metrics.iter().find(|m| m["key"] == key);
+    let mean = of("breakdown_ns.write.array").expect("programs take longer");
+    assert_eq!(
+        (&mean["a"], &mean["b"], &mean["relative"]),
+        (&600_000.0.into(), &1_200_000.0.into(), &1.0.into())
+    );
+    let iops = of("io.all.iops").expect("fewer requests a second");
+    let [x, y] = ["a", "b"].map(|side| iops[side].as_f64().unwrap());
+    assert!((iops["relative"].as_f64().unwrap() - (y - x) / x).abs() < 1e-12 && y < x);
+    // Of the dies and channels the mean.
+    let result = |side: &str| {
+        let text = std::fs::read(format!("{side}/result.json")).unwrap();
+        serde_json::from_slice::<Value>(&text).unwrap()["flash"][0]["utilisation"]["die"].clone()
+    };
+    let dies: Vec<f64> = result(&a).as_array().unwrap().iter().filter_map(Value::as_f64).collect();
+    let die = of("flash.0.utilisation.die.mean").expect("dies are busy for longer");
+    assert_eq!((dies.len(), die["a"].as_f64()), (32, Some(dies.iter().sum::<f64>() / 32.0)));
+    assert!(!metrics.iter().any(|m| m["key"] == "flash.0.utilisation.die.0"));
+    assert!(of("io.all.requests").is_none(), "what is equal is left out");
+    let is_apart =
+        |m: &Value| m["key"].as_str().is_some_and(|k| k.starts_with("run.") || k.starts_with("io.series"));
+    assert!(!metrics.iter().any(is_apart));
+    let text = nandscape(&["diff", &a, &b]).well().stdout;
+    assert!(text.contains("flash.cell.program.0") && text.contains("+100.00 %"), "{text}");
+    // There are only writes, in one flow: each figure once, and none of them lost. Only a flow has a time of its own.
+    assert_eq!(text.matches("latency_ns.p50 ").count(), 1, "{text}");
+    let of_flows: Vec<&str> = text.lines().filter(|line| line.starts_with("io.flows")).collect();
+    assert!(text.contains("io.all.latency_ns.p50 "), "{text}");
+    assert!(of_flows.iter().all(|line| line.starts_with("io.flows.0.active.")), "{text}");
+    let rows = text.lines().filter(|line| line.starts_with("io.")).count();
+    let all = metrics.iter().filter(|m| m["key"].as_str().is_some_and(|k| k.starts_with("io."))).count();
+    assert!(text.contains(&format!("{} figures of parts", all - rows)), "{text}");
+}
+
+#[test]
+fn a_figure_that_one_side_lacks_is_null() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, b] = ["a", "b"].map(|name| folder.path().join(name).display().to_string());
+    run_tiny(&["--workload", "fio:rw=randwrite,bs=4k,number_ios=50", "--out", &a]).well();
+    run_tiny(&["--workload", "fio:rw=randread,bs=4k,number_ios=50", "--out", &b]).well();
+    let diff = nandscape(&["diff", "--json", &a, &b]).well().json();
+    let metrics = diff["metrics"].as_array().unwrap();
+    let lost =
+        metrics.iter().find(|m| m["key"] == "io.write.requests").expect("there are no writes any more");
+    assert_eq!((&lost["a"], &lost["b"], lost.get("relative")), (&50.into(), &Value::Null, None));
+}
+
+#[test]
+fn what_is_no_result_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let cases = [
+        ("a.json", "{\"schema\":\"nandscape.diff/1\"}", "not a `nandscape.result/2`"),
+        ("b.json", "[1, 2]", "is no result document"),
+        ("c.json", "{", "is not JSON"),
+    ];
+    for (name, text, said) in cases {
+        let path = file(folder.path(), name, text);
+        let done = nandscape(&["diff", &path, &path]);
+        assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{name}");
+        assert!(done.stderr.contains(said) && done.stderr.contains(name), "{}", done.stderr);
+        assert!(done.stderr.contains("`--out DIR` writes one"), "{}", done.stderr);
+    }
+}
+
+fn systems() -> Vec<String> {
+    let text = nandscape(&["list", "systems"]).well().stdout;
+    let names = text.lines().filter(|line| !line.is_empty() && !line.starts_with([' ', '`']));
+    names.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_constant_of_a_shipped_system_has_a_source() {
+    let mut constants = 0;
+    for system in systems() {
+        let text = nandscape(&["explain", "energy", &system]).well().stdout;
+        assert!(!text.contains("none is known"), "{text}");
+        constants += text.matches("      Source: ").count();
+        assert_eq!(text.matches("      Source: ").count(), text.matches(" = ").count(), "{text}");
+    }
+    assert!(constants > 300, "{constants}");
+}
+
+#[test]
+fn constants_are_shown_with_what_they_are_and_parts_without() {
+    let text = nandscape(&["explain", "energy", "flashabacus-inter-dy"]).well().stdout;
+    for part in [
+        "\naccelerator.energy\n",
+        "  worker.computes = 641mW\n      While it computes, stalls included.\n      Source: TI's spreadsheet",
+        "  program = 19.9uJ, 111uJ, 282uJ\n",
+        "\naccelerator.offload.energy\n",
+    ] {
+        assert!(text.contains(part), "no `{part}` in\n{text}");
+    }
+    assert!(!text.contains("Without a table"), "{text}");
+    let text = nandscape(&["explain", "energy", "optane"]).well().stdout;
+    assert!(text.contains("\ngpu.energy\n") && text.contains("no total:\n  memory.dram.energy"), "{text}");
+    let text = nandscape(&["explain", "energy", "d16"]).well().stdout;
+    assert!(text.contains("No part says") && text.contains("\n  flash.energy\n"), "{text}");
+    assert!(nandscape(&["explain", "energy"]).well().stdout.contains("explain energy SYSTEM"));
+}
+
+#[test]
+fn what_is_asked_wrongly_is_refused() {
+    for (arguments, words) in [
+        (["explain", "energy", "pm9a33"], "pm9a3"),
+        (["explain", "flash", "pm9a3"], "`energy` alone is explained"),
+    ] {
+        let done = nandscape(&arguments);
+        assert!(done.code == Some(2) && done.stderr.contains(words), "{}", done.stderr);
+    }
+}
+
+#[test]
+fn a_report_has_what_was_spent() {
+    let run = |set: &[&str]| {
+        let job = ["run", "d16", "--workload", "fio:rw=randread,bs=4k,number_ios=100"];
+        let set = set.iter().flat_map(|set| ["--set", set]);
+        nandscape(&job.into_iter().chain(TINY).chain(set).collect::<Vec<_>>()).well().stdout
+    };
+    assert!(!run(&[]).contains("energy"));
+    let table = "flash.energy={ read = [\"1uJ\"], program = [\"10uJ\"], erase = \"100uJ\", transfer = \"50pJ\", die = { idle = \"0W\", busy = \"0W\" }, controller = { idle = \"2W\", busy = \"2W\" }, link = { transfer = \"0pJ\", on = \"0W\" } }";
+    let text = run(&[table]);
+    // 2 W and what a hundred reads of nothing add to it.
+    for part in ["energy: ", "17.5 kWh in a year", " a request", "controller busy"] {
+        assert!(text.contains(part), "no `{part}` in\n{text}");
+    }
 }

@@ -1,7 +1,10 @@
-//! `list`, `explain`, `params`, `schema` and the pages of the manual: everything has a name, and every name is found.
+//! The program says of itself: `list`, `explain`, `params`, `schema`, the pages of the manual, and packages with
+//! completions, pages for `man` and schemas. Everything has a name, and every name is found.
 
-use crate::common::nandscape;
+use crate::common::{nandscape, refused, run_tiny};
 use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 fn names(topic: &str) -> Vec<String> {
     let text = nandscape(&["list", topic]).well().stdout;
@@ -152,4 +155,101 @@ fn programs_are_listed_and_explained() {
     let done = nandscape(&["explain", "gauss"]);
     assert!(done.stderr.contains("did you mean `gaus`"), "{}", done.stderr);
     assert!(nandscape(&["explain", "l2_merge"]).well().stdout.contains("a stage of breakdown_ns"));
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
+}
+
+fn page(name: &str) -> String {
+    std::fs::read_to_string(root().join(name)).unwrap_or_else(|fault| panic!("{name}: {fault}"))
+}
+
+/// What stands between backquotes on a page and has a slash: a path.
+fn paths(text: &str) -> Vec<&str> {
+    let is_plain = |t: &&str| t.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c));
+    text.split('`').skip(1).step_by(2).filter(|t| t.contains('/') && is_plain(t)).collect()
+}
+
+/// Paths of the architecture stand below the root, below a floor of `crates/`.
+#[test]
+fn every_path_of_a_page_exists() {
+    // Names that stand for another, data that lies beside a checkout, and folders of the family just named.
+    const NO_PATHS: [&str; 6] =
+        ["systems/NAME/", "tests/golden/NAME.toml", "shared/data", "arbiter/", "admit/", "ahead/"];
+    for name in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        let text = page(name);
+        let found = paths(&text);
+        for path in found.iter().filter(|path| !NO_PATHS.contains(path)) {
+            let places = [
+                "",
+                "crates/ground",
+                "crates/work",
+                "crates/parts",
+                "crates/machine",
+                "crates/studies",
+                "crates/front",
+            ];
+            assert!(
+                places.iter().any(|p| root().join(p).join(path).exists()),
+                "{name}: `{path}` is not there"
+            );
+        }
+    }
+    assert!(paths(&page("ARCHITECTURE.md")).len() > 30);
+}
+
+/// The commands of the tour are commands; the first system of the page is one.
+#[test]
+fn every_command_of_the_readme_is_known() {
+    let text = page("README.md");
+    let commands: Vec<&str> =
+        text.lines().filter_map(|line| line.strip_prefix("nandscape ")?.split_whitespace().next()).collect();
+    assert!(commands.len() >= 10);
+    for command in commands {
+        let known =
+            std::process::Command::new(env!("CARGO_BIN_EXE_nandscape")).args([command, "--help"]).output();
+        assert!(known.is_ok_and(|output| output.status.success()), "{command}");
+    }
+    for (system, _) in machine::systems::SYSTEMS {
+        assert!(text.contains(&format!("`{system}`")), "README.md does not name {system}");
+    }
+}
+
+#[test]
+fn completions_are_scripts_that_know_the_options() {
+    let script = nandscape(&["completions", "bash"]).well().stdout;
+    assert!(script.contains("--timeline-show") && script.contains("explain-run"), "{script}");
+    let folder = tempfile::tempdir().unwrap();
+    let path = crate::common::file(folder.path(), "nandscape.bash", script);
+    assert!(Command::new("bash").args(["-n", &path]).status().expect("a shell").success());
+    for shell in ["zsh", "fish", "powershell", "elvish"] {
+        assert!(nandscape(&["completions", shell]).well().stdout.contains("timeline-show"), "{shell}");
+    }
+    assert_eq!(nandscape(&["completions", "basj"]).code, Some(2));
+}
+
+#[test]
+fn every_command_has_a_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().display().to_string();
+    nandscape(&["man", &path]).well();
+    let page = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect(name);
+    assert!(page("nandscape.1").contains("explain\\-run"));
+    assert!(page("nandscape-run.1").contains("\\-\\-timeline\\-show"));
+    assert!(page("nandscape-trace-inspect.1").contains("inspect"));
+    refused(&["man", "/nowhere/at/all"], &["/nowhere/at/all"]);
+}
+
+#[test]
+fn the_schema_of_a_result_knows_every_part_of_one() {
+    let schema = nandscape(&["schema", "result"]).well().json();
+    let job = "fio:rw=randread,bs=4k,number_ios=100";
+    let document = run_tiny(&["--workload", job, "--json"]).well().json();
+    for part in document.as_object().unwrap().keys() {
+        assert!(schema["properties"][part].is_object(), "{part}");
+    }
+    for part in schema["required"].as_array().unwrap() {
+        assert!(document.get(part.as_str().unwrap()).is_some(), "{part}");
+    }
 }

@@ -1,8 +1,7 @@
 //! From MQSim's drive to keys: what each setting means is in `systems/mqsim-default/calibration.md`.
 
-use crate::spec::Key;
-use crate::units::{quoted, share, size, time_ns};
-use crate::values::Values;
+use crate::setting::Values;
+use crate::spec::{Key, quoted, share, size, time_ns};
 use config::{Diagnostic, Place};
 
 /// What MQSim adds to a read of a page, ns (`Flash_Chip.h`).

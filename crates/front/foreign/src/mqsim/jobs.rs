@@ -1,7 +1,7 @@
 //! A flow in fio's words, or as a trace with its options.
 
 use super::drive::{Flow, SECTOR};
-use crate::units::decimal;
+use crate::spec::decimal;
 use config::Diagnostic;
 use std::fmt::Write as _;
 

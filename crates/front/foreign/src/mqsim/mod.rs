@@ -1,7 +1,6 @@
 //! MQSim (Tavakkol et al., FAST 2018): its `ssdconfig.xml` as a system, its `workload.xml` as jobs and traces.
 
 mod drive;
-mod flow_settings;
 mod jobs;
 mod lexical;
 mod settings;
@@ -9,8 +8,7 @@ mod settings;
 pub use jobs::{Work, job_file};
 
 use crate::notes::Imported;
-use crate::setting::Setting;
-use crate::values::{Values, shorten, unless};
+use crate::setting::{Setting, Values, shorten, unless};
 use crate::xml::{Xml, cleaned, elements};
 use config::Diagnostic;
 use drive::{Flow, Flows};
@@ -177,8 +175,8 @@ pub fn read_workloads(file: File<'_>) -> Result<Workloads, Diagnostic> {
         let mut all = Vec::new();
         for node in elements(node).take(MOST) {
             let own = match node.tag_name().name() {
-                SYNTHETIC => flow_settings::SYNTHETIC,
-                TRACE => flow_settings::TRACE,
+                SYNTHETIC => settings::SYNTHETIC,
+                TRACE => settings::TRACE,
                 other => {
                     let what =
                         format!("<{other}> is not a flow, and MQSim takes it for one without settings");
@@ -187,7 +185,7 @@ pub fn read_workloads(file: File<'_>) -> Result<Workloads, Diagnostic> {
                     continue;
                 }
             };
-            let mut values = Values::new(&[flow_settings::BOTH, own]);
+            let mut values = Values::new(&[settings::BOTH, own]);
             for setting in elements(node) {
                 reader.one(setting, &mut values);
             }

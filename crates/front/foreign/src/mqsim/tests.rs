@@ -43,8 +43,8 @@ fn option(work: &Work, name: &str) -> Option<String> {
 fn every_name_is_in_one_table_once_and_has_a_default_that_it_may_have() {
     for tables in [
         vec![settings::HOST, settings::DEVICE, settings::FLASH],
-        vec![flow_settings::BOTH, flow_settings::SYNTHETIC],
-        vec![flow_settings::BOTH, flow_settings::TRACE],
+        vec![settings::BOTH, settings::SYNTHETIC],
+        vec![settings::BOTH, settings::TRACE],
     ] {
         let values = Values::new(&tables);
         for setting in values.settings() {

@@ -1,8 +1,7 @@
 //! From SimpleSSD's drive to keys.
 
-use crate::spec::Key;
-use crate::units::{decimal, quoted, share, size, time_ps};
-use crate::values::Values;
+use crate::setting::Values;
+use crate::spec::{Key, decimal, quoted, share, size, time_ps};
 
 /// Keys of the spec; what must be known besides goes into the remarks.
 pub(super) fn keys(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {

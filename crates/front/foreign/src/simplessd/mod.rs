@@ -5,7 +5,7 @@ mod settings;
 mod tree;
 
 use crate::notes::Imported;
-use crate::values::{Values, unless};
+use crate::setting::{Values, unless};
 use config::{Diagnostic, Place};
 
 /// Says a configuration here: sections and keys (branch 2.0), or XML (branch 2.1).

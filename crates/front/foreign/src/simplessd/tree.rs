@@ -1,6 +1,6 @@
 //! The XML of SimpleSSD's branch 2.1: sections in sections, under the names of branch 2.0.
 
-use crate::values::{Values, unless};
+use crate::setting::{Values, unless};
 use crate::xml::{Xml, cleaned, elements, text_of};
 use config::{Diagnostic, Place};
 use roxmltree::Node;

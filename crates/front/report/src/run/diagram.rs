@@ -2,8 +2,8 @@
 
 use super::dies::Dies;
 use super::machine::{Load, Part, Wire, loads, traffic};
-use crate::html::Text;
 use crate::number::{Unit, shown};
+use crate::page::Text;
 use crate::read::{items, text};
 use serde_json::Value;
 use std::fmt::Write as _;

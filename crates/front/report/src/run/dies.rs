@@ -1,11 +1,10 @@
 //! Flash: its dies, channels, blocks and counters.
 
 use super::parts::counters;
-use crate::figure::{Figure, Part, Picture, columns, heat};
-use crate::html::{Text, lacking};
+use crate::figure::{Cell, Figure, Part, Picture, Table, columns, heat};
 use crate::number::{Unit, shown};
+use crate::page::{Text, lacking};
 use crate::read::{at, items, number, numbers, text};
-use crate::table::{Cell, Table};
 use serde_json::Value;
 
 /// The section: empty where there is no flash device.

@@ -1,11 +1,10 @@
 //! The parts of a machine and the wires between them, out of a resolved spec.
 
 use super::diagram;
-use crate::figure::{Figure, Picture};
-use crate::html::lacking;
+use crate::figure::{Cell, Figure, Picture, Table};
 use crate::number::{Unit, shown};
+use crate::page::lacking;
 use crate::read::{items, number, text};
-use crate::table::{Cell, Table};
 use serde_json::{Map, Value};
 
 /// A wire: who asks, by which key of its table, and who is asked.

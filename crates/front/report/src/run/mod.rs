@@ -1,11 +1,7 @@
 //! The page of one run.
 
-mod again;
-mod breakdown;
-mod checks;
 mod diagram;
 mod dies;
-mod energy;
 mod headline;
 mod latency;
 mod machine;
@@ -14,15 +10,13 @@ mod series;
 mod spec;
 mod tail;
 
-pub(crate) use again::word;
-pub(crate) use breakdown::share_bars;
 pub(crate) use headline::headlines;
-pub(crate) use latency::{KINDS, curves, kinds_of, percentile_curve, tail_chart};
+pub(crate) use latency::{KINDS, curves, kinds_of, percentile_curve, share_bars, tail_chart};
 pub use machine::{Wire, wires};
+pub(crate) use spec::word;
 
-use crate::html::{Text, list};
 use crate::number::{Unit, shown};
-use crate::page::Page;
+use crate::page::{Page, Text, list};
 use crate::read::{Run, number, text};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -40,19 +34,19 @@ pub struct Shipped {
 pub fn run(run: &Run, shipped: Option<&Shipped>) -> String {
     let document = &run.document;
     let mut page = Page::new(format!("{} – nandscape", text(document, "system")), lead(run));
-    let trouble = checks::trouble(document);
+    let trouble = headline::trouble(document);
     page.section("To be seen first", trouble);
     page.section("In short", headline::html(document));
     page.section("Latency", latency::html(document));
-    page.section("Where time goes", breakdown::html(document) + &tail::html(document));
+    page.section("Where time goes", latency::breakdown(document) + &tail::html(document));
     page.section("Over time", series::html(document));
     page.section("The machine", machine::html(document));
     page.section("Flash", dies::html(document));
     page.section("Processors, hosts and accelerators", parts::html(document));
-    page.section("Energy", energy::html(document));
+    page.section("Energy", parts::energy(document));
     page.section("The spec", spec::html(document, shipped));
-    page.section("Checks, and what the run took", checks::all(document));
-    page.section("The same run again", again::html(document, shipped));
+    page.section("Checks, and what the run took", headline::all_checks(document));
+    page.section("The same run again", spec::command(document, shipped));
     page.html()
 }
 

@@ -1,10 +1,9 @@
 //! What changed over time.
 
-use crate::figure::{Axis, Curve, Figure, Picture, lines};
-use crate::html::{lacking, paragraph};
+use crate::figure::{Axis, Cell, Curve, Figure, Picture, Table, lines};
 use crate::number::Unit;
+use crate::page::{lacking, paragraph};
 use crate::read::{items, number, text};
-use crate::table::{Cell, Table};
 use serde_json::Value;
 
 /// Windows of a curve at most: more are drawn by the mean of several.

@@ -1,12 +1,10 @@
 //! Who was in the way of the slowest requests.
 
-use super::breakdown::slice_name;
-use super::latency::KINDS;
-use crate::figure::{Figure, Part, Picture, bars, bars_height};
-use crate::html::{list, paragraph};
+use super::latency::{KINDS, slice_name};
+use crate::figure::{Cell, Figure, Part, Picture, Table, bars, bars_height};
 use crate::number::{Unit, shown};
+use crate::page::{list, paragraph};
 use crate::read::{at, items, number, text};
-use crate::table::{Cell, Table};
 use serde_json::Value;
 
 /// Where requests wait for each other.

@@ -1,10 +1,13 @@
-//! What can go wrong when configuration becomes a typed value; kept apart until it is a diagnostic.
+//! Faults of configuration on its way to a typed value, kept apart until they are a diagnostic, and whose value is to blame.
 
 use std::fmt;
 
 use serde::de::{self, Expected, Unexpected};
 
-use super::INHERITS;
+use super::{
+    INHERITS,
+    tree::{Node, Resolved, Value},
+};
 use crate::diag::{Diagnostic, Place};
 use crate::synonym::ends_in;
 
@@ -170,3 +173,236 @@ impl fmt::Display for Fault {
 }
 
 impl std::error::Error for Fault {}
+
+// Whose value is at fault: what a user wrote comes before what was inherited from a preset.
+//
+// A limit that several keys share is found at one of them, which may be a preset's. Which of the user's values broke it
+// is found by leaving each out in turn, so that no limit has to list its keys (the idea of delta debugging: A. Zeller,
+// "Yesterday, my program worked. Today, it does not. Why?", ESEC/FSE 1999).
+
+/// Values of the user that are left out in turn, at most; each costs a whole check.
+const MOST_TRIED: usize = 64;
+
+/// A value that the user wrote.
+struct Own {
+    /// Key path.
+    path: Vec<String>,
+    place: Place,
+    /// Rank of its layer.
+    layer: u32,
+    whence: Whence,
+}
+
+enum Whence {
+    /// The override of this number.
+    Override(usize),
+    /// The layer of this number, the bottom first.
+    Layer(usize),
+}
+
+impl Resolved {
+    /// The fault at the place of the user's value that causes it, with the place where it was found `beside` it. It stays as it
+    /// is at a value that the user wrote last, and where no value of the user's has to do with it.
+    ///
+    /// `check` is what found the fault, of the whole configuration; it says nothing of one that cannot be read.
+    #[must_use]
+    pub fn blame<T>(
+        &self,
+        fault: Diagnostic,
+        check: impl Fn(Resolved) -> Option<Result<T, Diagnostic>>,
+    ) -> Diagnostic {
+        let key = fault.place.as_ref().map(|place| place.key.clone()).unwrap_or_default();
+        let found: Vec<&str> = key.split('.').filter(|name| !name.is_empty()).collect();
+        let (node, used) = self.root.deepest(&found);
+        let is_value = used == found.len() && !matches!(node.value, Value::Table(_));
+        let is_own = is_value && node.origin.source.own;
+        let check = |without: Option<Resolved>| check(without?);
+        let mut own = self.own();
+        own.retain(|own| !is_own || own.layer > node.origin.layer);
+        // Values of one table limit each other more often than others do; of equals, the later has the last word.
+        let shared = |own: &Own| own.path.iter().zip(&found).take_while(|(a, b)| *a == *b).count();
+        own.sort_by_key(|own| std::cmp::Reverse(shared(own)));
+        // Where the files alone are wrong, no override has broken them; but one may be what mends another.
+        let files_are_wrong = matches!(check(self.overridden(|_| false)), Some(Err(_)));
+        let is_innocent = |own: &Own| files_are_wrong && matches!(own.whence, Whence::Override(_));
+        let mut weaker = None;
+        for value in own.iter().take(MOST_TRIED) {
+            match check(self.without(value)) {
+                Some(Ok(_)) => return beside(fault, &value.place),
+                // It is still wrong without the value, but in another way: the value has a part in it.
+                Some(Err(other)) if other.what != fault.what && !is_innocent(value) => {
+                    weaker.get_or_insert(value);
+                }
+                Some(Err(_)) | None => {}
+            }
+        }
+        // Several values may each be enough: one that is so alone comes before one without which the words of the fault are others.
+        let is_enough = |own: &&Own| match own.whence {
+            Whence::Override(n) => {
+                !files_are_wrong && matches!(check(self.overridden(|other| other == n)), Some(Err(_)))
+            }
+            Whence::Layer(_) => false,
+        };
+        let enough = own.iter().take(MOST_TRIED).find(is_enough);
+        let preset = || {
+            let first = own.iter().find(|own| !is_innocent(own));
+            first.filter(|_| matches!(check(self.preset()), Some(Ok(_))))
+        };
+        match enough.or(weaker).or_else(preset).filter(|_| !is_own) {
+            Some(value) => beside(fault, &value.place),
+            None => fault,
+        }
+    }
+
+    /// Every value: its key, itself, and where it was set. In the order of the texts, the lowest layer first.
+    pub fn values(&self) -> Vec<(String, toml::Value, Place)> {
+        let mut found = Vec::new();
+        leaves(&self.root, &mut Vec::new(), &mut |path, node| {
+            let place = node.origin.value_place(&path.join("."));
+            found.push((
+                node.origin.layer,
+                node.origin.value.start,
+                (place.key.clone(), node.to_toml(), place),
+            ));
+        });
+        found.sort_by_key(|(layer, byte, _)| (*layer, *byte));
+        found.into_iter().map(|(_, _, value)| value).collect()
+    }
+
+    /// Whether the user wrote what stands at a place, or it is in nobody's text.
+    pub fn is_own(&self, place: &Place) -> bool {
+        self.layers.iter().all(|layer| layer.origin.source.own || layer.origin.source.name != place.source)
+    }
+
+    /// The user's values, the highest layer's first.
+    fn own(&self) -> Vec<Own> {
+        let mut found = Vec::new();
+        for (n, text) in self.overrides.iter().enumerate().rev() {
+            let Some((key, _)) = text.split_once('=') else { continue };
+            let path: Vec<String> = key.split('.').map(|name| name.trim().to_owned()).collect();
+            let start =
+                key.len() + 1 + (text.len() - key.len() - 1 - text[key.len() + 1..].trim_start().len());
+            let place = Place {
+                source: "--set".to_owned(),
+                line: 0,
+                column: text[..start].chars().count() as u64 + 1,
+                text: text.clone(),
+                key: path.join("."),
+            };
+            let layer = super::TOP + 1 + n as u32;
+            found.push(Own { path, place, layer, whence: Whence::Override(n) });
+        }
+        for (n, layer) in self.layers.iter().enumerate().rev().filter(|(_, layer)| layer.origin.source.own) {
+            leaves(layer, &mut Vec::new(), &mut |path, node| {
+                let place = node.origin.value_place(&path.join("."));
+                let layer = node.origin.layer;
+                found.push(Own { path: path.to_vec(), place, layer, whence: Whence::Layer(n) });
+            });
+        }
+        found
+    }
+
+    /// The configuration without a value.
+    fn without(&self, value: &Own) -> Option<Resolved> {
+        let mut layers = self.layers.clone();
+        let mut left_out = None;
+        match value.whence {
+            Whence::Override(n) => left_out = Some(n),
+            Whence::Layer(n) => drop(layers.get_mut(n)?.remove(&value.path)),
+        }
+        let overrides = self.overrides.iter().enumerate().filter(|(n, _)| Some(*n) != left_out);
+        self.again(layers, overrides.map(|(_, text)| text))
+    }
+
+    /// The configuration with some of the overrides, by their number.
+    fn overridden(&self, keeps: impl Fn(usize) -> bool) -> Option<Resolved> {
+        let overrides = self.overrides.iter().enumerate().filter(|(n, _)| keeps(*n));
+        self.again(self.layers.clone(), overrides.map(|(_, text)| text))
+    }
+
+    /// The configuration without all that is the user's.
+    fn preset(&self) -> Option<Resolved> {
+        let is_preset = |layer: &&Node| !layer.origin.source.own;
+        self.again(self.layers.iter().filter(is_preset).cloned().collect(), std::iter::empty())
+    }
+
+    fn again<'t>(
+        &self,
+        layers: Vec<Node>,
+        mut overrides: impl Iterator<Item = &'t String>,
+    ) -> Option<Resolved> {
+        let mut resolved = Resolved::new(layers, super::TOP)?;
+        overrides.try_for_each(|text| resolved.set(text)).ok()?;
+        Some(resolved)
+    }
+}
+
+fn beside(mut fault: Diagnostic, place: &Place) -> Diagnostic {
+    fault.beside = fault.place.take().filter(|found| !found.source.is_empty() && found.key != place.key);
+    fault.at(place.clone())
+}
+
+/// Every value that is no table, and every table without entries, which is a choice.
+fn leaves(node: &Node, path: &mut Vec<String>, visit: &mut dyn FnMut(&[String], &Node)) {
+    match &node.value {
+        Value::Table(entries) if !entries.is_empty() || path.is_empty() => {
+            for (name, inner) in entries {
+                path.push(name.clone());
+                leaves(inner, path, visit);
+                path.pop();
+            }
+        }
+        Value::Table(_) | Value::Array(_) | Value::Scalar(_) => visit(path, node),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Layers, Presets};
+
+    struct Base;
+    impl Presets for Base {
+        fn find(&self, name: &str) -> Option<(String, String)> {
+            (name == "base").then(|| ("base.toml".to_owned(), "a = 1\nb = 1\nc = 1\nd = 1\n".to_owned()))
+        }
+        fn names(&self) -> Vec<String> {
+            vec!["base".to_owned()]
+        }
+    }
+
+    /// Who is blamed where `a` and `b` may be no more than 5 each, and the words of the fault tell `c` too.
+    fn blamed(text: &str, overrides: &[&str]) -> String {
+        let mut resolved = Layers::from_text("own.toml", text, &Base).unwrap();
+        overrides.iter().for_each(|set| resolved.set(set).unwrap());
+        let check = |resolved: Resolved| {
+            let of = |key: &str| {
+                let values = resolved.values();
+                values
+                    .iter()
+                    .find(|(own, ..)| own == key)
+                    .and_then(|(_, value, _)| value.as_integer())
+                    .unwrap_or(0)
+            };
+            let fine = of("a") <= 5 && of("b") <= 5;
+            Some(if fine {
+                Ok(())
+            } else {
+                Err(Diagnostic::new(format!("too much, beside c = {}", of("c"))))
+            })
+        };
+        let Some(Err(fault)) = check(resolved.clone()) else { panic!("nothing is wrong") };
+        let place = resolved.blame(fault, check).place.unwrap();
+        format!("{} {}", place.source, place.key)
+    }
+
+    #[test]
+    fn an_override_that_has_no_part_in_a_fault_is_not_blamed() {
+        let base = "inherits = \"base\"\n";
+        assert_eq!(blamed(&format!("{base}a = 9\n"), &["c=7"]), "own.toml a");
+        assert_eq!(blamed(&format!("{base}a = 9\nb = 9\n"), &["c=7", "d=7"]), "own.toml a");
+        assert_eq!(blamed(base, &["a=9", "c=7"]), "--set a");
+        // Each is enough; the later of them, and not the one that only changes the words.
+        assert_eq!(blamed(base, &["a=9", "b=9", "c=7"]), "--set b");
+    }
+}

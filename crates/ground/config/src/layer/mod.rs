@@ -8,11 +8,9 @@
 //! Tables merge key by key, everything else replaces. A choice (a policy with its parameters) is the one exception:
 //! where layers choose different names, the highest layer wins.
 
-mod blame;
 mod fault;
 mod parse;
 mod reader;
-mod resolved;
 mod tree;
 
 use std::sync::Arc;
@@ -25,7 +23,7 @@ use crate::diag::{Diagnostic, Place, read_text};
 use tree::{Node, Origin, Source, Value};
 
 pub use parse::Pieces;
-pub use resolved::Resolved;
+pub use tree::Resolved;
 
 /// The key that names the layer below.
 pub const INHERITS: &str = "inherits";

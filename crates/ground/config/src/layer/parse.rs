@@ -6,8 +6,7 @@ use serde::de::DeserializeOwned;
 
 use super::fault::{Fault, Kind};
 use super::reader::{Reader, Step};
-use super::resolved::Resolved;
-use super::tree::Node;
+use super::tree::{Node, Resolved};
 use crate::diag::{Diagnostic, nearest};
 use crate::schema::Param;
 

@@ -1,7 +1,6 @@
 //! JSON Schema of a specification, and every key of it with its unit, default and meaning.
 
 mod limits;
-mod missing;
 mod walk;
 
 use std::collections::BTreeSet;
@@ -13,7 +12,7 @@ use crate::diag::Diagnostic;
 use crate::layer::INHERITS;
 
 pub use limits::{beyond, product};
-pub use missing::missing;
+pub use walk::missing;
 pub(crate) use walk::walk;
 
 /// One key of a specification or parameter of a policy.

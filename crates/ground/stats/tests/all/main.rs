@@ -1,10 +1,7 @@
 //! Tests of `stats` from outside, in one binary: a test is built and linked once.
 
-mod batch;
-mod batched;
-mod document;
-mod histogram;
-mod time;
+mod intervals;
+mod meters;
 
 // Random numbers for tests of intervals.
 

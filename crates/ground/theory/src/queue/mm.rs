@@ -1,6 +1,6 @@
 //! Exponential service: M/M/1 and M/M/k.
 
-use crate::solve::rising_root;
+use super::super::rising_root;
 
 /// Blocking probability of `servers` without waiting room offered `offered` erlangs.
 ///

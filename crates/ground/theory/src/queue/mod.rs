@@ -7,7 +7,7 @@ mod mm;
 
 pub use mm::{Mmk, erlang_b, erlang_c, mm1};
 
-use crate::solve::rising_root;
+use super::rising_root;
 
 /// Mean wait before service in M/G/1, for a service time of mean `service` and squared coefficient of
 /// variation `scv` (0 constant, 1 exponential): `rho service (1 + scv) / (2 (1 - rho))`.

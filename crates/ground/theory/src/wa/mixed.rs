@@ -7,9 +7,9 @@
 //! data identification to reduce the write amplification in flash-based SSDs, Performance Evaluation 82,
 //! 2014).
 
+use super::super::rising_root;
 use super::uniform::power;
 use super::{Skew, Spare, binomial};
-use crate::solve::rising_root;
 
 /// Which writes share an open block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,18 +6,16 @@
 //! What the formulas call physical units are those of closed blocks: reserved free blocks and open frontiers
 //! hold no spare.
 
-mod exact;
 mod mixed;
 mod uniform;
 
-pub use exact::exact_greedy;
 pub use mixed::{Frontiers, Mixed, hot_cold};
 pub use uniform::{
-    d_choices, d_choices_histogram, greedy, greedy_approximation, greedy_histogram, greedy_large_blocks,
-    random, random_histogram,
+    d_choices, d_choices_histogram, exact_greedy, greedy, greedy_approximation, greedy_histogram,
+    greedy_large_blocks, random, random_histogram,
 };
 
-use crate::solve::{minimum, rising_root};
+use super::{minimum, rising_root};
 use uniform::lru;
 
 /// Spare space of a drive of `T` physical and `U` logical units.

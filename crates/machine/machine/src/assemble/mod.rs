@@ -7,11 +7,9 @@ pub(crate) use nests::{executes, of_programs};
 use crate::build::{gpu, host, server};
 use crate::machine::Machine;
 use crate::parts::complex::Processor;
-use crate::plan::applies;
-use crate::plan::bind::{Bound, bind, drives, of_kind, part_for};
 use crate::plan::bring::{self, Policies};
 use crate::plan::workloads::{self, Opened, WorkloadOptions};
-use crate::plan::{Looking, Plan, offloaded};
+use crate::plan::{Bound, Looking, Plan, bind, drives, of_kind, offloaded, part_for};
 use crate::precondition::{self, Report};
 use crate::run::{Observers, Outside, Stage};
 use crate::spec::{DriveSpec, Id, Kind, Loaded, queues, queues_of};
@@ -147,7 +145,7 @@ impl Work {
         nests::hand_out(&mut work)?;
         nests::settle_inputs(&mut work, plan, loaded)?;
         if !outside.wants_an_end() {
-            applies::check(plan, !traces.is_empty())?;
+            crate::plan::check_options(plan, !traces.is_empty())?;
         }
         if traces.len() > 1 && plan.queue_depth.is_none() {
             let text = "traces of different drives begin together, each with its first request";

@@ -1,10 +1,8 @@
 //! What executes loop nests: an accelerator, a coprocessor, a GPU or a server.
 
 use super::Work;
-use crate::build::{accelerator, coprocessor, gpu, host, server};
-use crate::plan::Plan;
-use crate::plan::bind::{Bound, drives, of_kind, part_for};
-use crate::plan::workloads;
+use crate::build::{accelerator, gpu, host, server};
+use crate::plan::{Bound, Plan, drives, of_kind, part_for, workloads};
 use crate::spec::{Id, Kind, Loaded};
 use compute::vliw::GROUP;
 use config::Diagnostic;
@@ -16,7 +14,7 @@ use programs::{program, service};
 fn executors(loaded: &Loaded) -> [Vec<Id>; 4] {
     [
         of_kind(loaded, Kind::Accelerator),
-        coprocessor::of_host(loaded),
+        accelerator::coprocessors_of_host(loaded),
         of_kind(loaded, Kind::Gpu),
         of_kind(loaded, Kind::Cpu),
     ]
@@ -143,7 +141,7 @@ pub(super) fn settle_inputs(work: &mut Work, plan: &Plan, loaded: &Loaded) -> Re
         }
         let (unit, room) = match id.kind {
             Kind::Accelerator => (GROUP, accelerator::groups(loaded, id.number, plan.seed)?),
-            _ => match drives(loaded).get(usize::from(coprocessor::DRIVE)) {
+            _ => match drives(loaded).get(usize::from(accelerator::DRIVE)) {
                 Some(drive) => (1, host::file_bytes(loaded, *drive)?),
                 None => (1, 0),
             },

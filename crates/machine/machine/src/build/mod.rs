@@ -1,7 +1,6 @@
 //! From a spec to a processor with its network, caches and memory, to a host with its path to drives, to an accelerator with its flash, and to coprocessors.
 
 pub(crate) mod accelerator;
-pub(crate) mod coprocessor;
 pub(crate) mod gpu;
 pub(crate) mod host;
 mod memory;

@@ -1,9 +1,6 @@
 //! The machine: parts, wires, and the loop that runs them.
 
-pub(crate) mod advance;
-pub(crate) mod end;
-pub(crate) mod gauges;
-mod window;
+pub(crate) mod course;
 
 use crate::parts::bill::{self, Span, Spender};
 use crate::parts::complex::{Complex, Ooo, Processor, Simt};
@@ -13,14 +10,11 @@ use crate::parts::memory::Memory;
 use crate::parts::pager::Pager;
 use crate::parts::{Behind, Built, Drive, Hosted, Parts, Striped, Target};
 use crate::warmup::{Cut, Warmup};
-use crate::wires::Wires;
-use crate::wires::address::Sender;
 use crate::wires::event::{Ev, Message};
-use advance::Advance;
+use crate::wires::{Sender, Wires};
 use config::Diagnostic;
-use end::End;
+use course::{Advance, End, Gauges};
 use engine::{At, Event as _, Time};
-use gauges::Gauges;
 use mem::stripe::Stripe;
 use proto::file::Way;
 use proto::memory::Tally;
@@ -84,7 +78,7 @@ impl Machine {
         let window = match warmup {
             Some(Warmup::Requests(requests)) => (requests, Time::MAX),
             Some(Warmup::Until(time)) => (u64::MAX, time),
-            _ => window::NEVER,
+            _ => course::NEVER,
         };
         let machine = Machine {
             wires: Wires::default(),

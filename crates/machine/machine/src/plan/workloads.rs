@@ -1,17 +1,16 @@
 //! From what a user names to sources: shipped workloads, inline fio jobs, job files, traces.
 
-pub use crate::plan::bind::split as part_and_workload;
+pub use super::split as part_and_workload;
 
-use crate::plan::bind::workload_of;
+use super::workload_of;
 use crate::source::{FioSource, Replay, TraceSource};
 use config::Diagnostic;
 use engine::Time;
-use programs::cpu_trace;
 use programs::host::{self, HostProgram};
 use programs::kernels::{self, Application};
 use programs::program::{self, Program};
 use programs::service::{self, Service};
-use programs::simt_trace;
+use programs::{cpu_trace, simt_trace};
 use requests::fio::{self, Behind, Layout};
 use requests::inject::Source;
 use requests::synth::Region;

@@ -2,7 +2,7 @@
 
 use super::eviction::{Evictions, PagesByType};
 use crate::machine::Machine;
-use crate::machine::gauges::Reading;
+use crate::machine::course::Reading;
 use crate::precondition;
 use engine::Time;
 use ftl::page_map::Ftl;

@@ -1,8 +1,8 @@
 //! What a GPU and its memory did.
 
+use super::hierarchy::PagingResult;
 use super::hierarchy::{self, L2Result, MmuResult, Window, per, share};
 use super::memory::{AskedResult, BehindResult, Said, row_hits};
-use super::pager::PagingResult;
 use crate::machine::Machine;
 use crate::parts::complex::{Complex, InstructionWindow, Simt};
 use crate::parts::pager::Pager;

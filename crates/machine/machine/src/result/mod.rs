@@ -1,8 +1,6 @@
 //! The result document, `nandscape.result/2`.
 
 mod accelerator;
-mod caveats;
-mod coprocessor;
 mod cpu;
 mod energy;
 mod eviction;
@@ -13,38 +11,36 @@ mod host;
 mod io;
 mod memory;
 pub mod metrics;
-mod pager;
 pub mod requests;
 mod summary;
 mod tail;
 pub mod told;
 
-pub use self::accelerator::{AcceleratorResult, GroupFlashResult};
-pub use self::coprocessor::CoprocessorResult;
+pub use self::accelerator::{AcceleratorResult, CoprocessorResult, GroupFlashResult};
 pub use self::cpu::CpuResult;
 pub use self::energy::{EnergyResult, PartEnergy, TotalEnergy};
 pub use self::eviction::PagesByType;
 pub use self::flash::{DriveWindow, FlashResult};
 pub use self::gpu::GpuResult;
+pub use self::hierarchy::StripeResult;
 pub use self::host::{HostResult, ProgramResult};
 pub use self::io::{Active, FileResult, FlowResult, Io, Kinds, OpResult, RecordedResult};
 pub use self::memory::DirectResult;
-pub use self::pager::StripeResult;
 pub use self::summary::human;
 pub use self::tail::{Blocked, BlockingDie, SlowRequest, TailResult, op_name};
 
 use self::energy::Served;
 use crate::machine::Machine;
-use crate::machine::end::End;
+use crate::machine::course::End;
 use crate::parts::Hosted;
 use crate::precondition;
 use crate::spec::Spec;
-use ::nand::dies::BackendCounters;
-use ::ssd::Device;
 use engine::Time;
+use nand::dies::BackendCounters;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use ssd::Device;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -222,7 +218,7 @@ impl Document {
         let mut cpu = Vec::new();
         for (complex, ooo) in machine.servers() {
             let found = CpuResult::collect(machine, complex, ooo);
-            warnings.extend(caveats::of(machine, ooo, &found));
+            warnings.extend(cpu::caveats(machine, ooo, &found));
             cpu.push(found);
         }
         let mut flash: Vec<FlashResult> =
@@ -337,7 +333,9 @@ fn checks(machine: &Machine, end: End, stop: &AtomicBool) -> Vec<Check> {
         format!("{ended} ended, {recorded} latencies recorded"),
     );
     for (name, stripe) in machine.stripes() {
-        pager::checks(name, stripe).into_iter().for_each(|(name, ok, detail)| check(&name, ok, detail));
+        hierarchy::paging_checks(name, stripe)
+            .into_iter()
+            .for_each(|(name, ok, detail)| check(&name, ok, detail));
     }
     let by_itself =
         machine.complexes().is_empty() && machine.stripes().next().is_none() && machine.hosts().is_empty();

@@ -2,8 +2,7 @@
 
 use crate::parts::pager::Pager;
 use crate::parts::{Parts, Target};
-use crate::wires::Wires;
-use crate::wires::address::Sender;
+use crate::wires::{Sender, Wires};
 use engine::{Mutant, planted_nth};
 use proto::file::Advice;
 use proto::{Batches, Command, Completion};

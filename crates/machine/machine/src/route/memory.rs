@@ -2,9 +2,8 @@
 
 use crate::parts::pager::Pager;
 use crate::parts::{Behind, Parts};
-use crate::wires::Wires;
-use crate::wires::address::{Asker, Sender};
 use crate::wires::event::Packet;
+use crate::wires::{Asker, Sender, Wires};
 use engine::{Mutant, planted_nth};
 use net::noc::Class;
 use proto::memory::{Absent, MemCommand, PAGE, Stage};

@@ -3,8 +3,7 @@
 use crate::parts::Parts;
 use crate::parts::complex::{Complex, Processor};
 use crate::parts::pager::Pager;
-use crate::wires::Wires;
-use crate::wires::address::Sender;
+use crate::wires::{Sender, Wires};
 use engine::Time;
 use proto::memory::Translation;
 

@@ -1,7 +1,7 @@
 //! Who waits for whom since when, for a run that ended without having done its work.
 
 use crate::machine::Machine;
-use crate::machine::end::End;
+use crate::machine::course::End;
 use crate::parts::complex::{Complex, Processor};
 use crate::parts::governed::Governed;
 use engine::Time;

@@ -7,26 +7,23 @@
 //! Flash as memory is filled with what its programs place there: every run does that.
 
 mod file;
-mod filled;
 mod spec;
 
 pub use file::{Kept, agree, read, write};
 pub use spec::{Difference, StateSpec};
 
 use crate::build::Source;
-use crate::plan::Plan;
-use crate::plan::bind::{bind, of_kind, part_for};
 use crate::plan::workloads::runs_on_a_server;
+use crate::plan::{Plan, bind, of_kind, part_for};
 use crate::precondition::{Precondition, Report};
 use crate::spec::{Kind, Loaded};
 use config::Diagnostic;
-use filled::is_filled;
+use spec::is_filled;
 use ssd::Device;
 use ssd::device::SnapshotFault;
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, atomic::AtomicBool},
-};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 // Which programs can read which states.
 

@@ -1,10 +1,11 @@
-//! Events and messages of the whole machine, and what a part sees of them.
+//! Events and messages of the whole machine, what a part sees of them, and the addresses that messages are answered
+//! to. Whoever answers copies an address, and does not look inside.
 
-pub(crate) mod address;
 pub(crate) mod event;
 
 use crate::wires::event::{Ev, Happens, Message, Says};
 use engine::{Cx, EventQueue, Ticket, Time};
+use proto::Port;
 use std::collections::VecDeque;
 
 /// Events and messages of the whole machine.
@@ -60,5 +61,103 @@ impl<E: Happens, O: Says> Cx<E, O> for Here<'_> {
     #[inline]
     fn emit(&mut self, out: O) {
         self.wires.messages.push_back(out.from(self.instance));
+    }
+}
+
+/// Who has sent a block command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sender {
+    /// An injector.
+    Injector(u16),
+    /// A memory with a drive behind it.
+    Memory(u16),
+    /// What pages from a drive.
+    Pager(u16),
+    /// Several drives as one.
+    Stripe(u16),
+    /// A host's path to its drives.
+    Host(u16),
+}
+
+/// Bits below the kind of a sender in its address.
+const NUMBER: u32 = 13;
+
+impl Sender {
+    /// The address that a completion goes to.
+    #[inline]
+    pub(crate) fn port(self) -> Port {
+        Port(match self {
+            Sender::Injector(number) => number,
+            Sender::Memory(number) => 1 << NUMBER | number,
+            Sender::Pager(number) => 2 << NUMBER | number,
+            Sender::Stripe(number) => 3 << NUMBER | number,
+            Sender::Host(number) => 4 << NUMBER | number,
+        })
+    }
+
+    /// The sender of this address.
+    #[inline]
+    pub(crate) fn of(port: Port) -> Sender {
+        let number = port.0 & ((1 << NUMBER) - 1);
+        match port.0 >> NUMBER {
+            0 => Sender::Injector(number),
+            1 => Sender::Memory(number),
+            2 => Sender::Pager(number),
+            3 => Sender::Stripe(number),
+            _ => Sender::Host(number),
+        }
+    }
+}
+
+/// Who has sent a command to memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Asker {
+    /// The shared cache of a complex.
+    Complex(u16),
+    /// A memory that has another behind it.
+    Memory(u16),
+}
+
+/// Bit of an address that says that it is a memory's.
+const MEMORY: u16 = 1 << 15;
+
+impl Asker {
+    /// The address that an answer goes to.
+    #[inline]
+    pub(crate) fn port(self) -> Port {
+        Port(match self {
+            Asker::Complex(number) => number,
+            Asker::Memory(number) => MEMORY | number,
+        })
+    }
+
+    /// The one at this address.
+    #[inline]
+    pub(crate) fn of(port: Port) -> Asker {
+        if port.0 & MEMORY == 0 { Asker::Complex(port.0) } else { Asker::Memory(port.0 & !MEMORY) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Asker, Sender};
+
+    #[test]
+    fn an_address_gives_back_who_asks() {
+        for asker in [Asker::Complex(0), Asker::Complex(7), Asker::Memory(0), Asker::Memory(32_767)] {
+            assert_eq!(Asker::of(asker.port()), asker);
+        }
+        for sender in [
+            Sender::Injector(0),
+            Sender::Injector(3),
+            Sender::Memory(0),
+            Sender::Memory(8_191),
+            Sender::Pager(1),
+            Sender::Stripe(7),
+            Sender::Host(0),
+            Sender::Host(8_191),
+        ] {
+            assert_eq!(Sender::of(sender.port()), sender);
+        }
     }
 }

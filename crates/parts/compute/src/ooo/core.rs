@@ -1,16 +1,16 @@
-//! A core: its state.
+//! A core: its state, the events inside it, its messages, and the tags of its requests.
 
 use super::l1::L1;
 use super::load::Load;
 use super::sched::{Halted, ThreadScheduler};
 use super::spec::{CoreMeter, CpuSpec, MissAction};
-use super::stores::Stores;
-use super::window::{Spent, Window};
+use super::window::{Spent, Stores, Window};
 use engine::{Rng, Slab, Ticket, Time};
 use mem::mmu::tlb::Tlb;
 use proto::{
+    Probed,
     cpu::Op,
-    memory::{Absent, Tally},
+    memory::{Absent, Access, CPU_LINE, Tally, Translation},
 };
 use stats::{Batched, Mser};
 
@@ -416,5 +416,54 @@ impl Thread {
     /// Instructions of the operations in a range of numbers.
     pub(super) fn instructions(&self, numbers: std::ops::Range<u64>) -> u64 {
         numbers.map(|number| u64::from(self.op(number).count)).sum()
+    }
+}
+
+// What happens inside cores, what leaves them, and the tags of their requests.
+
+/// Bytes of a line.
+pub(super) const LINE: u64 = CPU_LINE;
+
+/// Bit of a request's tag that says that it is for instructions.
+pub(super) const TEXT: u32 = 1 << 8;
+
+/// Tag of a line that is sent back changed: nobody waits for its answer.
+pub(super) const WRITE_BACK: u32 = 1 << 9;
+
+/// The outcome of a look at a TLB.
+pub(super) enum Translated {
+    /// The first byte of the page, physical.
+    Frame(u64),
+    /// It has been asked for.
+    Asked,
+    /// It cannot be asked for now.
+    Full,
+}
+
+/// What leaves the cores.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Out {
+    /// A line is wanted, or sent back changed. Its port is the core.
+    Access(Access),
+    /// A translation is wanted. Its port is the core.
+    Translate(Translation),
+    /// The answer to a probe.
+    Probed(Probed),
+    /// A core does not have a line any more that it had not changed.
+    Dropped {
+        /// The core.
+        core: u16,
+        /// First byte of the line, physical.
+        address: u64,
+    },
+}
+
+engine::events! {
+    /// What happens inside cores.
+    pub enum Event {
+        /// A core can go on.
+        Go(u16),
+        /// A request's time has come.
+        Send(u32),
     }
 }

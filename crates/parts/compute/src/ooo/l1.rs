@@ -2,7 +2,7 @@
 
 use super::spec::L1Spec;
 use engine::{Mutant, planted_nth};
-use mem::cache::tags::{Shape, Tags};
+use mem::cache::{Shape, Tags};
 use proto::memory::Absent;
 
 /// What a core may do with a line that it has.

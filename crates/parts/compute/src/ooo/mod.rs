@@ -12,22 +12,18 @@
 //!
 //! Source: AstriFlash, sections III-B1, IV-C, IV-D, Table I.
 
-mod answers;
 mod core;
-mod event;
 mod execute;
 mod l1;
 mod load;
 mod run;
 pub mod sched;
 mod spec;
-mod stores;
 #[cfg(test)]
 mod tests;
 mod window;
 
-pub use core::CoresStats;
-pub use event::{Event, Out};
+pub use core::{CoresStats, Event, Out};
 pub use load::Queue;
 pub use spec::{
     Arrivals, CpuEnergySpec, CpuSpec, L1Spec, LoadSpec, MissAction, Poisson, TableSharing, ThreadsSpec,
@@ -37,8 +33,8 @@ pub use window::Spent;
 
 use self::core::{Core, Shape, Shared, What};
 use config::SpecError;
+use core::{LINE, TEXT};
 use engine::{Cx, Mutant, Slab, Time, planted_nth};
-use event::{LINE, TEXT};
 use load::Load;
 use proto::cpu::Service;
 use proto::memory::{Absent, Access, AccessKind, Stage, Tally, Translation};
@@ -345,7 +341,7 @@ impl Cores {
         match other.give(miss.line, true) {
             Some(l1::Held::Modified) => {
                 self.shared.stats.write_backs += 1;
-                cx.emit(Out::Access(answers::write_back(number, miss.line, cx.now())));
+                cx.emit(Out::Access(execute::write_back(number, miss.line, cx.now())));
             }
             Some(_) => cx.emit(Out::Dropped { core: number, address: miss.line * LINE }),
             None => {}

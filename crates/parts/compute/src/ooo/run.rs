@@ -1,12 +1,9 @@
 //! What a core does as far as it can know: dispatch, retirement, jobs.
 
-use super::core::{Core, Fetching, Shared, What};
-use super::event::{Event, LINE, Out};
-use super::execute::Translated;
+use super::core::{Core, Event, Fetching, LINE, Out, Shared, Translated, What};
 use super::l1::Miss;
 use super::sched::{Choice, Halted, Moment, ThreadView};
-use super::stores::{Doing, Store};
-use super::window::{Entry, Spent, State};
+use super::window::{Doing, Entry, Spent, State, Store};
 use engine::{Cx, Time};
 use proto::cpu::{Op, OpKind, Service};
 use proto::memory::Absent;

@@ -2,8 +2,8 @@
 
 use super::Gpu;
 use super::blocks::{Place, Room};
-use super::model::Model;
 use super::sm::{Event, Needs, Out, Sm};
+use super::spec::Model;
 use super::stats::{Counters, KernelStats};
 use engine::Cx;
 use proto::simt::{Launch, Programs};

@@ -3,7 +3,6 @@
 pub mod blocks;
 mod dispatch;
 pub mod kernels;
-mod model;
 pub mod sched;
 mod sm;
 mod spec;
@@ -23,11 +22,10 @@ use config::SpecError;
 use dispatch::App;
 use engine::{Cx, Ticket, Time};
 use kernels::{AppView, KernelScheduler};
-use model::Model;
 use proto::memory::{Access, Help, Tally, Translation};
 use proto::simt::Programs;
 use sm::{Env, Sm};
-use spec::GpuMeter;
+use spec::{GpuMeter, Model};
 use std::ops::Range;
 
 /// No cycle.

@@ -3,8 +3,8 @@
 //! The pieces of a microblock are heard one after another through one core's caches, which begin empty with the microblock. What empty caches cost each later screen is not in it: at most
 //! the lines of the second level, once a screen.
 
-use super::caches::{Caches, Misses};
 use super::issue::LoopCycles;
+use super::memory::{Caches, Misses};
 use super::spec::{CoreSpec, LatencySpec};
 use config::SpecError;
 use nest::executed::{Area, Body, Executed, Operation, Watch};

@@ -4,7 +4,7 @@
 //! the loops inside are executed access by access, at their true bounds and strides: first for as long as the caches need to forget how they began, then measured. What is measured is
 //! a rate of misses for an iteration of each loop; a piece has as many as its iterations say.
 
-use super::caches::{Caches, Misses};
+use super::memory::{Caches, Misses};
 use super::spec::CacheSpec;
 use config::SpecError;
 use nest::{Access, Kernel, Piece};

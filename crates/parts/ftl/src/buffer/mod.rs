@@ -11,19 +11,16 @@
 
 pub mod admit;
 pub mod ahead;
-mod chain;
 pub mod destage;
 pub mod evict;
 mod line;
 mod order;
 mod sets;
-mod snapshot;
 #[cfg(test)]
 mod tests;
-mod types;
 
+pub use line::{BufferCounters, BufferShape, Flush, Flushed, MAX_SECTORS, Sectors, Write};
 pub use sets::Sets;
-pub use types::{BufferCounters, BufferShape, Flush, Flushed, MAX_SECTORS, Sectors, Write};
 
 use admit::Admission;
 use destage::Pace;

@@ -3,7 +3,7 @@
 use super::destage::Pace;
 use super::{Buffer, BufferCounters, BufferShape, Flush, Flushed, Sectors, Write};
 use engine::Snapshot;
-use nand::fastdiv::FastDiv;
+use nand::numbers::FastDiv;
 use proto::Lpn;
 
 /// Where units have their lines.

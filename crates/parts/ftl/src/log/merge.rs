@@ -1,9 +1,9 @@
 //! A merge, step by step: the pages of its data blocks move to fresh blocks, in every plane of the set; when all have, the
 //! tables show the fresh blocks and the old ones are erased.
 
-use super::layout::Place;
+use super::mapping::Place;
 use super::{Blocks, Spot, UNWRITTEN};
-use nand::names::NONE;
+use nand::numbers::NONE;
 
 /// A merge under way.
 #[derive(Clone, Debug)]

@@ -7,18 +7,15 @@
 //! Every page of the address space holds data from the start, unless it is said which do: data block `n` of a set lies in
 //! its block `n`. A set's tables are made when something in it changes.
 
-pub mod layout;
+pub mod mapping;
 mod merge;
-pub mod spec;
 
 pub use merge::{Merge, Progress, Step};
 
 use engine::{Rng, Slab};
-use layout::Place;
-use nand::fastdiv::FastDiv;
-use nand::names::NONE;
+use mapping::{DirectMapping, Place};
+use nand::numbers::{FastDiv, NONE};
 use rustc_hash::FxHashMap;
-use spec::DirectMapping;
 use std::collections::BTreeSet;
 use std::ops::Range;
 

@@ -1,12 +1,11 @@
 //! Flashvisor: address translation, allocation, range locks.
 
-use super::geometry::Layout;
 use super::locks::RangeLocks;
 use super::space::{Space, Stream};
-use super::spec::GroupsSpec;
+use super::spec::{GroupsSpec, Layout};
 use super::{Durable, GroupCounters, GroupError, Logical, Physical, Spare};
 use config::SpecError;
-use nand::{positions::Positions, sparse::Table};
+use nand::{numbers::Positions, sparse::Table};
 use rustc_hash::FxHashMap;
 
 /// A kernel's write that has its number and is not done yet.

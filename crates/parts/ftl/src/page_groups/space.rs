@@ -1,9 +1,8 @@
 //! Blocks: which are free, which are written to, how much of each is valid.
 
 use super::Physical;
-use super::geometry::Layout;
-use nand::names::NONE;
-use nand::positions::Positions;
+use super::spec::Layout;
+use nand::numbers::{NONE, Positions};
 use std::collections::VecDeque;
 
 /// What a block is used for.

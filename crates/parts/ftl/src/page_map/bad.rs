@@ -13,7 +13,7 @@
 //! [`Status::WriteFault`](proto::Status::WriteFault), and what it has taken before can still be put to flash.
 
 use super::Ftl;
-use super::unit::RuState;
+use super::units::RuState;
 use engine::{Rng, Snapshot, mix};
 use nand::geometry::Geometry;
 use serde::Serialize;

@@ -1,7 +1,8 @@
-//! Counting what the FTL and the array hold, for the checks at the end of a run.
+//! Counts of the FTL: of its work, and of the units that it and the array hold, for the checks at the end of a run.
 
-use super::Ftl;
-use super::unit::RuState;
+use super::units::RuState;
+use super::{Ftl, space::Stream};
+use std::collections::BTreeMap;
 
 /// What was found. Counts of reclaim units unless said otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -124,5 +125,248 @@ impl Ftl {
             (0..self.geo.lanes).map(|lane| self.geo.first_slot(self.geo.block_of_ru(ru, lane)).0);
         let untouched = blocks.all(|first| self.valid.is_untouched(&(first..first + per_block)));
         untouched.then_some(if mask == 0 { 0 } else { self.geo.units_per_ru })
+    }
+}
+
+// What the FTL has counted.
+
+/// Counters of the FTL, in map units unless said otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FtlCounters {
+    /// Units committed by the host.
+    pub host_commits: u64,
+    /// Translation pages committed.
+    pub map_commits: u64,
+    /// Units moved.
+    pub moves: u64,
+    /// Moves that lost the race against a host write or a trim.
+    pub moves_dropped: u64,
+    /// Units written in part whose old data was out of date when they had been programmed: they are merged again.
+    pub merges_dropped: u64,
+    /// Units deallocated.
+    pub trims: u64,
+    /// Reclaim units erased.
+    pub erases: u64,
+}
+
+engine::snapshot!(FtlCounters {
+    host_commits,
+    map_commits,
+    moves,
+    moves_dropped,
+    merges_dropped,
+    trims,
+    erases
+});
+
+impl FtlCounters {
+    /// What was counted since `origin`.
+    pub fn since(&self, origin: &FtlCounters) -> FtlCounters {
+        FtlCounters {
+            host_commits: self.host_commits - origin.host_commits,
+            map_commits: self.map_commits - origin.map_commits,
+            moves: self.moves - origin.moves,
+            moves_dropped: self.moves_dropped - origin.moves_dropped,
+            merges_dropped: self.merges_dropped - origin.merges_dropped,
+            trims: self.trims - origin.trims,
+            erases: self.erases - origin.erases,
+        }
+    }
+}
+
+// A second account of the free reclaim units, for the check that the one is opened which the rule names.
+
+/// Free reclaim units that have been erased: when, in order, and how often.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Opened {
+    /// By group and number.
+    freed: BTreeMap<(u32, u32), (u64, u32)>,
+    frees: u64,
+    opens: u64,
+    /// Units that were opened in the place of another, and the first in words.
+    wrong: u64,
+    first: Option<String>,
+}
+
+impl Opened {
+    /// A unit is free from now on.
+    fn frees(&mut self, unit: (u32, u32), erases: u32) {
+        self.frees += 1;
+        self.freed.insert(unit, (self.frees, erases));
+    }
+
+    /// A unit of the erased ones, or one that was never opened before, is opened: the first one freed, the least worn of them, or
+    /// for static wear levelling the most worn.
+    fn opens(&mut self, (group, number): (u32, u32), least_worn: bool, most_worn: bool) {
+        self.opens += 1;
+        if !self.freed.contains_key(&(group, number)) {
+            return;
+        }
+        let here = self.freed.range((group, 0)..=(group, u32::MAX));
+        let here = here.map(|((_, number), (order, erases))| (*number, *order, *erases));
+        let due = match (most_worn, least_worn) {
+            (true, true) => here.max_by_key(|(number, _, erases)| (*erases, *number)),
+            (true, false) => here.max_by_key(|(_, order, erases)| (*erases, u64::MAX - order)),
+            (false, true) => here.min_by_key(|(number, _, erases)| (*erases, *number)),
+            (false, false) => here.min_by_key(|(_, order, _)| *order),
+        };
+        if let Some((due, ..)) = due.filter(|(due, ..)| *due != number) {
+            self.wrong += 1;
+            self.first.get_or_insert_with(|| format!("unit {number} of group {group} instead of {due}"));
+        }
+        self.freed.remove(&(group, number));
+    }
+}
+
+impl Ftl {
+    /// Holds each opened block against the rule from here on, for streams, caches of one bit a cell and choices of pages alike.
+    pub fn watch_opening(&mut self) {
+        let mut opened = Opened::default();
+        for (group, of_group) in (0..).zip(&self.groups) {
+            for number in of_group.freed() {
+                let ru = self.join(group, number);
+                let erases =
+                    (0..self.geo.lanes).map(|lane| self.array.erases(self.geo.block_of_ru(ru, lane)));
+                opened.frees((group, number), erases.max().unwrap_or(0));
+            }
+        }
+        self.opened = Some(Box::new(opened));
+    }
+
+    /// A unit that was erased is free.
+    pub(super) fn note_freed(&mut self, group: u32, number: u32, erases: u32) {
+        if let Some(opened) = &mut self.opened {
+            opened.frees((group, number), erases);
+        }
+    }
+
+    /// A stream opens a unit.
+    pub(in crate::page_map) fn note_opened(&mut self, group: u32, number: u32, stream: Stream) {
+        let most_worn = matches!(stream, Stream::Wear(_)) && self.wear.gap.is_some();
+        if let Some(opened) = &mut self.opened {
+            opened.opens((group, number), self.wear.least_worn, most_worn);
+        }
+    }
+
+    /// Units opened while it was watched, those in the place of another, and the first of these; none if it was not.
+    pub fn opened(&self) -> Option<(u64, u64, &str)> {
+        let opened = self.opened.as_ref()?;
+        Some((opened.opens, opened.wrong, opened.first.as_deref().unwrap_or_default()))
+    }
+}
+
+/// What a large drive costs in memory, counted in what its tables allocate.
+#[cfg(test)]
+mod footprint {
+    use super::super::gc::{VictimContext, greedy::Greedy};
+    use super::super::testing::ftl;
+    use super::super::wear::WearRule;
+    use super::super::{Ftl, Thresholds};
+    use nand::geometry::{Digit, Geometry, Reclaim, Shape};
+    use nand::sparse::{Bits, Table};
+    use proto::{Lpn, Slot};
+
+    const GIB: u64 = 1 << 30;
+    /// 100 GB.
+    const TOUCHED: u64 = 100_000_000_000;
+
+    /// 64 TiB: 32 channels of 8 packages of 4 dies of 4 planes, blocks of 18 MiB.
+    fn large() -> Geometry {
+        Geometry::new(Shape {
+            channels: 32,
+            ways: 8,
+            dies: 4,
+            planes: 4,
+            blocks: 911,
+            pages: 1152,
+            page_bytes: 16384,
+            unit_bytes: 4096,
+            program_pages: 3,
+            reclaim: Reclaim::Block,
+            stripe: [Digit::Channel, Digit::Way, Digit::Die, Digit::Plane],
+            interleave: true,
+            parity: None,
+        })
+    }
+
+    /// Bytes a reclaim unit that was filled: what filling a small device adds, over its reclaim units.
+    fn record_bytes() -> u64 {
+        let of = |units: u64| {
+            let mut ftl = ftl(Reclaim::Block, 24 * 16 * 48);
+            ftl.assume_sequential(units * 24 * 48);
+            ftl.groups.iter().map(|g| g.bytes()).sum::<u64>()
+        };
+        // The list of those freed comes with the first that is.
+        (of(16) - of(0)).div_ceil(24 * 16) + size_of::<u32>() as u64
+    }
+
+    /// Bytes of the map, the flags and the out-of-band words once `bytes` at the beginning of the logical space have been
+    /// written over a drive that was filled in order: onto the next units of each group.
+    fn touched_bytes(geo: &Geometry, logical: u64, bytes: u64) -> u64 {
+        let units = bytes / u64::from(geo.shape.unit_bytes);
+        let (mut map, mut oob, mut valid) =
+            (Table::new(logical, geo.slots + 2), Table::new(geo.slots, logical + 2), Bits::new(geo.slots));
+        // No chunk is smaller than this: every one that is touched is touched here.
+        let step = 1 << 12;
+        (0..units).step_by(step).chain([units - 1]).for_each(|lpn| map.set(lpn, 0));
+        let per_group = units.div_ceil(u64::from(geo.groups));
+        for group in 0..u64::from(geo.groups) {
+            // The old copies lie at the beginning of the group, the new ones behind them.
+            let first = geo.first_slot(group * u64::from(geo.shape.blocks)).0;
+            for unit in (0..2 * per_group).step_by(step).chain([2 * per_group - 1]) {
+                if unit < per_group {
+                    valid.flip(first + unit);
+                } else {
+                    oob.set(first + unit, 0);
+                    valid.flip(first + unit);
+                }
+            }
+        }
+        map.bytes() + oob.bytes() + valid.bytes()
+    }
+
+    #[test]
+    fn a_64_tib_drive_of_which_100_gb_are_written_fits_in_a_gib() {
+        let geo = large();
+        assert!(geo.raw_bytes() >= 64 << 40, "{} B", geo.raw_bytes());
+        let logical = geo.slots / 100 * 93;
+        let tables = touched_bytes(&geo, logical, TOUCHED);
+        let records = record_bytes() * geo.ru_count + 8 * geo.block_count;
+        // Lists and frontiers of the groups, whatever is written.
+        let group = size_of::<super::super::Group>() as u64 + (1024 / 64 + 1024) * 8;
+        let total = tables + records + group * u64::from(geo.groups);
+        assert!(total < GIB * 9 / 10, "{total} B leave less than a tenth of 1 GiB for all else");
+    }
+
+    #[test]
+    fn d16_fits_in_64_mib_whatever_is_written() {
+        let geo = Geometry::new(Shape {
+            channels: 8,
+            ways: 4,
+            dies: 1,
+            planes: 2,
+            blocks: 512,
+            pages: 128,
+            page_bytes: 4096,
+            unit_bytes: 4096,
+            program_pages: 1,
+            reclaim: Reclaim::Block,
+            stripe: [Digit::Channel, Digit::Way, Digit::Die, Digit::Plane],
+            interleave: true,
+            parity: None,
+        });
+        let (slots, logical) = (geo.slots, geo.slots / 100 * 88);
+        let context = VictimContext { seed: 1, device: "flash".into() };
+        let thresholds = Thresholds { start: 25, stop: 26, hard: 2 };
+        let mut ftl =
+            Ftl::new(geo, (logical, 0), 1, WearRule::default(), thresholds, Box::new(Greedy::new(&context)));
+        ftl.assume_sequential(logical);
+        // A write in every chunk of every table.
+        (0..slots).step_by(4096).for_each(|slot| ftl.fill(Slot(slot), None));
+        (0..logical).step_by(4096).for_each(|lpn| assert!(ftl.trim(Lpn(lpn))));
+        // A word a unit in the map and out of band, a flag a unit, and records.
+        let bytes = ftl.bytes();
+        assert!(bytes >= 4 * logical + 4 * slots + slots / 8, "{bytes} B");
+        assert!(bytes < 40 << 20, "{bytes} B leave less than 24 MiB for all else");
     }
 }

@@ -8,44 +8,32 @@
 pub mod alloc;
 pub mod assume;
 pub mod bad;
-mod by_wear;
 pub(crate) mod census;
-mod counters;
-#[cfg(test)]
-mod footprint;
+mod closed;
 pub mod functional;
 pub mod gc;
-pub mod index;
 pub mod map_cache;
-mod map_copy;
-mod opened;
 pub mod pages;
-mod pools;
-mod recovered;
 pub mod slc;
-mod snapshot;
-mod sound;
 pub mod space;
-mod step;
+mod state;
 #[cfg(test)]
 pub(crate) mod testing;
-pub mod unit;
-mod view;
+pub mod units;
 pub mod wear;
 
-pub use counters::FtlCounters;
+pub use census::FtlCounters;
+use closed::{Pools, VictimView};
 use gc::Victim;
-pub use map_copy::MapCopy;
-use map_copy::lookup;
 use nand::array::NandArray;
 use nand::base::Base;
 use nand::geometry::Geometry;
 use nand::sparse::{Bits, Table};
-use pools::Pools;
 use proto::{Lpn, Slot};
 use space::{Group, Stream, block_starts, erase_blocks};
-use unit::RuState;
-use view::VictimView;
+pub use state::MapCopy;
+use state::lookup;
+use units::RuState;
 use wear::WearRule;
 
 /// Map word of a unit that was written and then deallocated.
@@ -105,7 +93,7 @@ pub struct Ftl {
     /// Reclaim units that host data goes to first, one bit a cell, if there are any.
     slc: Option<Box<slc::Slc>>,
     /// Which units were opened, if that is watched.
-    opened: Option<Box<opened::Opened>>,
+    opened: Option<Box<census::Opened>>,
 }
 
 impl Ftl {

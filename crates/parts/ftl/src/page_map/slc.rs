@@ -10,7 +10,7 @@
 
 use super::Ftl;
 use super::space::Stream;
-use super::unit::RuState;
+use super::units::RuState;
 use crate::buffer::destage::Pace;
 use config::units::Share;
 use engine::{Mutant, Snapshot, planted_nth};

@@ -15,12 +15,12 @@
 //!
 //! A frontier that nobody writes on is no closed unit, and could lag for ever: it is closed before it is full.
 
-pub use super::by_wear::WearRule;
+pub use super::closed::WearRule;
 
 use super::Ftl;
-use super::index::NONE;
+use super::closed::VictimView;
 use super::space::{Group, Stream};
-use super::view::VictimView;
+use super::units::NONE;
 
 /// How far a frontier may lag behind `gap` until it is closed before it is full; one at work is never closed so.
 pub const SLACK: u32 = 2;
@@ -88,11 +88,11 @@ mod tests {
     // The index against a scan, and the distance of erase counts under random workloads.
     use super::*;
     use crate::page_map::Thresholds;
-    use crate::page_map::by_wear::ByWear;
+    use crate::page_map::closed::ByWear;
     use crate::page_map::functional::{FunctionalWriter, Placement};
     use crate::page_map::gc::{VictimContext, VictimPolicy};
     use crate::page_map::testing::{check, small};
-    use crate::page_map::unit::RuState;
+    use crate::page_map::units::RuState;
     use engine::Rng;
     use nand::geometry::{Geometry, Reclaim, Shape};
     use proptest::prelude::*;

@@ -29,13 +29,8 @@
 //! in an instant. A driver never refuses what has a tag, so `dispatch_busy` and budgets are always at their best. Left out: priorities by
 //! class, `REQ_NOWAIT` but for polled bios, control groups, hybrid polling, polled queues with an elevator, discards of several ranges, `chunk_sectors`, `physical_block_size`.
 
-mod batches;
 mod bio;
 mod dispatch;
-mod flush;
-mod list;
-mod merge;
-mod plug;
 mod queue;
 pub mod request;
 pub mod sched;
@@ -45,12 +40,11 @@ mod tags;
 mod tests;
 mod wbt;
 
-pub use bio::{Bio, BioFlags, Piece};
-pub use list::RequestList;
-pub use merge::{Attempt, Side};
-pub use plug::Plug;
+pub use bio::{Attempt, Bio, BioFlags, Piece, Side};
 pub use queue::{Queue, Stalled, Submitted};
+pub use request::RequestList;
 pub use sched::SchedulerPolicy;
+pub use submit::Plug;
 pub use wbt::WbtStats;
 
 use crate::PAGE;

@@ -1,12 +1,10 @@
 //! The queue of a drive: its parts, and what is asked of it as a whole.
 
-use super::batches::Batches;
 use super::bio::{Bio, Waiting, Wholes};
-use super::flush::FlushQueue;
-use super::list::RequestList;
-use super::request::{NONE, Request, Requests};
+use super::dispatch::FlushQueue;
+use super::request::{NONE, Request, RequestList, Requests};
 use super::sched::{Context, Scheduler};
-use super::tags::Tags;
+use super::tags::{Batches, Tags};
 use super::wbt::Wbt;
 use super::{BlockSpec, BlockStats, Device, Done, Effects, Limits, Map, Run, Woken};
 use config::SpecError;

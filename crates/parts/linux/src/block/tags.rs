@@ -1,6 +1,8 @@
-//! Numbers that are lent out, and those who wait for one (lib/sbitmap.c).
+//! Numbers that are lent out, and those who wait for one (lib/sbitmap.c). Before Linux 4.20 requests were lent out,
+//! in batches (block/blk-core.c).
 
-use std::collections::VecDeque;
+use engine::Time;
+use std::collections::{BTreeMap, VecDeque};
 
 /// `SBQ_WAIT_QUEUES`.
 const WAIT_QUEUES: usize = 8;
@@ -154,5 +156,220 @@ impl Tags {
     /// Somebody waits no more.
     pub(super) fn forget(&mut self, who: u32) {
         self.lists.iter_mut().for_each(|list| list.who.retain(|other| *other != who));
+    }
+}
+
+// Requests that are lent out in batches (block/blk-core.c, until Linux 4.20).
+
+/// `BLK_BATCH_REQ` and `BLK_BATCH_TIME`: size and duration of a batch.
+const BATCH_REQUESTS: u32 = 32;
+
+const BATCH_TIME: Time = Time::from_ms(20);
+
+/// Synchronous or asynchronous requests of a queue (`struct request_list`).
+#[derive(Debug, Default)]
+struct Half {
+    count: u32,
+    /// Whether requests go only to tasks with a batch.
+    full: bool,
+    who: VecDeque<u32>,
+}
+
+/// Rest of a task's batch (`nr_batch_requests` and `last_waited` of `struct io_context`).
+#[derive(Clone, Copy, Debug)]
+struct Batch {
+    left: u32,
+    since: Time,
+}
+
+/// Admission to a queue of requests. Below the limit every task gets one. The task that reaches the limit, and each task that slept for a request, gets a batch: up to
+/// 32 requests, as long as the queue holds less than 1.5 times the limit.
+#[derive(Debug)]
+pub(super) struct Batches {
+    limit: u32,
+    halves: [Half; 2],
+    tasks: BTreeMap<u32, Batch>,
+}
+
+impl Batches {
+    /// Admission with a limit for each half (`nr_requests`).
+    pub(super) fn new(limit: u32) -> Batches {
+        Batches { limit, halves: Default::default(), tasks: BTreeMap::new() }
+    }
+
+    /// Largest number of requests of both halves.
+    pub(super) fn most(&self) -> u32 {
+        2 * (self.limit + self.limit / 2)
+    }
+
+    /// Whether a task has a batch (`ioc_batching`). A whole batch never expires.
+    fn has_batch(&self, task: u32, now: Time) -> bool {
+        let running = |batch: &Batch| batch.left > 0 && now < batch.since + BATCH_TIME;
+        self.tasks.get(&task).is_some_and(|batch| batch.left == BATCH_REQUESTS || running(batch))
+    }
+
+    /// Gives a task a batch: it slept for a request, or took the last one below the limit (`ioc_set_batching`).
+    pub(super) fn begin(&mut self, task: u32, now: Time) {
+        if !self.has_batch(task, now) {
+            self.tasks.insert(task, Batch { left: BATCH_REQUESTS, since: now });
+        }
+    }
+
+    /// Takes a request for a task, if the limit or a batch allows it (`__get_request`).
+    pub(super) fn get(&mut self, is_sync: bool, task: u32, now: Time) -> bool {
+        let half = &mut self.halves[usize::from(is_sync)];
+        if half.count + 1 >= self.limit {
+            if !std::mem::replace(&mut half.full, true) {
+                self.begin(task, now);
+            } else if !self.has_batch(task, now) {
+                return false;
+            }
+        }
+        let half = &mut self.halves[usize::from(is_sync)];
+        if half.count >= self.limit + self.limit / 2 {
+            return false;
+        }
+        half.count += 1;
+        if self.has_batch(task, now)
+            && let Some(batch) = self.tasks.get_mut(&task)
+        {
+            batch.left -= 1;
+        }
+        true
+    }
+
+    /// Returns a request; answers the task to wake (`__freed_request`).
+    pub(super) fn put(&mut self, is_sync: bool) -> Option<u32> {
+        let half = &mut self.halves[usize::from(is_sync)];
+        half.count -= 1;
+        if half.count + 1 > self.limit {
+            return None;
+        }
+        half.full = false;
+        half.who.pop_front()
+    }
+
+    /// Next task to wake, in place of one that was woken and went to another queue.
+    pub(super) fn next(&mut self, is_sync: bool) -> Option<u32> {
+        self.halves[usize::from(is_sync)].who.pop_front()
+    }
+
+    /// Appends a task to those that wait.
+    pub(super) fn wait(&mut self, is_sync: bool, who: u32) {
+        self.halves[usize::from(is_sync)].who.push_back(who);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `sbitmap_calculate_shift`, `sbq_calc_wake_batch`.
+    #[test]
+    fn words_and_batches_are_the_kernel_s() {
+        // Depth, bits of a word: four words at least, of 64 bits at most.
+        for (depth, word) in [(1023, 64), (256, 64), (128, 32), (64, 16), (16, 4), (4, 1)] {
+            assert_eq!(Tags::new(depth).word(), word, "{depth}");
+        }
+        // 256: 256 / 8 = 32, at most 8. 31: 31 / 8 = 3. Limited to one bit of each of four words: 4 / 8, at least 1.
+        let woken = |depth: u32, shallow: u32| {
+            let mut tags = Tags::new(depth);
+            tags.set_shallow(shallow);
+            let lent: Vec<_> = std::iter::from_fn(|| tags.get(u32::MAX)).collect();
+            assert_eq!(lent.len(), depth as usize);
+            (0..20).for_each(|who| tags.wait(who));
+            let mut woken = Vec::new();
+            lent.iter()
+                .map_while(|tag| {
+                    tags.put(*tag, |who| woken.push(who));
+                    woken.is_empty().then_some(())
+                })
+                .count()
+                + 1
+        };
+        assert_eq!((woken(256, u32::MAX), woken(31, u32::MAX), woken(16, 1)), (8, 3, 1));
+    }
+
+    /// Two wait for 32 tags: one of list 0, one of list 1 (`sbq_wait_ptr`). Four that come back (32 / 8) wake list 0 alone, although there is one for each. Who
+    /// takes all four and waits again is in list 2: the next four wake list 1 before him.
+    #[test]
+    fn lists_of_those_who_wait_take_turns() {
+        let mut tags = Tags::new(32);
+        let mut lent: Vec<_> = std::iter::from_fn(|| tags.get(u32::MAX)).collect();
+        let [greedy, other] = [7, 8];
+        tags.wait(greedy);
+        tags.wait(other);
+        let mut woken = Vec::new();
+        for round in 1..=3 {
+            for tag in lent.drain(..4) {
+                tags.put(tag, |who| woken.push(who));
+            }
+            assert_eq!(woken.len(), round);
+            lent.extend((0..4).map(|_| tags.get(u32::MAX).expect("four came back")));
+            tags.wait(woken[round - 1]);
+        }
+        assert_eq!(woken, [greedy, other, greedy]);
+    }
+
+    /// `sbitmap_get_shallow`: 48 of 64 bits in each of four words are 192 of 256; the rest is for others.
+    #[test]
+    fn a_shallow_depth_leaves_the_end_of_each_word() {
+        let mut tags = Tags::new(256);
+        let shallow: Vec<_> = std::iter::from_fn(|| tags.get(48)).collect();
+        assert_eq!(shallow.len(), 192);
+        assert!(shallow.iter().all(|tag| tag % 64 < 48));
+        assert_eq!(std::iter::from_fn(|| tags.get(u32::MAX)).count(), 64);
+    }
+
+    /// `sbitmap_queue_resize`: what is lent beyond the new depth stays lent and is not lent again.
+    #[test]
+    fn a_smaller_depth_counts_for_what_is_lent_from_now_on() {
+        let mut tags = Tags::new(16);
+        let lent: Vec<_> = std::iter::from_fn(|| tags.get(u32::MAX)).collect();
+        tags.resize(4);
+        lent.iter().for_each(|tag| tags.put(*tag, |_| ()));
+        assert_eq!(std::iter::from_fn(|| tags.get(u32::MAX)).count(), 4);
+        tags.resize(16);
+        assert_eq!(std::iter::from_fn(|| tags.get(u32::MAX)).count(), 12);
+    }
+
+    fn ms(ms: u64) -> Time {
+        Time::from_ms(ms)
+    }
+
+    /// Task 1 takes 7 of 8, and the eighth, which fills the queue, with a batch of 32: it goes on to 12. Task 2 gets none before it has slept.
+    #[test]
+    fn the_task_that_fills_the_queue_goes_on_for_half_of_it() {
+        let mut all = Batches::new(8);
+        let taken = (0..100).take_while(|_| all.get(true, 1, ms(0))).count();
+        assert_eq!(taken, 12);
+        assert!(!all.get(true, 2, ms(0)));
+        assert!(all.get(false, 2, ms(0)), "asynchronous requests are counted apart");
+    }
+
+    /// Waiting tasks are woken one by one, in order of arrival, once fewer than eight requests are out; a woken task takes its batch before any other.
+    #[test]
+    fn tasks_are_woken_in_turn_and_get_a_batch() {
+        let mut all = Batches::new(8);
+        while all.get(true, 1, ms(0)) {}
+        (2..5).for_each(|who| all.wait(true, who));
+        let woken: Vec<_> = (0..6).map(|_| all.put(true)).collect();
+        assert_eq!(woken, [None, None, None, None, Some(2), Some(3)]);
+        all.begin(2, ms(1));
+        let taken = (0..100).take_while(|_| all.get(true, 2, ms(1))).count();
+        assert_eq!(taken, 6);
+        assert!(!all.get(true, 9, ms(1)));
+    }
+
+    /// A batch ends after 20 ms, but its first request can always be taken: a wake-up is never lost.
+    #[test]
+    fn a_batch_ends_but_not_before_its_first_request() {
+        let mut all = Batches::new(8);
+        while all.get(true, 1, ms(0)) {}
+        all.begin(2, ms(0));
+        all.put(true);
+        all.put(true);
+        assert!(all.get(true, 2, ms(100)));
+        assert!(!all.get(true, 2, ms(100)));
     }
 }

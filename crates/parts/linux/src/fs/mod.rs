@@ -24,7 +24,6 @@
 //! Fast commits, quotas, inline data, holes punched, the page at a new end that `truncate` fills with zeroes, trees of hashes in directories,
 //! lazy initialisation of inode tables. Programs run as root: the 5 % that `mke2fs` reserves are theirs.
 
-mod direct;
 mod extents;
 mod file;
 mod journal;
@@ -32,11 +31,9 @@ mod layout;
 mod mballoc;
 #[cfg_attr(not(any(test, feature = "soak")), expect(dead_code, reason = "a soak drives it"))]
 pub(crate) mod media;
-mod name;
 mod recovery;
 #[cfg(any(test, feature = "soak"))]
 pub mod soak;
-mod space;
 #[cfg(test)]
 mod tests;
 mod write;

@@ -24,7 +24,6 @@
 mod folio;
 mod index;
 mod list;
-mod marks;
 pub mod readahead;
 pub mod reclaim;
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Between block layer and drive: commands, interrupts, and what bios were for.
+//! Between block layer and drive: commands, interrupts, the ends of bios. Orders to coprocessors go the same way.
 
-use super::costs::Costs;
 use super::frame::Frame;
 use super::io::Io;
+use super::spec::Costs;
 use super::thread::Step;
 use super::wait::Wait;
 use super::{Event, Host, Out};
@@ -11,7 +11,7 @@ use crate::block::{Effects, Issued, Plug, Submitted};
 use crate::pagecache::Folio;
 use crate::tasks::Task;
 use engine::{Cx, Inside, Time};
-use proto::{Command, Completion, Status};
+use proto::{Command, Completion, Status, offload::Order};
 
 /// A command at a drive.
 #[derive(Clone, Copy, Debug)]
@@ -358,5 +358,63 @@ impl<P: Program> Host<P> {
     /// Those who wait for a page look again.
     pub(super) fn changed(&mut self, folio: Folio) {
         self.waits.folio_changed(folio, &mut self.woken);
+    }
+}
+
+// Orders of programs to coprocessors: a call of the driver, sleep, an interrupt.
+//
+// The driver's steps cost what those of a drive's driver cost (`CostsSpec`): the call and the request before the device hears of it, the
+// interrupt and the completion after it is done, on the core that the thread slept on. What the device itself needs is the device's.
+
+/// An order at a coprocessor.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ordered {
+    /// The thread that sleeps until it is done.
+    task: Task,
+    /// Whether it is, as far as the kernel knows.
+    pub(super) done: bool,
+}
+
+impl<P: Program> Host<P> {
+    /// A thread that has paid for the driver's work gives a coprocessor an order.
+    pub(super) fn order(
+        &mut self,
+        task: Task,
+        device: u16,
+        order: Order,
+        cx: &mut impl Cx<Event, Out>,
+    ) -> Step {
+        if self.owes(task) {
+            return self.pay_then(task, Frame::Order { device, order });
+        }
+        let tag = self.orders.insert(Ordered { task, done: false });
+        cx.emit(Out::Order { tag, device, order });
+        self.wait_for(task, Wait::Order(tag), Frame::Ordered(tag))
+    }
+
+    /// A coprocessor has done an order, and interrupts.
+    pub fn ordered(&mut self, tag: u32, cx: &mut impl Cx<Event, Out>) {
+        let core = self.cores.core_of(self.orders[tag].task);
+        let cost = self.costs.interrupt + self.costs.complete;
+        let delay = self.cores.interrupt(core, cost, &mut Inside::of(cx));
+        cx.after(delay, Event::Ordered(tag));
+    }
+
+    /// The handler of the interrupt wakes who waits.
+    pub(super) fn order_ended(&mut self, tag: u32, cx: &mut impl Cx<Event, Out>) {
+        self.stats.orders += 1;
+        let at = &mut self.orders[tag];
+        at.done = true;
+        let task = at.task;
+        self.wake(task, cx);
+    }
+
+    /// A thread looks whether its order is done.
+    pub(super) fn wait_order(&mut self, task: Task, tag: u32) -> Step {
+        if !self.orders[tag].done {
+            return self.wait_for(task, Wait::Order(tag), Frame::Ordered(tag));
+        }
+        self.orders.remove(tag);
+        Step::Again
     }
 }

@@ -1,7 +1,7 @@
 //! Files, who has them open, and what a system call does first.
 
-use super::failure::Errors;
 use super::frame::{Access, Frame, Range, Resize};
+use super::io::Errors;
 use super::thread::Step;
 use super::wait::Wait;
 use super::{Event, Host, Out};

@@ -8,52 +8,41 @@
 //! Work comes from programs ([`Host::add_program`]) and from flows of requests ([`Host::submit_request`]): each flow is a thread that reads and
 //! writes one file of a drive.
 
-mod costs;
+mod buffered;
 mod direct;
 mod driver;
-mod failure;
 mod files;
 mod flow;
 mod frame;
 mod io;
-mod io_end;
 mod journal;
-mod memory;
 mod names;
-mod order;
 mod queued;
-mod range;
-mod read;
-mod run;
 #[cfg_attr(not(any(test, feature = "soak")), expect(dead_code, reason = "a soak drives it"))]
 mod shadow;
 #[cfg(any(test, feature = "soak"))]
 pub mod soak;
 mod spec;
-mod stuck;
 mod sync;
 #[cfg(test)]
 mod tests;
 mod thread;
 mod victims;
 mod wait;
-mod write;
 mod writeback;
 
-pub use costs::CostsSpec;
 pub use names::{Unfit, file_bytes};
-pub use spec::{DriverSpec, OnDrives, PathSpec};
+pub use spec::{CostsSpec, DriverSpec, OnDrives, PathSpec};
 pub use victims::{RatiosSpec, VictimizationSpec};
 
-use self::costs::Costs;
-use self::driver::{Sent, Vector};
+use self::driver::{Ordered, Sent, Vector};
 use self::files::{Node, Open, Running};
 use self::flow::Flow;
 use self::frame::Frame;
 use self::io::{Dio, Io, IoEnd};
 use self::names::Laid;
-use self::order::Ordered;
 use self::shadow::Shadow;
+use self::spec::Costs;
 use self::thread::Thread;
 use self::victims::Victims;
 use self::wait::Waits;

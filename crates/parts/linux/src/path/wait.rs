@@ -1,9 +1,9 @@
-//! Who waits for what.
+//! Who waits for what, and whether everybody who waits will be woken.
 
-use super::Host;
 use super::frame::Frame;
-use super::io::Counter;
+use super::io::{Counter, Dio, Io};
 use super::thread::Step;
+use super::{Disk, Host, flow::Flow};
 use crate::Inode;
 use crate::pagecache::Folio;
 use crate::tasks::Task;
@@ -164,5 +164,142 @@ impl<P: Program> Host<P> {
         self.push(task, again);
         self.thread(task).wait = Some(wait);
         Step::Sleep
+    }
+}
+
+// Whether everybody who waits will be woken: what a run shows that ends while programs are still at work.
+
+impl<P: Program> Host<P> {
+    /// The first thread, or disk, that waits for something which is not under way: it would wait for ever. `None` on a sound host, between events.
+    pub fn stuck(&self) -> Option<String> {
+        let threads = (0..self.threads.len() as u32).map(Task);
+        let of_threads = threads.filter_map(|task| {
+            let why = self.vain(task)?;
+            Some(format!(
+                "thread {} waits in {:?}: {why}",
+                task.0,
+                self.threads[task.0 as usize].frames.last()
+            ))
+        });
+        let disks = (0..).zip(&self.disks);
+        let of_disks = disks.filter_map(|(disk, at)| {
+            let why = self.idles(disk, at)?;
+            Some(format!("drive {disk}: {why}"))
+        });
+        let of_flows = (0..).zip(&self.flows).filter_map(|(number, flow)| {
+            let why = self.waits_in_vain(number, flow)?;
+            Some(format!("flow {number}: {why}"))
+        });
+        of_threads.chain(of_disks).chain(of_flows).next()
+    }
+
+    /// Why the requests of a flow would not end, or more of them end than it has.
+    fn waits_in_vain(&self, number: u16, flow: &Flow) -> Option<String> {
+        let of_flow = |dio: &Dio| dio.flow == number;
+        let dios = self.dios.live().filter(|(_, dio)| of_flow(dio)).count();
+        let under_way = flow.under_way as usize;
+        // Others are flushes, and what its thread is in the middle of.
+        if flow.way().is_queued() && dios + flow.done.len() > under_way {
+            return Some(format!("{dios} requests are under way, {} done, of {under_way}", flow.done.len()));
+        }
+        let waits = flow.spins || self.rests(flow.task);
+        if !waits || under_way == 0 {
+            return None;
+        }
+        if flow.takes() > 0 {
+            return Some("its thread does not take what has ended".into());
+        }
+        let syncs = flow.worker.is_some_and(|worker| !self.rests(worker));
+        let bios = self.ios.live().any(|(_, io)| matches!(io, Io::Dio(dio) if of_flow(&self.dios[*dio])));
+        let finisher = self.disks[usize::from(flow.disk())].finisher;
+        let finishes = finisher.is_some_and(|finisher| !self.rests(finisher));
+        (!syncs && !bios && !finishes).then(|| "none of its requests is under way".into())
+    }
+
+    /// Whether a thread of the kernel sleeps until there is work.
+    fn rests(&self, task: Task) -> bool {
+        self.cores.sleeps(task) && self.threads[task.0 as usize].wait.is_none()
+    }
+
+    /// Why a thread that sleeps would not be woken.
+    fn vain(&self, task: Task) -> Option<String> {
+        let thread = &self.threads[task.0 as usize];
+        if !self.cores.sleeps(task) || thread.alarm.is_some() {
+            return None;
+        }
+        if thread.plugs.iter().any(|plug| !plug.is_empty())
+            || !thread.bios.is_empty() && thread.wait.is_none()
+        {
+            return Some("it has not submitted all of its bios".into());
+        }
+        let why = match thread.wait? {
+            Wait::Folio(folio) => {
+                let busy = self.cache.is_locked(folio) || self.cache.is_writeback(folio);
+                (!busy).then_some("its page is neither locked nor being written")
+            }
+            Wait::Room => self.disks.iter().all(|disk| disk.queue.is_idle()).then_some("no bio waits"),
+            Wait::Count(counter) => {
+                let counted = |io: &Io| matches!(io, Io::Counted(other) if *other == counter);
+                let left = self.ios.live().filter(|(_, io)| counted(io)).count();
+                let wanted = self.waits.counters[counter].left as usize;
+                (left == 0 || left != wanted).then_some("its bios have ended")
+            }
+            Wait::Lock(inode) => {
+                let nobody = self.nodes[inode.0 as usize].is_free() && !self.takes(inode);
+                nobody.then_some("nobody holds the lock")
+            }
+            Wait::Transaction(disk) | Wait::Commit(disk) => {
+                let journal = self.disks[usize::from(disk)].journal;
+                journal.is_none_or(|journal| self.rests(journal)).then_some("the journal rests")
+            }
+            Wait::Log(disk) => {
+                let fs = self.disks[usize::from(disk)].fs.as_ref();
+                fs.is_none_or(|fs| !fs.is_logging()).then_some("nothing is being written to the log")
+            }
+            Wait::Home(disk) => {
+                let home = |io: &Io| matches!(io, Io::Home { disk: other, .. } if *other == disk);
+                let under_way = self.ios.live().any(|(_, io)| home(io));
+                (!under_way && !self.disks[usize::from(disk)].writes_tail)
+                    .then_some("no block of metadata is on its way")
+            }
+            Wait::Order(tag) => self.orders[tag].done.then_some("its order is done"),
+            Wait::Flusher(disk) => (!self.writeback.is_running(disk)).then_some("the flusher does nothing"),
+        };
+        why.map(Into::into)
+    }
+
+    /// Whether a thread has been woken to take the lock of an inode.
+    fn takes(&self, inode: Inode) -> bool {
+        let wants = |frame: &Frame| match frame {
+            Frame::Lock(of) => *of == inode,
+            Frame::LockDirect { access, .. } => access.inode == inode,
+            _ => false,
+        };
+        let awake = (0..).map(Task).zip(&self.threads).filter(|(task, _)| !self.cores.sleeps(*task));
+        awake.into_iter().any(|(_, thread)| thread.frames.last().is_some_and(wants))
+    }
+
+    /// Why a disk with work does not do it.
+    fn idles(&self, disk: u16, at: &Disk) -> Option<String> {
+        let of_thread = |task: Task| {
+            let thread = &self.threads[task.0 as usize];
+            !self.cores.sleeps(task)
+                && (!thread.plugs[usize::from(disk)].is_empty() || thread.stalled.is_some())
+        };
+        let held = (0..self.threads.len() as u32).any(|task| of_thread(Task(task)));
+        let moves = at.queue.will_run()
+            || at.vectors.iter().any(|vector| !vector.is_idle())
+            || self.sent.live().any(|(_, sent)| sent.disk == disk);
+        if !at.queue.is_idle() && !held && !moves {
+            return Some("its queue has bios, and none is under way".into());
+        }
+        if !at.converting.is_empty() && at.converter.is_none_or(|task| self.rests(task)) {
+            return Some("pages are written that nobody makes the file's".into());
+        }
+        let resting = self.rests(at.flusher);
+        let frame = self.threads[at.flusher.0 as usize].frames.last();
+        let asleep = resting && matches!(frame, Some(Frame::Flusher(_)));
+        (asleep && self.writeback.is_running(disk))
+            .then(|| "its flusher sleeps in the middle of its work".into())
     }
 }

@@ -1,15 +1,26 @@
-//! Dirty pages: who makes them, who pauses for them, and the flusher that writes them.
+//! Dirty pages: who makes them, who pauses for them, the flusher, and the writing of a file's pages.
 
-use super::frame::{Frame, Range};
 use super::thread::Step;
 use super::{Event, Host, Out};
-use crate::Inode;
-use crate::pagecache::Folio;
+use super::{
+    frame::{Frame, Range},
+    io::Io,
+    wait::Wait,
+};
+use crate::pagecache::{Folio, Tag};
 use crate::tasks::Task;
 use crate::writeback::{self, Balance, SyncMode, Wake, Wrote};
+use crate::{
+    Inode, PAGE,
+    block::{Bio, BioFlags},
+    fs::{Changes, Place, WRITEPAGES_MOST},
+};
 use engine::Cx;
 
-use proto::file::Program;
+use proto::{
+    IoOp,
+    file::{CallError, Program},
+};
 
 impl<P: Program> Host<P> {
     /// A thread has stored into a page; whether it pauses now.
@@ -184,5 +195,184 @@ impl<P: Program> Host<P> {
         }
         self.writeback.ended(inode, pages, cx.now());
         self.waits.memory_freed(&mut self.woken);
+    }
+}
+
+// Writing dirty pages of a file: `ext4_writepages`, or `generic_writepages` of a drive without a file system.
+
+/// Entries of a bio at most (`BIO_MAX_VECS`).
+const MOST: u64 = 256;
+
+/// Pages with blocks that are looked at in one go: more than a flusher writes of a file before it turns to the next.
+const MOST_MAPPED: u64 = 1 << 16;
+
+impl<P: Program> Host<P> {
+    /// Writes the next dirty pages of a range, a bio or few at a time.
+    pub(super) fn range(&mut self, task: Task, mut range: Range, cx: &mut impl Cx<Event, Out>) -> Step {
+        if self.owes(task) {
+            return self.pay_then(task, Frame::Range(range));
+        }
+        let inode = range.inode;
+        let tag = if range.sync { Tag::ToWrite } else { Tag::Dirty };
+        let next = self.cache.next_tagged(inode, range.page, tag).filter(|(page, _)| *page < range.end);
+        let free =
+            next.filter(|(_, folio)| !self.cache.is_locked(*folio) && !self.cache.is_writeback(*folio));
+        let goes_on = free.filter(|_| range.left > 0).map(|(page, _)| page);
+        self.leave_extent(&mut range, goes_on, cx);
+        let Some((first, folio)) = next.filter(|_| range.left > 0) else {
+            let thread = self.thread(task);
+            (thread.left, thread.next_page) = (range.left, if next.is_some() { range.page } else { 0 });
+            return Step::Again;
+        };
+        if free.is_none() {
+            if self.cache.is_writeback(folio) && !range.sync {
+                return self.pay_then(task, Frame::Range(Range { page: first + 1, ..range }));
+            }
+            return self.wait_for(task, Wait::Folio(folio), Frame::Range(range));
+        }
+        let mut run = self.map(task, inode, first, range.left.min(range.end - first).min(MOST_MAPPED));
+        let is_new = matches!(run.place, Place::Delayed | Place::Hole);
+        if !matches!(run.place, Place::Mapped { .. }) {
+            run.pages = run.pages.min(WRITEPAGES_MOST);
+        }
+        if is_new && !range.allocate {
+            return self.pay_then(task, Frame::Range(Range { page: first + run.pages, ..range }));
+        }
+        let disk = self.nodes[inode.0 as usize].disk;
+        let handle = if is_new {
+            let fs = self.disks[usize::from(disk)].fs.as_ref();
+            let credits = fs.map_or(0, |fs| fs.writepages_credits(inode));
+            match self.start_handle(task, disk, credits, Changes::Blocks(inode), Frame::Range(range), cx) {
+                Ok(handle) => handle,
+                Err(step) => return step,
+            }
+        } else {
+            None
+        };
+        if range.extent_end == 0 {
+            range.extent_end = first + self.side_by_side(inode, first, run.pages, tag);
+            let more = self.cache.next_tagged(inode, range.extent_end, tag);
+            if !matches!(run.place, Place::Mapped { .. }) && more.is_none() {
+                // An extent is gathered before it is submitted: what becomes dirty behind the last one meanwhile is not looked for (`scanned_until_end`).
+                range.end = range.end.min(range.extent_end);
+            }
+        }
+        let mut is_there = true;
+        if let (Some(fs), Some(handle)) = (&mut self.disks[usize::from(disk)].fs, handle) {
+            is_there = fs.writepages(&handle, inode, first, range.extent_end - first).is_ok();
+            fs.stop(handle);
+            self.arm_commit(disk, cx);
+        }
+        let most = self.pages_at_once(disk).min(range.extent_end - first);
+        let fs = self.disks[usize::from(disk)].fs.as_ref();
+        if fs.is_some_and(|fs| fs.is_aliased(inode, first, first + most)) {
+            self.push(task, Frame::Range(range));
+            self.push(task, Frame::WaitHome(disk));
+            return Step::Again;
+        }
+        // A bio ends where the blocks do.
+        let most = if is_there { self.map(task, inode, first, most).pages } else { most };
+        let pages = self.take_dirty(task, inode, first, most);
+        if is_there {
+            self.writeback.started(inode, pages);
+            self.write_pages(task, &mut range, first, pages);
+            self.thread(task).submitted += pages;
+        } else {
+            range.extent_end = 0;
+            self.drop_pages(inode, first, pages);
+            self.fail(task, CallError::NoSpace);
+        }
+        let left = range.left - pages;
+        self.push(task, Frame::Range(Range { page: first + pages, left, ..range }));
+        self.push(task, Frame::Submit);
+        Step::Pay
+    }
+
+    /// Pages that begin to be written before the first of them is asked for: those of a bio; of a drive without a file system, whose bios have one page
+    /// each, those of a request.
+    fn pages_at_once(&self, disk: u16) -> u64 {
+        let at = &self.disks[usize::from(disk)];
+        let limits = at.queue.limits();
+        if at.fs.is_some() {
+            MOST * u64::from(limits.segment) / PAGE
+        } else {
+            (u64::from(limits.unsplit(IoOp::Write)) / PAGE).clamp(1, MOST)
+        }
+    }
+
+    /// Pages with a tag that lie side by side in the file (`mpage_prepare_extent_to_map`).
+    fn side_by_side(&mut self, inode: Inode, first: u64, most: u64, tag: Tag) -> u64 {
+        let mut runs = std::mem::take(&mut self.runs);
+        runs.clear();
+        self.cache.tagged_runs(inode, first, first + most - 1, tag, most, &mut runs);
+        let pages = runs[0].pages;
+        self.runs = runs;
+        pages
+    }
+
+    /// Takes the marks of dirty pages that lie side by side; how many.
+    fn take_dirty(&mut self, task: Task, inode: Inode, first: u64, most: u64) -> u64 {
+        let mut pages = 0;
+        while pages < most {
+            let Some(folio) = self.cache.find(inode, first + pages) else { break };
+            let busy = self.cache.is_locked(folio) || self.cache.is_writeback(folio);
+            if busy || !self.cache.clear_dirty_for_io(folio) {
+                break;
+            }
+            self.cache.start_writeback(folio);
+            pages += 1;
+        }
+        self.charge(task, self.costs.write_page.times(pages));
+        pages
+    }
+
+    /// Makes bios of pages that have blocks: a bio of each on a drive without a file system (`__block_write_full_page`).
+    fn write_pages(&mut self, task: Task, range: &mut Range, first: u64, pages: u64) {
+        let inode = range.inode;
+        let disk = self.nodes[inode.0 as usize].disk;
+        let most = if self.disks[usize::from(disk)].fs.is_some() { pages } else { 1 };
+        let mut at = first;
+        while at < first + pages {
+            let run = self.map(task, inode, at, most.min(first + pages - at));
+            let (block, is_new) = match run.place {
+                Place::Mapped { block } => (block, false),
+                Place::Unwritten { block } => (block, true),
+                Place::Hole | Place::Delayed => unreachable!("pages that are written have blocks"),
+            };
+            self.shadow_pages(inode, at, run.pages, block);
+            if is_new {
+                range.io_end = Some(self.get_io_end(range.io_end, inode, at, run.pages));
+            }
+            let io_end = range.io_end.filter(|_| is_new);
+            let owner = self.ios.insert(Io::Write { inode, page: at, pages: run.pages as u32, io_end });
+            let flags = BioFlags { sync: range.sync, background: !range.sync, ..BioFlags::default() };
+            let announced = std::mem::take(&mut self.thread(task).announced);
+            let bytes = (run.pages * PAGE) as u32;
+            let bio = Bio { op: IoOp::Write, offset: block * PAGE, bytes, flags, owner, announced };
+            self.charge(task, self.costs.bio);
+            self.thread(task).bios.push_back((disk, bio));
+            at += run.pages;
+        }
+    }
+
+    /// Waits for pages of a range that are being written.
+    pub(super) fn wait_range(&mut self, task: Task, range: Range) -> Step {
+        if self.owes(task) {
+            return self.pay_then(task, Frame::WaitRange(range));
+        }
+        let next = self.cache.next_tagged(range.inode, range.page, Tag::Writeback);
+        let Some((page, folio)) = next.filter(|(page, _)| *page < range.end) else { return Step::Again };
+        self.wait_for(task, Wait::Folio(folio), Frame::WaitRange(Range { page, ..range }))
+    }
+
+    /// Pages for which there is no room on the drive are clean, and their data lost, as the kernel says in its log.
+    fn drop_pages(&mut self, inode: Inode, page: u64, pages: u64) {
+        for page in page..page + pages {
+            let folio = self.cache.find(inode, page).expect("a page stays while it is being written");
+            self.cache.end_writeback(folio);
+            self.changed(folio);
+        }
+        self.stats.lost += pages;
+        self.writeback.cleaned(inode, pages);
     }
 }

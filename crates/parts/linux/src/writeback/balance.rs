@@ -1,6 +1,6 @@
 //! Who dirties pages, and when it pauses (`balance_dirty_pages` and around, `mm/page-writeback.c`).
 
-use super::limits::DirtyLimits;
+use super::spec::DirtyLimits;
 use super::{
     DIRTY_POLL_THRESH, Jiffies, MinPause, Rates, Wake, Writeback, dirty_poll_interval, interval,
     wb_max_pause, wb_min_pause,

@@ -26,7 +26,6 @@ mod balance;
 mod batch;
 mod flusher;
 mod inodes;
-mod limits;
 mod spec;
 #[cfg(test)]
 mod tests;
@@ -35,8 +34,7 @@ pub use account::SyncInode;
 pub use balance::{Balance, Dirtier};
 pub use batch::{Reason, Step, SyncMode, Wake, WorkId, WriteInode, Wrote};
 pub use inodes::{DirtyFlags, Estimates, FlusherStats, WritebackStats};
-pub use limits::{Bound, DirtyBounds, DirtyLimits};
-pub use spec::WritebackSpec;
+pub use spec::{Bound, DirtyBounds, DirtyLimits, WritebackSpec};
 
 use crate::Inode;
 use balance::Bandwidth;
@@ -44,7 +42,7 @@ use config::SpecError;
 use engine::Time;
 use flusher::Flusher;
 use inodes::{Inodes, IoLists};
-use limits::{Domain, Ratios};
+use spec::{Domain, Ratios};
 
 /// A device (`struct bdi_writeback`). Counts are of pages.
 #[derive(Clone, Debug)]

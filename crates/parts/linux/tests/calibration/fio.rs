@@ -1,6 +1,6 @@
 //! fio, as far as the jobs use it: `psync` calls, and `libaio` as so many threads with one call each.
 
-use super::document::Job;
+use super::run::Job;
 use engine::{Rng, Time};
 use proto::file::{Call, Fd, FileId, FileSpec, Next, OpenFlags, Program};
 

@@ -1,13 +1,10 @@
 //! The page cache and write-back against a real kernel: all jobs of `tests/calibration/pagecache/uml-6.1.toml`, on a drive with the law of the one that
 //! was measured. `cargo test -p nandscape-linux --test calibration -- --nocapture` prints the comparison.
 
-mod document;
 mod fio;
-mod gaps;
 mod run;
 
-use document::Job;
-use gaps::{GAPS, Gap};
+use run::Job;
 
 /// How far a figure may be off.
 const WITHIN: f64 = 0.15;
@@ -56,7 +53,7 @@ fn judge(ratio: f64, gap: Option<&Gap>) -> Result<(), String> {
 fn jobs_are_as_measured() {
     let (mut jobs, mut compared, mut wrong) = (0, 0, Vec::new());
     let mut open: Vec<&Gap> = GAPS.iter().collect();
-    for job in document::jobs() {
+    for job in run::measured_jobs() {
         jobs += 1;
         for (figure, model) in run::run(&job) {
             let Some(real) = measured(&job, &figure, model) else { continue };
@@ -76,3 +73,174 @@ fn jobs_are_as_measured() {
     assert!(open.is_empty(), "gaps of nothing: {open:?}");
     assert_eq!(jobs, 41);
 }
+
+// Figures in which the model is further off than it should be, with the model over the measurement, and why. A gap that closes, or moves, is an error.
+
+/// Why a figure is off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// The figure is one of two or three values, and chance says which one the median is: pages leave write-back by 1024 and 2048 at a time on ext4, by 64
+    /// on the device.
+    Steps,
+    /// A pause is a whole number of ticks, and the hundredth part of the calls lies between two of them.
+    Ticks,
+    /// Of two reads of a window one waits and one does not: chance says which one the median is.
+    Half,
+    /// An `fsync` waits for two or three whole queues of requests, and the figure is one of these times.
+    Rounds,
+    /// `mq-deadline` serves writes in the order of their places, and what lies behind its sweep waits up to `write_expire`, 5 s. Whether blocks of an `fsync` do
+    /// depends on where files and the log are; few do, and they make the mean.
+    Sweep,
+    /// The machine under the guest was busy, and some answers came milliseconds late. Who waits for one request at a time gets less, in each run by another
+    /// amount. Measured twice, in six runs: in those whose answers were in time nearly all of these figures are within the limit.
+    Late,
+    /// Supposed: the guest's core is busy with requests and interrupts, and finds what is not in its caches slowly. What that takes has not been measured apart.
+    Core,
+    /// Blocks of the log that lie side by side are one bio in the model, and one bio each in the kernel, which merges them. The requests are the same.
+    Log,
+    /// Unknown.
+    Unknown,
+}
+
+impl Why {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Why::Steps => "steps",
+            Why::Ticks => "ticks",
+            Why::Half => "half",
+            Why::Rounds => "rounds",
+            Why::Sweep => "sweep",
+            Why::Late => "late",
+            Why::Core => "core",
+            Why::Log => "log",
+            Why::Unknown => "unknown",
+        }
+    }
+}
+
+/// A figure that is off.
+#[derive(Debug)]
+pub(crate) struct Gap {
+    pub(crate) job: &'static str,
+    pub(crate) figure: &'static str,
+    /// The model over the measurement.
+    pub(crate) ratio: f64,
+    pub(crate) why: Why,
+}
+
+const fn gap(job: &'static str, figure: &'static str, ratio: f64, why: Why) -> Gap {
+    Gap { job, figure, ratio, why }
+}
+
+pub(crate) const GAPS: &[Gap] = &[
+    gap("law-direct", "write-4k.write_bytes_per_s", 1.22, Why::Late),
+    gap("law-direct", "write-4k.write_p99_ns", 0.10, Why::Late),
+    gap("law-direct", "write-64k.write_p99_ns", 0.34, Why::Late),
+    gap("law-direct", "write-256k.write_p99_ns", 0.64, Why::Late),
+    gap("law-direct", "read-64k.read_p99_ns", 0.38, Why::Late),
+    gap("law-direct", "read-256k.read_p99_ns", 0.64, Why::Late),
+    gap("law-direct", "deep-write-4k.write_p99_ns", 0.40, Why::Late),
+    gap("law-direct", "deep-read-4k.read_p99_ns", 0.44, Why::Late),
+    gap("law-direct", "deep-write-256k.write_p99_ns", 0.73, Why::Unknown),
+    gap("a-ratio-20-10", "writeback_steady_pages", 0.75, Why::Steps),
+    gap("a-ratio-10-5", "write.write_p99_ns", 1.25, Why::Ticks),
+    gap("a-bytes-64-16", "writeback_steady_pages", 0.75, Why::Steps),
+    gap("a-bytes-64-16", "write.pauses", 0.76, Why::Unknown),
+    gap("a-bytes-32-8", "write.write_p99_ns", 1.60, Why::Unknown),
+    gap("a-raw-ratio-20-10", "write.write_p99_ns", 1.45, Why::Ticks),
+    gap("c-sequential", "disk_write_merges", 0.00, Why::Log),
+    gap("c-sequential", "write.write_p99_ns", 0.36, Why::Core),
+    gap("c-random", "dirtied_steady_bytes_per_s", 1.18, Why::Late),
+    gap("c-random", "written_steady_bytes_per_s", 1.18, Why::Late),
+    gap("c-random", "disk_write_merges", 0.00, Why::Log),
+    gap("c-random", "write.sync_p99_ns", 0.60, Why::Late),
+    gap("c-raw-sequential", "writeback_steady_pages", 0.80, Why::Steps),
+    gap("c-raw-sequential", "write.write_p99_ns", 0.27, Why::Core),
+    gap("c-raw-random", "write.sync_p99_ns", 0.57, Why::Late),
+    gap("c-raw-random", "write.sync_p90_ns", 0.74, Why::Late),
+    gap("d-ahead-128", "read.read_p50_ns", 9.49, Why::Half),
+    gap("d-ahead-128", "read.read_p99_ns", 0.46, Why::Late),
+    gap("d-ahead-0", "read.read_p99_ns", 0.47, Why::Late),
+    gap("i-by-age", "writeback_steady_pages", 1.39, Why::Steps),
+    gap("i-by-age", "write.write_p99_ns", 0.02, Why::Unknown),
+    gap("b-ratio-20-10", "write.write_p99_ns", 0.18, Why::Core),
+    gap("b-ratio-20-10", "write.pause_total_ms", 1.29, Why::Core),
+    gap("b-bytes-64-16", "write.write_p99_ns", 0.20, Why::Core),
+    gap("e-large", "disk_reads", 1.15, Why::Late),
+    gap("e-large", "read.read_bytes_per_s", 1.17, Why::Late),
+    gap("e-large", "read.read_p99_ns", 0.58, Why::Late),
+    gap("e-fit", "read.read_bytes_per_s", 1.16, Why::Late),
+    gap("f-fit", "dirty_steady_pages", 1.64, Why::Late),
+    gap("f-fit", "dirty_max_pages", 1.34, Why::Late),
+    gap("f-fit", "dirtied_pages", 1.34, Why::Late),
+    gap("f-fit", "written_pages", 1.70, Why::Late),
+    gap("f-fit", "dirtied_steady_bytes_per_s", 1.37, Why::Late),
+    gap("f-fit", "written_steady_bytes_per_s", 2.00, Why::Late),
+    gap("f-fit", "disk_reads", 1.20, Why::Late),
+    gap("f-fit", "disk_writes", 1.61, Why::Late),
+    gap("f-fit", "mix.read_bytes_per_s", 1.39, Why::Late),
+    gap("f-fit", "mix.read_p50_ns", 0.04, Why::Late),
+    gap("f-fit", "mix.read_p99_ns", 0.49, Why::Late),
+    gap("f-fit", "mix.write_bytes_per_s", 1.37, Why::Late),
+    gap("f-large", "written_steady_bytes_per_s", 1.15, Why::Late),
+    gap("f-large", "mix.read_bytes_per_s", 1.15, Why::Late),
+    gap("f-large", "mix.read_p99_ns", 0.12, Why::Late),
+    gap("g-write-read", "read.read_p50_ns", 17.97, Why::Half),
+    gap("h-two-writers", "first.write_p99_ns", 1.33, Why::Ticks),
+    gap("h-two-writers", "second.write_p99_ns", 1.21, Why::Ticks),
+    gap("j-direct-beside", "writeback_steady_pages", 0.75, Why::Steps),
+    gap("j-direct-beside", "direct.write_bytes_per_s", 0.75, Why::Core),
+    gap("k-own-block-layer", "dirty_max_pages", 0.77, Why::Unknown),
+    gap("k-own-block-layer", "writeback_steady_pages", 1.17, Why::Steps),
+    gap("a-1g-bytes-64-16", "writeback_steady_pages", 0.75, Why::Steps),
+    gap("b-1g-ratio-20-10", "dirty_steady_pages", 1.28, Why::Core),
+    gap("b-1g-ratio-20-10", "writeback_steady_pages", 2.32, Why::Core),
+    gap("b-1g-ratio-20-10", "dirtied_pages", 1.17, Why::Core),
+    gap("b-1g-ratio-20-10", "dirtied_steady_bytes_per_s", 1.21, Why::Core),
+    gap("b-1g-ratio-20-10", "disk_writes", 0.60, Why::Core),
+    gap("b-1g-ratio-20-10", "disk_write_mean_bytes", 1.84, Why::Core),
+    gap("b-1g-ratio-20-10", "write.write_bytes_per_s", 1.40, Why::Core),
+    gap("b-1g-ratio-20-10", "write.write_p99_ns", 0.07, Why::Core),
+    gap("b-1g-ratio-20-10", "write.pauses", 4.91, Why::Core),
+    gap("b-1g-ratio-20-10", "write.pause_total_ms", 7.33, Why::Core),
+    gap("b-1g-ratio-20-10", "write.pause_p50_ns", 2.15, Why::Core),
+    gap("l-kyber-alone", "disk_write_merges", 0.00, Why::Log),
+    gap("l-kyber-alone", "sync.write_p99_ns", 0.23, Why::Core),
+    gap("l-kyber-alone", "sync.sync_p99_ns", 0.44, Why::Unknown),
+    gap("l-kyber", "writeback_steady_pages", 1.25, Why::Steps),
+    gap("l-kyber", "disk_write_merges", 0.00, Why::Log),
+    gap("l-kyber", "write.pauses", 0.62, Why::Unknown),
+    gap("l-kyber", "sync.sync_p90_ns", 0.80, Why::Rounds),
+    gap("l-none", "writeback_steady_pages", 0.75, Why::Steps),
+    gap("l-none", "disk_write_merges", 0.00, Why::Log),
+    gap("l-none", "sync.sync_p90_ns", 0.82, Why::Rounds),
+    gap("l-deadline", "writeback_steady_pages", 0.84, Why::Steps),
+    gap("l-deadline", "disk_write_merges", 0.01, Why::Log),
+    gap("l-deadline", "sync.write_bytes_per_s", 0.53, Why::Sweep),
+    gap("l-deadline", "sync.sync_p50_ns", 1.47, Why::Sweep),
+    gap("l-deadline", "sync.sync_mean_ns", 1.95, Why::Sweep),
+    gap("l-deadline", "sync.sync_p90_ns", 6.48, Why::Sweep),
+    gap("l-kyber-wbt", "writeback_steady_pages", 0.76, Why::Steps),
+    gap("l-kyber-wbt", "disk_write_merges", 0.00, Why::Log),
+    gap("l-kyber-wbt", "write.pauses", 0.81, Why::Unknown),
+    gap("l-kyber-wbt", "sync.sync_p50_ns", 1.16, Why::Rounds),
+    gap("l-none-wbt", "disk_write_merges", 0.00, Why::Log),
+    gap("l-none-wbt", "sync.sync_p90_ns", 0.81, Why::Rounds),
+    gap("l-kyber-two", "disk_write_merges", 0.00, Why::Log),
+    gap("l-kyber-two", "first.write_p99_ns", 1.39, Why::Ticks),
+    gap("l-kyber-two", "first.pauses", 0.84, Why::Unknown),
+    gap("l-kyber-two", "second.write_p99_ns", 1.29, Why::Ticks),
+    gap("m-kyber", "writeback_steady_pages", 1.25, Why::Steps),
+    gap("m-kyber", "disk_reads", 0.70, Why::Unknown),
+    gap("m-kyber", "read.read_bytes_per_s", 0.70, Why::Unknown),
+    gap("m-none", "writeback_steady_pages", 0.75, Why::Steps),
+    gap("m-none", "disk_reads", 0.69, Why::Unknown),
+    gap("m-none", "write.write_p99_ns", 1.34, Why::Ticks),
+    gap("m-none", "read.read_bytes_per_s", 0.71, Why::Unknown),
+    gap("m-deadline", "writeback_steady_pages", 0.83, Why::Steps),
+    gap("m-deadline", "disk_reads", 0.66, Why::Unknown),
+    gap("m-deadline", "read.read_bytes_per_s", 0.67, Why::Unknown),
+    gap("m-kyber-wbt", "write.write_p99_ns", 1.43, Why::Ticks),
+    gap("m-kyber-wbt", "write.pauses", 0.74, Why::Unknown),
+    gap("m-kyber-wbt", "read.read_p99_ns", 0.79, Why::Unknown),
+];

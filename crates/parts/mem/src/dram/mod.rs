@@ -5,7 +5,6 @@
 //! edges. Left out are bank groups (the accesses in flight are taken to spread over them, so that `ccd` is the shorter
 //! tCCD), ranks, power-down, and the command bus.
 
-mod bank;
 mod controller;
 pub mod energy;
 pub mod sched;
@@ -16,9 +15,8 @@ mod tests;
 pub use energy::DramEnergySpec;
 pub use spec::{DramBanksSpec, DramBusSpec, DramRefreshSpec, DramSpec, DramTimingSpec};
 
-use bank::Piece;
 use config::SpecError;
-use controller::{Around, Controller};
+use controller::{Around, Controller, Piece};
 use energy::DramMeter;
 use engine::{Cx, Slab, Time};
 use proto::memory::{MemCommand, PAGE, Stage, Tally};

@@ -31,7 +31,7 @@ mod tests;
 
 pub use spec::{Backing, BacksideSpec, DramCacheSpec, Fixed, FrontsideSpec, MissSpec, Partition};
 
-use crate::cache::tags::{Shape, Tags};
+use crate::cache::{Shape, Tags};
 use crate::dram::{self, Dram};
 use admit::Admission;
 use backside::{Fetch, Search};

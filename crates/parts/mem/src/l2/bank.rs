@@ -2,7 +2,7 @@
 
 use super::registers::Registers;
 use super::{Event, L2, L2Spec, Out, layout::Target, note};
-use crate::cache::tags::{Shape, Tags};
+use crate::cache::{Shape, Tags};
 use engine::resource::Serial;
 use engine::{Cx, Rng, Slab, Time};
 use proto::memory::Access;

@@ -16,9 +16,8 @@
 //! Source: ZnG, Table I and sections III-C, IV-B, IV-C, V-D.
 
 mod bank;
-mod fill;
 mod layout;
-mod park;
+mod lines;
 pub mod prefetch;
 mod registers;
 mod serve;
@@ -26,7 +25,6 @@ mod shadow;
 mod spec;
 #[cfg(test)]
 mod tests;
-mod write;
 
 pub use spec::{L2Spec, WritePolicy};
 

@@ -1,7 +1,7 @@
 //! A translation lookaside buffer as a table without time.
 
 use crate::cache::replace::ReplacementPolicy;
-use crate::cache::tags::{Shape, Tags};
+use crate::cache::{Shape, Tags};
 use engine::{Mutant, planted};
 
 /// Bits of a page's number; the application stands above them, so that the pages of one application spread over all sets.

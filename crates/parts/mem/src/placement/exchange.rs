@@ -5,8 +5,7 @@
 //! written, each to the frame of the other. A page's commands go on, in the order in which they came, as soon as it has been
 //! written. So nothing overtakes, and no command goes to a frame whose page is not there.
 
-use super::policy::Verdict;
-use super::targets::Place;
+use super::policy::{Place, Verdict};
 use super::{Event, Out, Placement, Tag};
 use engine::{Cx, List, Mutant, Time, planted};
 use proto::Port;

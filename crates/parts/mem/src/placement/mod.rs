@@ -15,14 +15,12 @@
 mod exchange;
 pub mod policy;
 mod shadow;
-mod targets;
 #[cfg(test)]
 mod tests;
 
 pub use exchange::{Account, PlacementStats, TargetStats};
-pub use policy::PlacementPolicy;
+pub use policy::{Extent, Place, PlacementPolicy, Targets};
 pub use shadow::Shadowed;
-pub use targets::{Extent, Place, Targets};
 
 use config::SpecError;
 use config::units::{Bytes, Duration};

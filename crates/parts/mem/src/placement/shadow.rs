@@ -6,7 +6,7 @@
 //!
 //! The shadow schedules nothing, and answers nothing. Its memory grows with the pages that are used.
 
-use super::targets::{Place, Targets};
+use super::policy::{Place, Targets};
 use rustc_hash::FxHashMap;
 
 /// What a frame holds: a page, and the number of its version; the first is zero.

@@ -5,49 +5,38 @@
 //! channel is granted, not when it is asked for, so that a late but more urgent arrival still counts.
 
 pub mod arbiter;
-mod array_time;
 pub mod batch;
-mod budget;
 mod channel;
-mod counters;
 mod energy;
 mod errors;
-mod event;
-mod holders;
-mod idle;
 pub mod observe;
 pub mod op;
+mod pauses;
 mod planes;
 mod queues;
-mod retry;
 mod reuse;
 pub mod sched;
-mod snapshot;
-mod spread;
-mod suspend;
+mod state;
 pub mod timing;
-pub mod transfer;
 
-pub use budget::PowerBudget;
-pub use counters::{Alike, BackendCounters, MultiPlane, Sharing};
-pub use energy::MediaMeter;
+pub use channel::{Event, Transfer, Way};
+pub use energy::{FlashCosts, FlashEnergySpec, MediaMeter};
 pub use errors::ErrorRates;
-pub use event::Event;
-pub use holders::{Holders, Waited};
-pub use idle::{IdlePlanes, Wanted};
-pub use spread::Spread;
-pub use suspend::Suspend;
+pub use observe::{Holders, Waited};
+pub use pauses::{PowerBudget, Suspend};
+pub use planes::{IdlePlanes, Wanted};
+pub use state::{Alike, BackendCounters, MultiPlane, Sharing};
+pub use timing::Spread;
 
 use crate::geometry::Geometry;
 use crate::registers::Link;
 use arbiter::{Arbiter, Want};
-use array_time::ArrayTime;
-use budget::Budget;
-use channel::Channel;
+use channel::{Channel, Links, TRANSFER};
 use engine::{Cx, Slab, Ticket, Time};
 use errors::Errors;
 use observe::Observer;
 use op::{Class, NO_OP, Op, OpKind};
+use pauses::{ArrayTime, Budget};
 use queues::Queues;
 use reuse::Reuse;
 use sched::{DieView, Scheduler};
@@ -55,7 +44,6 @@ use stats::Little;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use timing::Timing;
-use transfer::{Links, TRANSFER, Transfer};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum DieState {

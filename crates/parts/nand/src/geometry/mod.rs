@@ -11,7 +11,7 @@ mod parity;
 
 pub use parity::Address;
 
-use crate::fastdiv::FastDiv;
+use crate::numbers::FastDiv;
 use parity::Sets;
 use proto::Slot;
 

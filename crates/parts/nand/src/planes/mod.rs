@@ -6,7 +6,7 @@ pub mod spec;
 
 use crate::dies::op::Class;
 use crate::dies::sched::{DieView, Scheduler};
-use crate::names::NONE;
+use crate::numbers::NONE;
 use engine::{Slab, Time};
 
 /// What an operation does.

@@ -6,7 +6,7 @@
 
 use super::Spread;
 use super::spec::{DirectGeometry, FlashNetwork};
-use crate::packages::Packages;
+use crate::numbers::Packages;
 use config::SpecError;
 use engine::resource::Serial;
 use engine::{Cx, Slab, Time};

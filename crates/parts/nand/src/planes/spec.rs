@@ -1,7 +1,7 @@
 //! Planes behind a network, as a user writes them.
 
 use crate::dies::sched::Scheduling;
-use crate::packages::Packages;
+use crate::numbers::Packages;
 use config::SpecError;
 use config::units::{Bytes, Duration, TransferRate};
 use engine::Time;

@@ -2,7 +2,7 @@
 
 use super::evict::Evictions;
 use super::gather::{RegisterParts, Registers};
-use super::rewrites::Rewrites;
+use super::write::Rewrites;
 use super::{Device, Event, Out, milestone};
 use engine::resource::Serial;
 use engine::{Cx, Mutant, Slab, Snapshot, Time, planted};

@@ -363,10 +363,10 @@ fn busy(now: Time, resources: impl Iterator<Item = Time>) -> Check {
 mod tests {
     use super::*;
     use crate::soak::{Combination, Host, Memory};
-    use ::stats::Milestones;
     use ftl::buffer::BufferCounters;
-    use ftl::page_map::unit::RuState;
+    use ftl::page_map::units::RuState;
     use proto::Slot;
+    use stats::Milestones;
 
     /// Names of the checks that fail once something has been falsified in a device that has worked for a while.
     fn falsified(falsify: impl FnOnce(&mut Device, Time)) -> Vec<&'static str> {

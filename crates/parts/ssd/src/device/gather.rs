@@ -4,7 +4,7 @@ use engine::{Mutant, Slab, Snapshot, planted_nth};
 use ftl::buffer::Flush;
 use nand::dies::op::NO_OP;
 use nand::geometry::Geometry;
-use nand::registers::Pool;
+use nand::numbers::Pool;
 use proto::Lpn;
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -1,10 +1,11 @@
-//! How commands come in and completions go out.
+//! How commands come in and completions go out, with the events of a device, and an account of the waits of each command.
 
-use super::{Active, Device, Event, Out, milestone};
+use super::{Active, Device, milestone};
 use crate::port::interface::{Entry, LinkBusy};
-use ::stats::Milestones;
 use engine::{Cx, Mutant, Time, planted_nth};
-use proto::{Command, Completion, IoOp, Lpn, Status};
+use nand::dies::{self, Waited, op::Op};
+use proto::{Account, ByHolder, Command, Completion, Holder, IoOp, Lpn, Place, Status};
+use stats::Milestones;
 
 impl Device {
     /// A command enters: the host has written it to its submission queue and rings the doorbell.
@@ -148,4 +149,134 @@ impl Device {
     pub fn inner_busy(&self, now: Time) -> Option<LinkBusy> {
         self.host.inner_busy(now)
     }
+}
+
+// What happens inside the flash device, and what it says.
+
+engine::events! {
+    /// The device's own events.
+    pub enum Event {
+        /// A doorbell write has reached the controller.
+        Doorbell(u16),
+        /// A command has been fetched.
+        Fetched(u32),
+        /// The controller has processed a command.
+        Ready(u32),
+        /// The data of a write has arrived.
+        DataIn(u32),
+        /// The buffer's memory has been accessed for a command.
+        Buffered(u32),
+        /// A completion has reached the host.
+        HostDone(u32),
+        /// The map's entries for a command have been looked up.
+        Known(u32),
+        /// Cores have found a new place for what collection has read.
+        Placed(u32),
+        /// Dies have been watched for a window, to find those without much work for a buffer: there is one, the first.
+        Sampled(u16),
+        /// Something in the dies or on a channel.
+        Dies(dies::Event),
+        /// The host may have rested long enough for folding: there is one, the first.
+        Rested(u16),
+    }
+}
+
+impl From<dies::Event> for Event {
+    #[inline]
+    fn from(event: dies::Event) -> Event {
+        Event::Dies(event)
+    }
+}
+
+/// Messages that the device sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Out {
+    /// A command is done.
+    Complete(Completion),
+}
+
+// What a command waited for, for whoever asks when it is answered.
+
+/// Operations of commands, kept until accounts of them are taken.
+#[derive(Debug, Default)]
+pub(super) struct Accounts {
+    /// By command, the one that ended last; left of an earlier command of the same name, it counts nowhere, because the new one's milestones
+    /// say that it did not wait.
+    last: Vec<Waited>,
+    /// The command that was answered last.
+    answered: Option<u32>,
+}
+
+impl Device {
+    /// Keeps accounts of commands. It costs time and memory, and changes no result.
+    pub fn keep_accounts(&mut self) {
+        self.backend.keep_holders();
+        self.accounts = Some(Box::default());
+    }
+
+    /// The last operation of a command has ended: its waits are the command's.
+    #[inline]
+    pub(super) fn note_waits(&mut self, op: &Op) {
+        let Some(accounts) = &mut self.accounts else { return };
+        let command = op.owner as usize;
+        if command >= accounts.last.len() {
+            accounts.last.resize(command + 1, Waited::default());
+        }
+        accounts.last[command] = self.backend.waited(op);
+    }
+
+    /// A command is answered.
+    #[inline]
+    pub(super) fn note_answer(&mut self, id: u32) {
+        let Some(accounts) = &mut self.accounts else { return };
+        accounts.answered = Some(id);
+        if self.backend.remembers_much() {
+            self.forget();
+        }
+    }
+
+    /// Forgets who was in whose way before the oldest command that is under way.
+    #[cold]
+    fn forget(&mut self) {
+        let oldest = self.active.live().map(|(_, active)| active.life.start()).min();
+        self.backend.forget(oldest.unwrap_or_default());
+    }
+
+    /// The account of the command that was answered last, as long as no other has been submitted since; nothing if accounts are
+    /// not kept.
+    pub fn account(&self) -> Option<Account> {
+        let accounts = self.accounts.as_ref()?;
+        let id = accounts.answered?;
+        // Its record stays readable until its name is given to another.
+        let life = &self.active[id].life;
+        let waits: [u64; proto::MILESTONES] = std::array::from_fn(|n| life.part(n).ps());
+        let (at_die, at_channel) = (waits[milestone::DIE_WAIT], waits[milestone::CHANNEL_WAIT]);
+        let op = accounts.last.get(id as usize).copied().unwrap_or_default();
+        let (mut die, mut channel) = ([0; Holder::COUNT], [0; Holder::COUNT]);
+        if at_die + at_channel > 0 {
+            (die, channel) = self.backend.in_the_way(&op)?;
+        }
+        let worked = waits[milestone::ARRAY] > 0 || at_die > 0;
+        let (die_of_op, started) = (op.die(), op.started());
+        let channel_of_op = self.ftl.geo.channel_of_die(die_of_op);
+        let place = Place { drive: 0, die: die_of_op, channel: channel_of_op, started };
+        Some(Account {
+            waits,
+            die: fit(die, at_die),
+            channel: fit(channel, at_channel),
+            place: worked.then_some(place),
+        })
+    }
+}
+
+/// What was found, made to sum to a milestone's time. Its operation was queued at the milestone before, as a rule; if the command waited
+/// for something else meanwhile, that has its milestone, and less is left.
+fn fit(mut found: ByHolder, time: u64) -> ByHolder {
+    let mut left = time;
+    for held in &mut found {
+        *held = (*held).min(left);
+        left -= *held;
+    }
+    found[Holder::Nobody as usize] += left;
+    found
 }

@@ -4,42 +4,34 @@
 //! `reclaim` runs garbage collection. The FTL has no time; everything that takes time is in the back end, on the
 //! link, or in the controller's cores.
 
-mod absent;
-mod account;
 mod buffered;
 mod checks;
 mod destage;
-mod event;
 mod evict;
 mod fold;
 mod gather;
 mod host;
-mod line_wait;
 mod look_ahead;
 mod map_memory;
-mod merge;
-mod moved;
 mod mutant;
 mod parity;
 mod power;
 mod read;
 mod reclaim;
 mod registers;
-mod rewrites;
 mod snapshot;
-mod space;
 mod stats;
 mod translate;
 mod write;
 
-pub use absent::Unwritten;
 pub use buffered::{BufferMemory, BufferParts, Buffered};
-pub use event::{Event, Out};
 pub use fold::{FoldPolicy, SlcCounters};
 pub use gather::{Exit, RegisterCounters, RegisterParts};
+pub use host::{Event, Out};
 pub use look_ahead::AheadCounters;
 pub use map_memory::MapMemory;
 pub use parity::ParityCounters;
+pub use read::Unwritten;
 pub use snapshot::SnapshotFault;
 pub use stats::{DeviceCounts, DeviceStats, EvictionCounters, Left, MILESTONES, milestone};
 pub use translate::TranslationParts;
@@ -47,7 +39,6 @@ pub use translate::TranslationParts;
 use crate::port::host::{Host, HostParams};
 use crate::shadow::Shadow;
 use ::stats::{EnergyReport, Milestones};
-use absent::Absent;
 use buffered::Place;
 use checks::Ledger;
 use engine::{Cx, Inside, Mutant, Slab, Time, planted};
@@ -58,16 +49,17 @@ use ftl::page_map::{Ftl, FtlCounters};
 use ftl::purpose::Purpose;
 use ftl::recovery::Journal;
 use look_ahead::Ahead;
-use merge::Merge;
+use nand::dies::FlashCosts;
 use nand::dies::{self, op::OpKind};
 use nand::dies::{Backend, BackendCounters, BackendPolicy, timing::Timing};
-use nand::energy::FlashCosts;
 use parity::Parity;
 use proto::{Command, IoOp, Lpn, Slot, Status};
+use read::Absent;
 use reclaim::Job;
 pub use reclaim::{GcMode, ReclaimPolicy};
 use std::collections::VecDeque;
 use translate::Translation;
+use write::Merge;
 
 /// A command inside the device.
 #[derive(Clone, Debug)]
@@ -172,7 +164,7 @@ pub struct Device {
     /// Deallocations, if the device can be recovered.
     journal: Option<Box<Journal>>,
     /// What commands waited for, if that is kept.
-    accounts: Option<Box<account::Accounts>>,
+    accounts: Option<Box<host::Accounts>>,
     /// What was deallocated last, for a mutant.
     #[cfg(debug_assertions)]
     trimmed: Option<(Lpn, Slot)>,

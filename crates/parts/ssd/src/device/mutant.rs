@@ -113,7 +113,7 @@ impl Device {
         let Some((lpn, slot)) = self.trimmed.replace((lpn, slot)) else { return };
         let (group, number) = self.ftl.split(self.ftl.geo.ru_of_slot(slot));
         let closed =
-            self.ftl.groups[group].rus[number as usize].state == ftl::page_map::unit::RuState::Closed;
+            self.ftl.groups[group].rus[number as usize].state == ftl::page_map::units::RuState::Closed;
         let there = self.ftl.lpn_at(slot) == Some(lpn) && !self.ftl.is_valid(slot);
         if self.ftl.lookup(lpn).is_none() && closed && there {
             self.ftl.commit(lpn, slot);

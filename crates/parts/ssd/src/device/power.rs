@@ -4,7 +4,7 @@ use super::gather::home;
 use super::{Device, SnapshotFault};
 use crate::shadow::{Shadow, Survivors};
 use engine::Time;
-use ftl::page_map::unit::RuState;
+use ftl::page_map::units::RuState;
 use ftl::purpose::Purpose;
 use ftl::recovery::{Cut, Durable, Journal, Newer, Recovery};
 use nand::array::{Stamp, Stamps};

@@ -21,7 +21,7 @@ use super::{Device, Event, Out, milestone};
 use engine::{Cx, Inside};
 use ftl::buffer::Flush;
 use nand::dies::op::NO_OP;
-use nand::dies::transfer::{Transfer, Way};
+use nand::dies::{Transfer, Way};
 use proto::{Lpn, Slot};
 
 /// What a transfer is for.
@@ -203,7 +203,7 @@ mod tests {
     use crate::spec::{Built, FlashSpec};
     use config::units::Share;
     use engine::{Recorder, Time};
-    use nand::registers::spec::{NifSpec, RegisterNetwork};
+    use nand::registers::{NifSpec, RegisterNetwork};
     use proto::{Command, IoOp};
 
     const PAGE: u64 = 4096;

@@ -4,7 +4,7 @@
 //! Translation pages are logical units behind the host's. Their place follows the stripe order of their own number;
 //! garbage collection moves them like any other unit.
 
-use super::moved::Moved;
+use super::map_memory::Moved;
 use super::{Device, Event, Out, milestone};
 use engine::{Cx, Mutant, Slab, Snapshot, planted};
 use ftl::buffer::Flush;

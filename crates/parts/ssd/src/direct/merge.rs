@@ -5,12 +5,12 @@
 //! what waits for the plane goes first. Before each step the helper executes instructions on a multiprocessor
 //! ([`Out::Help`]). The application whose write filled the log block waits for the end of the merge; others go on.
 
-use super::energy::Spending;
-use super::op::Kind;
+use super::array::Kind;
+use super::stats::Spending;
 use super::{Direct, Event, Out};
 use engine::{Cx, Time};
 use ftl::log::{Merge, Progress, Step};
-use nand::names::NONE;
+use nand::numbers::NONE;
 use nand::planes::{Queue, Work};
 use proto::Port;
 use proto::memory::{Help, MemCommand, Stage};

@@ -12,50 +12,39 @@
 //! Addresses are those of the block table's logical side: caches in front are indexed by them, and a merge, which moves
 //! data to other blocks, moves no address.
 
+mod access;
 mod array;
-mod checks;
-mod energy;
 mod merge;
-mod op;
-mod read;
 mod shadow;
 pub mod spec;
 mod stats;
 #[cfg(test)]
-pub(crate) mod testing;
-#[cfg(test)]
 mod tests;
-mod write;
 
-pub use energy::DirectEnergySpec;
-pub use ftl::log::layout::Place;
+pub use ftl::log::mapping::Place;
 pub use nand::planes::Spread;
 pub use spec::{DirectHelper, DirectSpec};
-pub use stats::{DirectBusy, DirectCounts, DirectStats, Dirty};
+pub use stats::{DirectBusy, DirectCounts, DirectEnergySpec, DirectStats, Dirty};
 
-use checks::Ledger;
+use access::{Checker, Waiter};
+use array::{Cargo, Op};
 use config::SpecError;
-use energy::DirectMeter;
 use engine::resource::Serial;
 use engine::{Cx, Inside, Rng, Slab, Time};
 use ftl::log::Blocks;
-use ftl::log::layout::Layout;
+use ftl::log::mapping::Layout;
 use merge::{App, Job, Reclaim};
-use nand::names::NONE;
-use nand::packages::Packages;
+use nand::numbers::{NONE, Packages};
 use nand::planes::Planes;
 use nand::planes::network::{self, Network};
-use nand::registers::spec::RegisterNetwork;
-use nand::registers::{Link, Registers};
-use op::{Cargo, Op};
+use nand::registers::{Link, RegisterNetwork, Registers};
 use proto::memory::{Help, Lines, MemCommand, PAGE, Stage, Tally};
 use rustc_hash::FxHashMap;
 use shadow::Shadow;
 use spec::Transfer;
-use stats::PageSet;
+use stats::{DirectMeter, Ledger, PageSet};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use write::{Checker, Waiter};
 
 engine::events! {
     /// The part's own events.

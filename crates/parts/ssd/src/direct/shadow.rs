@@ -3,7 +3,7 @@
 //! A read has to bring, for each line, the version that the last write command before it brought, or a later one. Lines
 //! that the shared cache has taken are its own affair until they are written back.
 
-use super::op::Op;
+use super::array::Op;
 use ftl::log::{Blocks, Spot};
 use nand::registers::Registers;
 use proto::memory::{Lines, MemCommand, PAGE};
@@ -176,10 +176,9 @@ impl Shadow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::direct::op::Kind;
-    use crate::direct::testing;
+    use crate::direct::array::Kind;
     use engine::Time;
-    use ftl::log::layout::Place;
+    use ftl::log::mapping::Place;
     use nand::registers::State;
     use proto::memory::Absent;
 
@@ -202,7 +201,7 @@ mod tests {
 
     /// A line is written and programmed; then a read looks for it in the log block, or, wrongly, where it was before.
     fn read_after_program(finds_log: bool) -> u64 {
-        let spec = testing::small();
+        let spec = crate::direct::tests::small();
         let packages = spec.geometry.packages();
         let fresh = || Blocks::new(&spec.mapping, 4, 16, 8);
         let (mut blocks, mut registers) = (fresh(), Registers::new(&packages, 2, true));

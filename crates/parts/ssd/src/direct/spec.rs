@@ -1,12 +1,12 @@
 //! Flash as memory, as a user writes it.
 
-use super::energy::DirectEnergySpec;
+use super::stats::DirectEnergySpec;
 use config::SpecError;
 use config::schema::product;
 use config::units::{Bytes, Duration, Share};
-use ftl::log::spec::DirectMapping;
+use ftl::log::mapping::DirectMapping;
 use nand::planes::spec::{DirectArray, DirectGeometry, FlashNetwork};
-use nand::registers::spec::DirectRegisters;
+use nand::registers::DirectRegisters;
 use proto::memory::PAGE;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

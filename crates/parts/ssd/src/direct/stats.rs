@@ -1,8 +1,17 @@
-//! What flash as memory has done.
+//! Statistics of flash as memory, its energy, and checks of its counts.
 
-use engine::Time;
+use super::{Direct, array::Kind};
+use crate::check::Check;
+use config::{
+    SpecError, StatePower,
+    units::{Energy, Power},
+};
+use engine::{Mutant, Time, planted_nth};
 use nand::planes::Spread;
 use proto::memory::PAGE;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stats::{Activity, Attojoules, EnergyReport, Meter};
 
 /// Counters since the window began.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -180,6 +189,210 @@ impl PageSet {
                 chunk.fill(0);
             }
         }
+    }
+}
+
+// What flash as memory spends.
+
+const READ: usize = 0;
+const PROGRAM: usize = 1;
+const ERASE: usize = 2;
+const TRANSFER: usize = 3;
+const PLANES_ON: usize = 4;
+const PLANES_WORK: usize = 5;
+const CONTROLLERS_ON: usize = 6;
+const ACTIVITIES: [Activity; 7] = [
+    Activity::operation("read"),
+    Activity::operation("program"),
+    Activity::operation("erase"),
+    Activity::operation("flash network transfer"),
+    Activity::state("planes on"),
+    Activity::state("planes at work"),
+    Activity::state("controllers on"),
+];
+
+/// What flash as memory spends.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DirectEnergySpec {
+    /// Energy of a page that is read from its array.
+    pub read: Energy,
+    /// Energy of a page that is programmed.
+    pub program: Energy,
+    /// Energy of a block that is erased.
+    pub erase: Energy,
+    /// Energy of a byte of lines on the network between controllers and packages, either way, all hops together.
+    pub transfer: Energy,
+    /// Power of a plane; that of its array at work, if operations do not have it already.
+    pub plane: StatePower,
+    /// Power of all controllers together.
+    pub controllers_on: Power,
+}
+
+impl DirectEnergySpec {
+    pub(super) fn check(&self) -> Result<(), SpecError> {
+        let StatePower { idle, busy } = self.plane;
+        if busy < idle {
+            let what = format!("{busy} at work are less than {idle} without");
+            return Err(SpecError::new("energy.plane.busy", what));
+        }
+        Ok(())
+    }
+}
+
+/// What an array does in one go: pages read, pages programmed, blocks erased.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spending(pub(super) u64, pub(super) u64, pub(super) u64);
+
+/// What flash as memory has spent: all planes take the idle power all the time, those at work more.
+pub(super) struct DirectMeter {
+    costs: DirectEnergySpec,
+    meter: Meter,
+}
+
+impl DirectMeter {
+    pub(super) fn new(costs: DirectEnergySpec, planes: u32) -> DirectMeter {
+        let mut meter = Meter::new(&ACTIVITIES);
+        meter.set_power(PLANES_ON, Time::ZERO, costs.plane.idle.microwatts() * u64::from(planes));
+        meter.set_power(CONTROLLERS_ON, Time::ZERO, costs.controllers_on.microwatts());
+        DirectMeter { costs, meter }
+    }
+
+    /// An array works; it counts when it begins.
+    pub(super) fn work(&mut self, does: Spending, from: Time, to: Time) {
+        let Spending(reads, programs, erases) = does;
+        let costs = [
+            (READ, reads, self.costs.read),
+            (PROGRAM, programs, self.costs.program),
+            (ERASE, erases, self.costs.erase),
+        ];
+        for (activity, count, energy) in costs {
+            let is_free = count > 0 && planted_nth(Mutant::UnpaidPageOfMemory, 16);
+            let count = if is_free { 0 } else { count };
+            let energy = Attojoules::from(energy.attojoules()) * Attojoules::from(count);
+            self.meter.spread(activity, from, to, energy);
+        }
+        let StatePower { idle, busy } = self.costs.plane;
+        self.meter.spend_over(PLANES_WORK, from, to, busy.microwatts().saturating_sub(idle.microwatts()));
+    }
+
+    /// So many bytes go over the network.
+    pub(super) fn transfer(&mut self, bytes: u64, now: Time) {
+        let byte = Attojoules::from(self.costs.transfer.attojoules());
+        self.meter.spend(TRANSFER, now, byte * Attojoules::from(bytes));
+    }
+
+    pub(super) fn reset(&mut self, now: Time) {
+        self.meter.reset(now);
+    }
+}
+
+impl Direct {
+    /// Energy since the window began; `None` if the spec does not say what things cost.
+    pub fn energy(&self, now: Time) -> Option<EnergyReport> {
+        self.meter.as_ref().map(|meter| meter.meter.report(now))
+    }
+}
+
+// Checks that hold between any two events. Each side of an equation is counted in another part.
+
+/// What has happened since the first command.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ledger {
+    /// Commands.
+    pub(super) arrived: u64,
+    pub(super) done: u64,
+    /// Reads of the array queued, and done.
+    pub(super) fetches: u64,
+    pub(super) sensed: u64,
+    /// Pages queued to be programmed from registers, and programmed.
+    pub(super) leaving: u64,
+    pub(super) left: u64,
+    /// Pages offered to the shared cache, taken and refused by it.
+    pub(super) offered: u64,
+    pub(super) taken: u64,
+    pub(super) refused: u64,
+    /// Lines of the pages taken.
+    pub(super) given_up: u64,
+    /// Pages moved and blocks erased by merges.
+    pub(super) copied: u64,
+    pub(super) erased: u64,
+}
+
+fn equal(name: &'static str, left: (&str, u64), right: (&str, u64)) -> Check {
+    let detail = format!("{} {}, {} {}", left.0, left.1, right.0, right.1);
+    Check { name, ok: left.1 == right.1, detail }
+}
+
+impl Direct {
+    /// Lines of pages that the shared cache has taken from registers since the beginning.
+    pub fn lines_given_up(&self) -> u64 {
+        self.ledger.given_up
+    }
+
+    /// Whether what was counted in one place agrees with what was counted in another.
+    pub fn checks(&self) -> Vec<Check> {
+        let ledger = &self.ledger;
+        let (mut reads, mut programs) = (0, 0);
+        for op in self.planes.live() {
+            match op.kind {
+                Kind::Read => reads += u64::from(op.held == Time::MAX),
+                Kind::Program { .. } => programs += 1,
+            }
+        }
+        let (used, _) = self.registers.used();
+        let mut checks = vec![
+            equal(
+                "every command is answered once",
+                ("arrived", ledger.arrived),
+                ("done and inside", ledger.done + self.active.len() as u64),
+            ),
+            equal(
+                "every fetch senses a page once",
+                ("fetches", ledger.fetches),
+                ("sensed and waiting", ledger.sensed + reads),
+            ),
+            equal(
+                "every page that leaves for flash is programmed once",
+                ("queued", ledger.leaving),
+                ("programmed and waiting", ledger.left + programs),
+            ),
+            equal(
+                "every page in a register is programmed or parked",
+                ("taken in", self.registers.filled),
+                ("programmed, parked and held", ledger.left + ledger.taken + used),
+            ),
+            equal(
+                "every offered page is taken or refused",
+                ("offered", ledger.offered),
+                ("taken, refused and open", ledger.taken + ledger.refused + self.registers.open()),
+            ),
+            equal(
+                "pages are programmed by evictions and merges",
+                ("in blocks", self.blocks.programmed),
+                ("by evictions and merges", ledger.left + ledger.copied),
+            ),
+            equal(
+                "blocks are erased by merges",
+                ("in blocks", self.blocks.erased),
+                ("by merges", ledger.erased),
+            ),
+            self.blocks_are_kept(),
+        ];
+        if let Some(shadow) = &self.shadow {
+            let detail = format!("{} of {} lines read were wrong", shadow.wrong, shadow.checked);
+            checks.push(Check { name: "reads bring what was written", ok: shadow.wrong == 0, detail });
+        }
+        checks
+    }
+
+    /// Every block of a set of planes is data, log, free or part of the set's merge.
+    fn blocks_are_kept(&self) -> Check {
+        let merge = |set| self.merge_of(set);
+        let all = (self.blocks.blocks as usize, self.blocks.blocks as usize);
+        let lost = self.blocks.census(merge).filter(|census| *census != all).count();
+        let detail = format!("{lost} sets of planes with blocks that are lost or in two places");
+        Check { name: "no block is lost", ok: lost == 0, detail }
     }
 }
 

@@ -29,10 +29,7 @@
 
 mod access;
 mod batch;
-mod checks;
-mod keep;
 mod requests;
-mod sections;
 pub mod spec;
 mod stats;
 #[cfg(test)]
@@ -47,22 +44,20 @@ use crate::spec::{Built, energy, timing};
 use ::stats::EnergyReport;
 use access::{Access, Link, Media};
 use batch::Batches;
-use checks::Ledger;
 use config::SpecError;
 use engine::{Cx, Inside, Slab, Time};
 use ftl::page_groups::locks::Granted;
 use ftl::page_groups::{
     Flashvisor, GroupCounters, GroupError, Layout, Logical, Physical, Step, Storengine, Task, Write,
 };
-use keep::{Chore, Timer};
 use nand::dies::observe::Observer;
 use nand::dies::op::Class;
 use nand::dies::{self, Alike, Backend, BackendCounters};
 use nand::geometry::{Geometry, Shape};
 use proto::groups::{Ask, Tell};
-use requests::Request;
+use requests::{Chore, Request, Section, Timer};
 use rustc_hash::FxHashMap;
-use sections::Section;
+use stats::Ledger;
 use std::collections::{BTreeMap, VecDeque};
 
 engine::events! {

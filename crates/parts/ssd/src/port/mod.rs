@@ -1,7 +1,7 @@
 //! Ports: who asks for what lies on flash, in which protocol. They know no media and no controller.
 //!
-//! [`host`] is the port of a drive, with its [`cores`], whose times may be [`varied`], and which may have some [`upkeep`] left to do. How its commands come in is an [`interface`], a link with its protocol, one file each:
-//! [`nvme`], [`ahci`], [`memory_port`]; its link may [`sleep`] between commands. In front of one stand [`engine`] and [`initiator`], which answer the memory protocol with
+//! [`host`] is the port of a drive, with its [`cores`], whose times may vary, and which may have some [`upkeep`] left to do. How its commands come in is an [`interface`], a link with its protocol, one file each:
+//! [`nvme`], [`ahci`], [`memory_port`]; its link may sleep between commands. In front of one stand [`engine`] and [`initiator`], which answer the memory protocol with
 //! block commands.
 
 pub mod ahci;
@@ -12,6 +12,4 @@ pub mod initiator;
 pub mod interface;
 pub mod memory_port;
 pub mod nvme;
-pub mod sleep;
 pub mod upkeep;
-pub mod varied;

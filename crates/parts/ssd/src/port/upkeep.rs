@@ -5,7 +5,7 @@
 //! alternates: a batch at full speed, and a stop. Stops differ in length where batches differ, as they do where collection works
 //! along with the host.
 
-use super::varied::Varied;
+use super::cores::Varied;
 use engine::{Rng, Snapshot, Time};
 use std::collections::VecDeque;
 

@@ -17,15 +17,13 @@
 
 mod audit;
 mod data;
-mod durable;
 mod floor;
 mod lines;
 mod map;
 mod oracle;
-mod truth;
 
 pub(crate) use audit::Audit;
-use data::{Content, Registers, SECTOR, Sectors, Stamps, Version};
+use data::{Content, Registers, SECTOR, Sectors, Stamps, Truth, Version};
 use floor::Floor;
 pub use floor::Survivors;
 use ftl::page_map::Ftl;
@@ -36,7 +34,6 @@ use oracle::Oracle;
 use proto::{Command, IoOp, Lpn, Slot, Status};
 use rustc_hash::FxHashMap;
 use std::{collections::BTreeSet, sync::Arc};
-use truth::Truth;
 
 /// Violations that are described; the others are only counted.
 const DESCRIBED: usize = 8;

@@ -22,7 +22,7 @@ use ftl::page_map::pages::PageOrder;
 use nand::dies::arbiter::Arbitration;
 use nand::dies::sched::{Scheduling, read_first};
 use nand::geometry::Digit;
-use nand::registers::spec::RegisterNetwork;
+use nand::registers::RegisterNetwork;
 use proto::Lpn;
 use std::fmt;
 

@@ -89,6 +89,20 @@ impl SoakReport {
     }
 }
 
+/// A number that `cargo xtask soak` sets in the environment, or `otherwise`.
+///
+/// # Panics
+/// If the variable holds no number.
+pub fn setting(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name)
+        .map_or(otherwise, |text| text.parse().unwrap_or_else(|e| panic!("{name}={text}: {e}")))
+}
+
+/// Operations of a test: `short` in a test run, `SOAK_TIMES` as many in a soak.
+pub fn operations(short: u64) -> u64 {
+    short * setting("SOAK_TIMES", 1)
+}
+
 /// Runs `operations` commands on each of the pairwise combinations of everything that a device can be built from.
 ///
 /// # Panics

@@ -9,7 +9,7 @@ use ftl::page_map::alloc::Allocator;
 use ftl::page_map::gc::{Victim, VictimContext};
 use nand::dies::BackendPolicy;
 use nand::dies::timing::Timing;
-use nand::energy::{FlashCosts, FlashEnergySpec};
+use nand::dies::{FlashCosts, FlashEnergySpec};
 use nand::geometry::{Geometry, Shape};
 use net::Rate;
 

@@ -2,14 +2,12 @@
 
 use super::{FlashEnergySpec, HostLink, HostLinkSpec, LinkSpec, SpecError};
 use crate::port::ahci::{AhciParams, AhciPort, SLOTS_MAX};
-use crate::port::cores::{CoreParams, WriterParams};
-use crate::port::host::{Entrance, HostParams};
+use crate::port::cores::{CoreParams, Varied, WriterParams};
+use crate::port::host::{Entrance, HostParams, LinkSleep};
 use crate::port::interface::Interface;
 use crate::port::memory_port::MemoryPort;
 use crate::port::nvme::{Arbitration, NvmeParams, NvmePort};
-use crate::port::sleep::LinkSleep;
 use crate::port::upkeep::Upkeep;
-use crate::port::varied::Varied;
 use config::SleepSpec;
 use config::units::Duration;
 use engine::{Rng, Time};

@@ -2,18 +2,15 @@
 
 mod buffer;
 mod build;
-mod cell;
 mod channel;
 mod errors;
 mod ftl;
 mod host;
-mod shape;
-mod slc;
+mod media;
 mod state;
 
-pub use buffer::{BufferSpec, FullReads, Moves};
+pub use buffer::{BufferSpec, FullReads, Moves, SlcEnergySpec, SlcFull, SlcSpec};
 pub use build::{Built, energy, timing};
-pub use cell::{CellSpec, PageLayout, Programming, SpreadSpec};
 pub use channel::{ChannelSpec, DieSpec, Interface, MultiPlaneRule, PowerBudgetSpec, SuspendSpec};
 pub use errors::{ErrorsSpec, RetrySpec};
 pub use ftl::{
@@ -23,8 +20,7 @@ pub use ftl::{
 pub use host::{
     AhciSpec, ControllerSpec, HostSpec, InnerSpec, NvmeArbitration, NvmeSpec, UpkeepSpec, WriterSpec,
 };
-pub use shape::{GeometrySpec, ReclaimUnit, StripeOrder};
-pub use slc::{SlcEnergySpec, SlcFull, SlcSpec};
+pub use media::{CellSpec, GeometrySpec, PageLayout, Programming, ReclaimUnit, SpreadSpec, StripeOrder};
 pub use state::FlashState;
 
 use crate::device::{BufferMemory, BufferParts, Exit, RegisterParts};
@@ -43,10 +39,10 @@ use ::ftl::{
 pub use config::SpecError;
 use config::units::{Bandwidth, Bytes, Duration, Share};
 use engine::Rng;
-pub use nand::energy::FlashEnergySpec;
+pub use nand::dies::FlashEnergySpec;
 use nand::{
     geometry::Geometry,
-    registers::{Link, spec::RegisterNetwork},
+    registers::{Link, RegisterNetwork},
 };
 use net::{
     pcie::{self, lane_bytes_per_s},

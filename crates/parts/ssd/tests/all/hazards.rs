@@ -11,7 +11,7 @@ use proto::{Command, IoOp};
 use ssd::Device;
 use ssd::Event;
 use ssd::Out;
-use ssd::soak::{Combination, Fill, Map, Memory};
+use ssd::soak::{Combination, Fill, Map, Memory, operations};
 use ssd::spec::{GcModeSpec, GcScope, GcStreams, MultiPlaneRule, ReclaimUnit};
 
 const UNIT: u64 = 4096;
@@ -210,7 +210,7 @@ fn a_victim_without_invalid_units_does_not_stop_reclaiming() {
 /// Soaks a combination with a few seeds.
 fn soak(combination: &Combination) {
     for seed in 1..4 {
-        let outcome = ssd::soak::run(combination, 6_000, seed, true).expect("it can be built");
+        let outcome = ssd::soak::run(combination, operations(2_000), seed, true).expect("it can be built");
         assert!(outcome.is_ok(), "{outcome:#?}");
     }
 }

@@ -3,8 +3,8 @@
 mod allocation;
 mod bench;
 mod budget;
+mod errors;
 mod hazards;
-mod parity;
 mod slc;
 mod soaked;
 mod wear;

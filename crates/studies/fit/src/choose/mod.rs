@@ -1,12 +1,9 @@
 //! Which figure chooses which value. The rules are those of `papers/drives/README.md`: one figure a value, none of a mixed depth, and of
 //! percentiles one at most.
 
-use super::base::Base;
-use super::base::Bench;
-use super::job::Job;
-use super::knob::Knob;
-use super::knob::{Asleep, asleep, few};
-use super::measure::Measure;
+use super::base::{Base, Bench};
+use super::job::{Job, Measure};
+use super::knob::{Asleep, Knob, asleep, few};
 use super::point::Point;
 use super::search::{Range, search};
 use config::Diagnostic;

@@ -9,7 +9,7 @@ use super::super::study::Entry;
 use super::suite::Suite;
 use config::Diagnostic;
 use mem::cache::replace::ReplacementPolicy;
-use mem::cache::tags::{Shape, Tags};
+use mem::cache::{Shape, Tags};
 use programs::service::{self, Service};
 use proto::memory::{CPU_LINE, PAGE};
 use rustc_hash::FxHashMap;

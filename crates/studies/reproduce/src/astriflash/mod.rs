@@ -1,16 +1,13 @@
 //! AstriFlash (Gupta et al., HPCA 2023). What was decided before the first ratio was seen stands in `papers/astriflash/README.md`.
 
 mod curve;
-mod gc;
-mod growth;
-mod model;
 mod rows;
 mod suite;
 mod tail;
-mod variants;
 
-use super::expected::Expected;
-use super::study::Entry;
+use super::expected::{Expected, Figure};
+use super::row::Row;
+use super::study::{Entry, Found, Point};
 use super::{Effort, Reading};
 use config::Diagnostic;
 use machine::result::{CpuResult, Document};
@@ -34,9 +31,9 @@ pub(super) fn entries(effort: Effort, _: &Reading) -> Vec<Entry> {
     let figures = expected.figures();
     let own = figures.iter().filter_map(|figure| rows::entry(figure, &suite));
     let collecting = figures.iter().filter(|figure| figure.id == COLLECTING);
-    let collecting = collecting.flat_map(|figure| gc::entries(figure, &suite, effort));
-    let swept = variants::entries(figures, &suite, effort);
-    own.chain(collecting).chain(swept).chain(growth::entries(figures, &suite, effort)).collect()
+    let collecting = collecting.flat_map(|figure| collection_entries(figure, &suite, effort));
+    let swept = rows::variant_entries(figures, &suite, effort);
+    own.chain(collecting).chain(swept).chain(growth_entries(figures, &suite, effort)).collect()
 }
 
 // What is read from a run of a server.
@@ -94,6 +91,82 @@ fn misses_of_a_job(document: &Document) -> Result<f64, Diagnostic> {
 /// Share of reads that came to a die at work for garbage collection.
 fn behind_gc(document: &Document) -> Result<f64, Diagnostic> {
     some(document.flash.first().map(|flash| flash.reads.behind_gc_share), "no flash", document)
+}
+
+// Section VI-D: how many requests garbage collection blocks. The paper cites the figure from drives of its reference [80]; here a
+// drive that is worn in serves what AstriFlash asks of it.
+
+/// What is changed: the drive is new, pages are copied inside their plane, collection goes on before the host does, there is four
+/// times the flash (the paper's 1 TB), or more spare space.
+const CHANGES: [(&str, &[&str]); 5] = [
+    ("fresh", &["flash.precondition=sequential"]),
+    ("copied_in_plane", &["flash.ftl.gc.copy_back=true"]),
+    ("foreground", &["flash.ftl.gc.mode=foreground"]),
+    ("four_times_planes", &["flash.geometry.channels=16"]),
+    ("spare_28", &["flash.ftl.over_provisioning=28%", "flash.geometry.blocks=3836"]),
+];
+
+/// The paper's row, and what moves it.
+fn collection_entries(figure: &Figure, suite: &Suite, effort: Effort) -> Vec<Entry> {
+    if effort != Effort::Whole {
+        return Vec::new();
+    }
+    let changed = CHANGES.iter().map(|(name, sets)| {
+        let point = sets.iter().fold(suite.aged(), |point, set| point.set(set));
+        collection_entry(figure, point).changed(format!("astriflash.gc.{name}"), Row::swept)
+    });
+    std::iter::once(collection_entry(figure, suite.aged())).chain(changed).collect()
+}
+
+fn collection_entry(figure: &Figure, point: Point) -> Entry {
+    let (id, figure) = (figure.id.clone(), figure.clone());
+    Entry::new(id, vec![point.clone()], move |found| blocked_row(&figure, found, &point))
+}
+
+fn blocked_row(figure: &Figure, found: &Found, point: &Point) -> Result<Row, Diagnostic> {
+    let document = found.get(point)?;
+    let note = format!(
+        "reads that come to a die at work for collection; {:.0} jobs/s, p99 of service {:.0} us",
+        throughput(document)?,
+        service_p99(document)? / 1e3
+    );
+    figure.row(100.0 * behind_gc(document)?, note)
+}
+
+// AstriFlash-noPS against the length of a run: new jobs go first, and a halted one is resumed when another one halts, so that
+// the halted ones grow in number until as many are pending as may be. The paper states neither the bound nor the length.
+
+/// The cell of Table II that is swept.
+const FIGURE: &str = "astriflash.service_p99.tatp.astriflash-nops";
+
+const PROGRAM: &str = "tatp";
+
+/// Thousands of jobs, of all cores together, and whether so many are run only with everything.
+const JOBS: [(u32, bool); 3] = [(8, false), (32, false), (128, true)];
+
+/// Halted jobs of a core at most, and the same: V-A has 32 to 64 threads, of which one runs.
+const PENDING: [(u32, bool); 3] = [(16, true), (32, false), (63, true)];
+
+/// The 99th percentile of TATP's service over Flash-Sync's, for each length and bound.
+fn growth_entries(figures: &[Figure], suite: &Suite, effort: Effort) -> Vec<Entry> {
+    let Some(figure) = figures.iter().find(|figure| figure.id == FIGURE) else { return Vec::new() };
+    let run = |long: bool| !long || effort == Effort::Whole;
+    let lengths = || JOBS.iter().filter(move |(_, long)| run(*long));
+    let bounds = PENDING.iter().filter(|(_, long)| run(*long));
+    bounds.flat_map(|(pending, _)| lengths().map(|(jobs, _)| growth_entry(figure, suite, *pending, *jobs))).collect()
+}
+
+fn growth_entry(figure: &Figure, suite: &Suite, pending: u32, jobs: u32) -> Entry {
+    let own =
+        suite.of_length("astriflash-nops", PROGRAM, jobs).set(&format!("cpu.threads.pending={pending}"));
+    let other = suite.saturated("flash-sync", PROGRAM).swap_remove(0);
+    let id = format!("astriflash.nops.pending_{pending}.jobs_{jobs}k");
+    let figure = figure.clone();
+    Entry::new(id.clone(), vec![own.clone(), other.clone()], move |found| {
+        let (own, other) = (service_p99(found.get(&own)?)?, service_p99(found.get(&other)?)?);
+        figure.row(own / other, format!("{:.2} ms, Flash-Sync {:.2} ms", own / 1e6, other / 1e6))
+    })
+    .changed(id, Row::swept)
 }
 
 #[cfg(test)]

@@ -2,17 +2,15 @@
 //! `papers/fastdrain/README.md`.
 
 mod rows;
-mod variants;
 
+use super::expected::Expected;
+use super::reading::study;
 use super::study::{Entry, Found, Point};
 use super::{Effort, Reading};
-use super::{expected::Expected, reading::study};
 use config::Diagnostic;
 use engine::Time;
-use machine::{
-    result::{Document, OpResult, PagesByType, ProgramResult},
-    warmup::Warmup,
-};
+use machine::result::{Document, OpResult, PagesByType, ProgramResult};
+use machine::warmup::Warmup;
 use serde::Deserialize;
 
 /// The paper's figures.
@@ -28,7 +26,7 @@ pub(super) fn entries(effort: Effort, reading: &Reading) -> Vec<Entry> {
     let suite = Suite::of(effort, reading);
     let expected = expected();
     let own = expected.figures().iter().filter_map(|figure| rows::entry(figure, &suite).map(Entry::seen));
-    own.chain(variants::entries(expected.figures(), effort, reading)).collect()
+    own.chain(rows::variant_entries(expected.figures(), effort, reading)).collect()
 }
 
 // What is read from a run of a service on a host.

@@ -1,15 +1,14 @@
 //! FlashAbacus (Zhang and Jung, 2018). How each figure is read from runs was decided before any was; it stands in `papers/flashabacus/README.md`.
 
-mod constants;
 mod rows;
-mod serial;
 mod suite;
-mod variants;
 
+use super::expected::Expected;
+use super::mean::Metric;
 use super::study::Entry;
 use super::{Effort, Reading};
-use super::{expected::Expected, mean::Metric};
-use config::{Diagnostic, units::Power};
+use config::Diagnostic;
+use config::units::Power;
 use machine::result::{Document, PartEnergy};
 use serde::Deserialize;
 use std::fmt;
@@ -28,7 +27,7 @@ pub(super) fn entries(effort: Effort, reading: &Reading) -> Vec<Entry> {
     let suite = Suite::of(effort, reading);
     let expected = expected();
     let own = expected.figures().iter().filter_map(|figure| rows::entry(figure, &suite));
-    own.chain(variants::entries(expected.figures(), effort, reading)).collect()
+    own.chain(rows::variant_entries(expected.figures(), effort, reading)).collect()
 }
 
 // The choices of a reading that no key of a system has: how figures are read from runs, and what instances share.
@@ -384,7 +383,8 @@ fn compute_power(document: &Document) -> Result<f64, Diagnostic> {
 
 #[cfg(test)]
 mod tests {
-    use super::{suite::SIMD, *};
+    use super::suite::SIMD;
+    use super::*;
     use machine::run::{Plan, run_alone};
 
     #[test]

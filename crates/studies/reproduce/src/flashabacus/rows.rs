@@ -1,15 +1,22 @@
-//! Which runs each figure needs, and what it is worked out from.
+//! Which runs each figure needs, and what it is worked out from: runs, constants, and kernels of whose work a share
+//! is serial. The same under a choice beside the reading's, as `papers/flashabacus/readings.toml` lists them: these
+//! do not count.
 
 use super::super::expected::Figure;
 use super::super::mean::{Metric, Values};
+use super::super::reading::{Variant, variants};
+use super::super::row::Row;
 use super::super::study::{Entry, Found, Point};
+use super::super::{Effort, Reading};
 use super::suite::Group::{All, Heterogeneous, Homogeneous, Mixes, Programs};
 use super::suite::{Group, INTER_DY, INTER_ST, INTRA_IO, INTRA_O3, SCHEDULERS, SIMD, Suite};
 use super::{
     Energy, Latency, access_power, bandwidth, compute_power, ends, items, least_latency, makespan,
-    mean_latency, most_latency, serial, transfer_time, whole_items,
+    mean_latency, most_latency, of_work, transfer_time, whole_items, work,
 };
 use config::Diagnostic;
+use ftl::page_groups::spec::ENTRY_BYTES;
+use machine::spec::Loaded;
 
 /// The data-intensive programs (section 5.2).
 const DATA: Group = Group::Programs(&["atax", "bicg", "2dcon", "mvt"]);
@@ -130,10 +137,10 @@ pub(super) fn entry(figure: &Figure, suite: &Suite) -> Option<Entry> {
         return Some(new(figure, suite, *group, systems, *compute));
     }
     match id {
-        "motivation.serial_30.loss" => Some(serial::loss(figure, suite, 30)),
-        "motivation.serial_30.utilisation" => Some(serial::utilisation(figure, suite, 30)),
-        "motivation.serial_10" => Some(serial::utilisation(figure, suite, 10)),
-        _ => super::constants::entry(figure),
+        "motivation.serial_30.loss" => Some(serial_loss(figure, suite, 30)),
+        "motivation.serial_30.utilisation" => Some(serial_utilisation(figure, suite, 30)),
+        "motivation.serial_10" => Some(serial_utilisation(figure, suite, 10)),
+        _ => constants_entry(figure),
     }
 }
 
@@ -291,4 +298,141 @@ fn new(figure: &Figure, suite: &Suite, group: Group, systems: &[&'static str], c
         };
         figure.row(quantile(0.5), [note, suite.sharing(&worlds)].concat())
     })
+}
+
+/// The flash of section 4.3.
+const FLASH_BYTES: u64 = 32 << 30;
+
+/// A figure's entry; none if it is no constant.
+pub(super) fn constants_entry(figure: &Figure) -> Option<Entry> {
+    (figure.id == "flashabacus.map.table_size_32gb").then(|| map(figure))
+}
+
+/// An entry for each page group of the system's, over 32 GB.
+fn map(figure: &Figure) -> Entry {
+    let figure = figure.clone();
+    Entry::new(figure.id.clone(), Vec::new(), move |_| {
+        let loaded = Loaded::load(INTRA_O3, &[])?;
+        let part = loaded.spec.group_flash.first();
+        let groups = &part.ok_or_else(|| Diagnostic::new("no flash of page groups"))?.spec.groups.geometry;
+        let group = u64::from(groups.channels) * u64::from(groups.planes) * groups.page.get();
+        let entries = FLASH_BYTES / group;
+        let note = format!("{entries} groups of {} KiB, {} B each", group >> 10, ENTRY_BYTES);
+        figure.row((entries * ENTRY_BYTES) as f64 / 1024.0, note)
+    })
+}
+
+/// Rows of the kernel.
+const SERIAL_SHARES: u32 = 100_000;
+
+/// So many per cent of them in the serial microblock, which has one row at least.
+fn serial_point(suite: &Suite, percent: u32) -> Point {
+    let serial = (SERIAL_SHARES / 100 * percent).max(1);
+    suite.point(SIMD, &format!("serial:p={},s={serial}", SERIAL_SHARES - serial))
+}
+
+/// What is lost of the throughput of the same work without a serial part, per cent.
+pub(super) fn serial_loss(figure: &Figure, suite: &Suite, percent: u32) -> Entry {
+    let [none, some] = [0, percent].map(|percent| serial_point(suite, percent));
+    let (id, figure) = (figure.id.clone(), figure.clone());
+    Entry::new(id, vec![none.clone(), some.clone()], move |found| {
+        let (none, some) = (work(found.get(&none)?)?, work(found.get(&some)?)?);
+        figure.row(100.0 * (1.0 - none / some), "of the accelerator's work, without transfers")
+    })
+}
+
+/// The share of the work's time in which cores compute, per cent.
+pub(super) fn serial_utilisation(figure: &Figure, suite: &Suite, percent: u32) -> Entry {
+    let point = serial_point(suite, percent);
+    let (id, figure) = (figure.id.clone(), figure.clone());
+    let used = suite.choices.utilisation();
+    Entry::new(id, vec![point.clone()], move |found| {
+        figure.row(of_work(found.get(&point)?, used)?, "of the accelerator's work, without transfers")
+    })
+}
+
+/// The rows that variants have of these figures. They are choices beside the first reading: another one has none.
+pub(super) fn variant_entries(figures: &[Figure], effort: Effort, reading: &Reading) -> Vec<Entry> {
+    if !reading.is_first {
+        return Vec::new();
+    }
+    let run = |variant: &Variant| effort == Effort::Whole || (variant.beside && effort == Effort::Full);
+    let all = variants(super::READINGS).into_iter().filter(run);
+    all.flat_map(|variant| of_variant(&variant, figures, reading)).collect()
+}
+
+fn of_variant(variant: &Variant, figures: &[Figure], reading: &Reading) -> Vec<Entry> {
+    let suite = Suite::of(Effort::Full, reading).varied(reading, variant);
+    let programs = variant.programs.iter().map(|program| format!("{program}.")).collect::<String>();
+    let entry = |figure: &Figure| {
+        let id = figure.id.strip_prefix("flashabacus.")?;
+        let entry = variant.shows(id).then(|| self::entry(figure, &suite))??;
+        // A figure of other programs has no run.
+        let is_read = !entry.points.is_empty();
+        let name = format!("flashabacus.{}.{programs}{id}", variant.id);
+        is_read.then(|| entry.changed(name, Row::swept))
+    };
+    figures.iter().filter_map(entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::suite::{Group, SCHEDULERS, SIMD};
+    use super::*;
+    use crate::reading::{readings, sets};
+    use machine::run::{self, Plan};
+    use machine::spec::Loaded;
+    use std::collections::BTreeSet;
+
+    fn reading() -> Reading {
+        readings(super::super::READINGS).swap_remove(0)
+    }
+
+    fn spec(system: &str, set: &[&str]) -> String {
+        let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
+        let loaded = Loaded::load(system, &set);
+        loaded.unwrap_or_else(|fault| panic!("{system} {set:?}: {fault}")).spec.to_json().to_string()
+    }
+
+    #[test]
+    fn every_choice_can_be_built_and_changes_something() {
+        let reading = reading();
+        for system in SCHEDULERS.into_iter().chain([SIMD]) {
+            let read = sets(&reading.choices, system);
+            assert_ne!(spec(system, &read), spec(system, &[]), "the reading leaves {system} as it is");
+            for variant in variants(super::super::READINGS) {
+                let own = sets(&variant.choices, system);
+                let varied = spec(system, &[&read[..], &own].concat());
+                assert!(
+                    own.is_empty() || varied != spec(system, &read),
+                    "{} sets what {system} has",
+                    variant.id
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_variant_has_rows_of_its_own() {
+        let expected = super::super::expected();
+        let mut seen = BTreeSet::new();
+        for variant in variants(super::super::READINGS) {
+            let rows = of_variant(&variant, expected.figures(), &reading());
+            assert!(!rows.is_empty(), "{}", variant.id);
+            for row in rows {
+                assert!(seen.insert(row.id.clone()), "{} twice", row.id);
+            }
+        }
+    }
+
+    /// Six instances of every program with input of their own fit the flash.
+    #[test]
+    fn programs_fit_with_input_of_their_own() {
+        let suite = Suite::of(Effort::Full, &reading());
+        for workload in suite.worlds(Group::Homogeneous).concat() {
+            assert!(workload.ends_with(",inputs=own"), "{workload}");
+            let plan = Plan::new(SCHEDULERS[0], &workload);
+            assert!(run::check(&plan).is_ok(), "{workload}: {:?}", run::check(&plan).err());
+        }
+    }
 }

@@ -1,17 +1,16 @@
 //! MQMS (Gundawar, Chung and Kim, 2024). What was decided before the first ratio was seen stands in `papers/mqms/README.md`.
 
-mod ablation;
 mod alloc;
 mod curve;
 mod explain;
-mod places;
 mod policy;
 mod rows;
 mod whole;
 
+use super::expected::Expected;
+use super::reading::study;
 use super::study::{Entry, Point};
 use super::{Effort, Reading};
-use super::{expected::Expected, reading::study};
 use config::Diagnostic;
 use machine::result::Document;
 use serde::Deserialize;
@@ -29,9 +28,11 @@ pub(super) fn entries(effort: Effort, reading: &Reading) -> Vec<Entry> {
     let suite = Suite::of(effort, reading);
     let expected = expected();
     let figures = expected.figures().iter().filter_map(|figure| rows::entry(figure, &suite));
-    let own =
-        whole::entries(&suite).into_iter().chain(ablation::entries(&suite)).chain(explain::entries(&suite));
-    let beside = rows::beside(expected.figures(), &suite).into_iter().chain(places::entries(&suite));
+    let own = whole::entries(&suite)
+        .into_iter()
+        .chain(explain::ablation_entries(&suite))
+        .chain(explain::entries(&suite));
+    let beside = rows::beside(expected.figures(), &suite).into_iter().chain(rows::place_entries(&suite));
     figures.chain(beside).chain(own).chain(curve::entries(effort)).collect()
 }
 

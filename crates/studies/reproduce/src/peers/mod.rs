@@ -3,8 +3,6 @@
 //! A row of the family `gap` is a difference that is known and explained: it fails when the gap closes.
 
 mod amplification;
-mod collection;
-mod limit;
 mod reads;
 mod traces;
 
@@ -13,10 +11,16 @@ use config::Diagnostic;
 
 /// Every case.
 pub(super) fn cases() -> Vec<Case> {
-    [limit::cases(), reads::cases(), traces::cases(), amplification::cases(), collection::cases()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        reads::limit_cases(),
+        reads::cases(),
+        traces::cases(),
+        amplification::cases(),
+        amplification::collection_cases(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 // What was measured with MQSim: a committed table.

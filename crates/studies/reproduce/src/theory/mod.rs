@@ -4,12 +4,10 @@
 //! from the constants of the spec.
 
 mod constants;
-mod delay;
-mod latency;
+mod loads;
 mod queue;
 mod server;
 mod skew;
-mod throughput;
 mod uniform;
 
 use super::Case;
@@ -22,11 +20,11 @@ use theory::wa::Spare;
 /// Every case.
 pub(super) fn cases() -> Vec<Case> {
     [
-        latency::cases(),
-        throughput::cases(),
+        loads::idle_cases(),
+        loads::saturated_cases(),
         queue::cases(),
+        server::station_cases(),
         server::cases(),
-        delay::cases(),
         uniform::cases(),
         skew::cases(),
     ]

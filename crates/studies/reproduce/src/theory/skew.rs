@@ -1,8 +1,8 @@
 //! Write amplification with hot and cold data: what depends on which writes share a frontier, and what does not.
 
 use super::{DRIVE, Drive};
-use crate::churn::{Churn, Overwrite, write};
 use crate::stand::{self, drive, fio};
+use crate::stand::{Churn, Overwrite, write};
 use crate::{Case, Context, Row, Rule};
 use config::Diagnostic;
 use engine::Rng;

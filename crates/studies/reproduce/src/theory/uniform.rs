@@ -2,8 +2,8 @@
 
 use super::constants::Constants;
 use super::{DRIVE, Drive};
-use crate::churn::{Churn, Overwrite};
 use crate::stand::{self, drive, fio};
+use crate::stand::{Churn, Overwrite};
 use crate::{Case, Context, Row, Rule};
 use config::Diagnostic;
 use engine::Rng;

@@ -1,12 +1,13 @@
-//! Rows that follow from constants of the systems, without a run.
+//! Rows without a run: those that follow from constants of the systems, and Table II, what each program is, counted
+//! as `nandscape explain` counts it.
 
 use super::super::expected::Figure;
 use super::super::study::Entry;
 use config::Diagnostic;
-use machine::spec::Loaded;
-use machine::spec::MemorySpec;
+use machine::spec::{Loaded, MemorySpec};
 use mem::dram::Dram;
 use mem::mmu::table::block::Size;
+use programs::program::{self, census};
 use proto::memory::{LINE, PAGE};
 use ssd::spec::{HostLinkSpec, PcieSpec};
 
@@ -89,4 +90,21 @@ pub(super) fn entry(figure: &Figure) -> Option<Entry> {
     let id = figure.id.clone();
     let row = move |_: &_| compute().and_then(|(value, note)| figure.row(value, note));
     Some(Entry::new(id, Vec::new(), row))
+}
+
+/// A figure's entry; none if it is not of Table II.
+pub(super) fn program_entry(figure: &Figure) -> Option<Entry> {
+    let (program, column) = figure.id.strip_prefix("zng.table2.")?.split_once('.')?;
+    let (program, kernels) = (program.to_owned(), column == "kernels");
+    let (id, figure) = (figure.id.clone(), figure.clone());
+    let compute = move |_: &_| {
+        let mut programs = program::open(&[&program])?;
+        let [one] = &mut programs[..] else {
+            return Err(Diagnostic::new(format!("`{program}` is no single program")));
+        };
+        let census = census(one.as_mut());
+        let value = if kernels { census.kernels.len() as f64 } else { census.read_ratio() };
+        figure.row(value, format!("counted without a machine, as `explain {program}` does"))
+    };
+    Some(Entry::new(id, Vec::new(), compute))
 }

@@ -2,7 +2,6 @@
 
 mod constants;
 mod gc;
-mod programs;
 mod rows;
 mod slice;
 mod suite;

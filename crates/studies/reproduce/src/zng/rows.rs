@@ -6,7 +6,7 @@ use super::super::mean::{Metric, Values};
 use super::super::row::Row;
 use super::super::study::{Entry, Found, Point};
 use super::suite::{Suite, Variant};
-use super::{array, constants, gc, gpu, ipc, programs, traffic};
+use super::{array, constants, gc, gpu, ipc, traffic};
 use config::Diagnostic;
 use machine::result::Document;
 
@@ -55,7 +55,7 @@ pub(super) fn entry(figure: &Figure, suite: &Suite, effort: Effort) -> Option<En
         "pred.accuracy_worst" => least(figure, on("zng"), accuracy).seen(),
         _ if effort == Effort::Whole => {
             let own = sensitivity(figure, suite).or_else(|| gc::entry(figure, suite));
-            return own.or_else(|| programs::entry(figure)).or_else(|| constants::entry(figure));
+            return own.or_else(|| constants::program_entry(figure)).or_else(|| constants::entry(figure));
         }
         _ => return constants::entry(figure),
     };

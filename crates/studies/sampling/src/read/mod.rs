@@ -1,17 +1,16 @@
 //! Reading profiles: gzip or plain, the format by the content.
 
 mod chrome;
-mod header;
 mod ncu;
-mod table;
+mod tables;
 
 use crate::profile::{Dims, Format, Profile};
 use config::{Diagnostic, Place};
-use header::{Header, Layout};
 use ncu::Rows;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 use std::path::Path;
+use tables::{Header, Layout};
 
 /// Bytes that are enough to tell JSON from lines.
 const HEAD: u64 = 4096;
@@ -94,7 +93,7 @@ fn lines(source: &str, mut bytes: impl BufRead) -> Result<Profile, Diagnostic> {
         let header = layout.header(&line).map_err(|fault| fault.at(place))?;
         let rows = Rows::new(source, number, bytes, header.format);
         return match header.layout {
-            Header::Table(columns) => table::read(rows, &columns),
+            Header::Table(columns) => tables::read_table(rows, &columns),
             Header::Metrics(columns) => ncu::metrics(rows, &columns),
             Header::Raw(columns) => ncu::raw(rows, &columns),
         };

@@ -1,7 +1,6 @@
 //! What Nsight Compute prints as CSV.
 
-use super::header::{DURATION, Metrics, Raw};
-use super::table::joined;
+use super::tables::{DURATION, Metrics, Raw, joined};
 use super::{UNITS, grouped, unit_ns, unreadable};
 use crate::profile::{Dims, Format, Profile, check};
 use config::{Diagnostic, Place};

@@ -2,5 +2,4 @@
 
 mod coverage;
 mod formats;
-mod fuzz;
 mod support;

@@ -1,7 +1,7 @@
 //! Where a metric passes a limit: by bisection, for each combination of the other axes and each seed.
 
 use super::{Answer, Choice, Ended, Search, Values, Way, limit, metric};
-use crate::axis::Key;
+use crate::axes::Key;
 use crate::point::{Cell, label};
 use config::{Diagnostic, Resolved};
 use serde::Deserialize;

@@ -2,7 +2,7 @@
 //! optimization, AISTATS 2016): all run with a small budget, the best share of them with a larger one, until one is left.
 
 use super::{Answer, Choice, Ended, Search, Values, Way, metric};
-use crate::axis::Key;
+use crate::axes::Key;
 use crate::point::Cell;
 use config::{Diagnostic, Resolved};
 use serde::Deserialize;

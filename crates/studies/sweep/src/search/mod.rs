@@ -6,11 +6,10 @@
 mod crossing;
 mod halving;
 
-use super::axes::{refuse_taken, refuse_unknown_key};
-use super::axis::{Axis, Key};
+use super::axes::{Axis, Key, refuse_taken, refuse_unknown_key};
 use super::file::Sweep;
-use super::metrics::unit_of;
 use super::point::{Cell, cells};
+use super::validate::unit_of;
 use config::units::Duration;
 use config::{Diagnostic, Resolved};
 use serde::Deserialize;
@@ -156,7 +155,7 @@ impl Choice for All {
 /// # Errors
 /// No result has it.
 fn metric(name: &str, place: &str, resolved: &Resolved) -> Result<(), Diagnostic> {
-    super::metrics::refuse_unknown_at(name, place, resolved)
+    super::validate::refuse_unknown_at(name, place, resolved)
 }
 
 /// A limit of a metric: a number, or a time where the metric is one.

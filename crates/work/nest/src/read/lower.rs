@@ -6,9 +6,8 @@ use config::Diagnostic;
 
 use super::syntax::{self, Expression, For, Item, Kind};
 use super::{Code, prove};
-use crate::affine::{Affine, DEPTH};
-use crate::kernel::Array;
-use crate::microblock::{Binary, Loop, Microblock, Node, Reference, Site, Statement, Term, Unary};
+use crate::domain::{Affine, DEPTH};
+use crate::kernel::{Array, Binary, Loop, Microblock, Node, Reference, Site, Statement, Term, Unary};
 
 /// Loops and statements of a microblock at most.
 const MAX_NODES: usize = 256;

@@ -11,12 +11,11 @@ use config::{Diagnostic, Layers, Place, Presets, Resolved};
 use serde::Deserialize;
 
 use crate::footprint::DIMENSIONS;
-use crate::kernel::{Array, Element, Kernel, Paper, Section};
-use crate::microblock::{Loop, Microblock, Split};
+use crate::kernel::{Array, Element, Kernel, Loop, Microblock, Paper, Section, Split};
 use crate::programs::programs;
 use crate::{
-    affine::is_small,
-    axis::{Axis, fixed, forms, is_apart, level},
+    domain::is_small,
+    lockstep::{Axis, fixed_bounds, forms, is_apart, level_of},
 };
 use lower::{Scope, Written};
 use syntax::{FUNCTIONS, WORDS};
@@ -368,7 +367,7 @@ fn split(
         )));
     };
     for (statement, written) in microblock.statements.iter().zip(written) {
-        if level(microblock, name, statement.parent).is_none() {
+        if level_of(microblock, name, statement.parent).is_none() {
             let what = format!(
                 "`{}` gets a value outside the split loop over `{name}`",
                 statement.references[0].text
@@ -387,7 +386,7 @@ fn split(
 
 /// Whether two loops have the same values in the same iterations, whatever the loops around them do.
 fn is_alike(a: &Loop, b: &Loop) -> bool {
-    a.trips == b.trips && b.most.is_none() && fixed(a).is_some() && fixed(a) == fixed(b)
+    a.trips == b.trips && b.most.is_none() && fixed_bounds(a).is_some() && fixed_bounds(a) == fixed_bounds(b)
 }
 
 fn refuse_dependences(

@@ -5,10 +5,8 @@ use config::Diagnostic;
 use super::Code;
 use super::lower::Written;
 use super::syntax::For;
-use crate::affine::{Affine, DEPTH, Point};
-use crate::domain::{Domain, Level};
-use crate::kernel::Array;
-use crate::microblock::Microblock;
+use crate::domain::{Affine, DEPTH, Domain, Level, Point};
+use crate::kernel::{Array, Microblock};
 use crate::piece::Piece;
 
 /// Subscripts that come up while something is proved, and how often loops run, stay below this, or the kernel is refused.

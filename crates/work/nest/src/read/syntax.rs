@@ -14,7 +14,7 @@
 use config::Diagnostic;
 
 use super::Code;
-use crate::microblock::Binary;
+use crate::kernel::Binary;
 
 /// Functions of values.
 pub(super) const FUNCTIONS: [&str; 4] = ["sqrt", "abs", "min", "max"];
@@ -389,7 +389,7 @@ pub(super) fn tokens<'t>(code: &Code<'t>) -> Result<Vec<(Token<'t>, usize)>, Dia
         } else if first.is_ascii_digit() {
             let length = number(rest);
             let digits = &rest[..length];
-            let whole = digits.parse().ok().filter(crate::affine::is_small).map(Token::Whole);
+            let whole = digits.parse().ok().filter(crate::domain::is_small).map(Token::Whole);
             let real = || digits.parse().ok().filter(|real: &f64| real.is_finite()).map(Token::Real);
             let is_whole = digits.bytes().all(|byte| byte.is_ascii_digit());
             let token = if is_whole { whole } else { real() };

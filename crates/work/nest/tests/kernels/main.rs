@@ -1,14 +1,11 @@
 //! Kernels as loop nests, from outside.
 
-mod damaged;
 mod diagnostics;
 mod executed;
 mod gpu;
-mod lockstep;
 mod pieces;
 mod programs;
 mod reference;
-mod registers;
 
 use nest::{Counts, Data, Kernel, Piece};
 

@@ -3,10 +3,8 @@
 // A diagnostic is returned once in the life of a graph: its size costs nothing, a box would cost every caller.
 #![allow(clippy::result_large_err)]
 
-mod csr;
 mod read;
 
-pub use csr::{Edges, Graph, Keep};
 pub use read::{Format, Listed, Order, ReadOptions, Values, read, read_counted, read_from};
 
 use engine::Rng;
@@ -91,9 +89,198 @@ impl Draw {
     }
 }
 
+// Compressed sparse rows.
+
+/// A directed graph: the targets of vertex `v`'s edges are `targets[rows[v]..rows[v + 1]]`, ascending. An undirected one
+/// has each edge in both directions.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Graph {
+    rows: Vec<u32>,
+    targets: Vec<u32>,
+    weights: Option<Vec<u32>>,
+}
+
+/// Which of the edges of a list a graph keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Keep {
+    /// Each as it is listed, loops and repeated ones too.
+    All,
+    /// Loops go; of several from one vertex to another the lightest stays.
+    Simple,
+    /// As `Simple`, after each has been added in the other direction.
+    Both,
+}
+
+/// A list of edges. Vertices are numbered from zero.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Edges {
+    /// From and to.
+    pub ends: Vec<(u32, u32)>,
+    /// One weight an edge, if they have any.
+    pub weights: Option<Vec<u32>>,
+}
+
+impl Graph {
+    /// The graph of `vertices` vertices and these edges.
+    ///
+    /// # Panics
+    /// If an end is not below `vertices`, if weights are not as many as edges, or from 2^32 edges up.
+    pub fn new(vertices: usize, edges: &Edges, keep: Keep) -> Graph {
+        let ways = if keep == Keep::Both { 2 } else { 1 };
+        let all = u32::try_from(edges.ends.len() * ways).expect("a graph has less than 2^32 edges");
+        let mut next = vec![0_u32; vertices + 1];
+        for &(from, to) in &edges.ends {
+            if from != to || keep == Keep::All {
+                next[from as usize + 1] += 1;
+                if keep == Keep::Both {
+                    next[to as usize + 1] += 1;
+                }
+            }
+        }
+        for v in 0..vertices {
+            next[v + 1] += next[v];
+        }
+        let rows = next.clone();
+        let mut targets = vec![0; rows.last().map_or(0, |end| *end as usize).min(all as usize)];
+        let mut weights = edges.weights.as_ref().map(|weights| {
+            assert_eq!(weights.len(), edges.ends.len(), "one weight an edge");
+            vec![0; targets.len()]
+        });
+        let mut put = |from: u32, to: u32, n: usize| {
+            let at = next[from as usize] as usize;
+            next[from as usize] += 1;
+            targets[at] = to;
+            if let (Some(weights), Some(given)) = (&mut weights, &edges.weights) {
+                weights[at] = given[n];
+            }
+        };
+        for (n, &(from, to)) in edges.ends.iter().enumerate() {
+            assert!((to as usize) < vertices, "vertex {to} of {vertices}");
+            if from != to || keep == Keep::All {
+                put(from, to, n);
+                if keep == Keep::Both {
+                    put(to, from, n);
+                }
+            }
+        }
+        let mut graph = Graph { rows, targets, weights };
+        graph.sort_rows();
+        if keep != Keep::All {
+            graph.drop_repeated();
+        }
+        graph
+    }
+
+    fn sort_rows(&mut self) {
+        let mut pairs: Vec<(u32, u32)> = Vec::new();
+        for v in 0..self.vertices() {
+            let row = self.row(v);
+            let Some(weights) = &mut self.weights else {
+                self.targets[row].sort_unstable();
+                continue;
+            };
+            pairs.clear();
+            pairs.extend(row.clone().map(|e| (self.targets[e], weights[e])));
+            pairs.sort_unstable();
+            for (e, (target, weight)) in row.zip(&pairs) {
+                (self.targets[e], weights[e]) = (*target, *weight);
+            }
+        }
+    }
+
+    /// Of equal neighbours in a row, which are sorted by weight, the first stays.
+    fn drop_repeated(&mut self) {
+        let mut kept = 0;
+        for v in 0..self.vertices() {
+            let row = self.row(v);
+            let begin = kept;
+            for e in row {
+                if kept > begin && self.targets[kept - 1] == self.targets[e] {
+                    continue;
+                }
+                self.targets[kept] = self.targets[e];
+                if let Some(weights) = &mut self.weights {
+                    weights[kept] = weights[e];
+                }
+                kept += 1;
+            }
+            // The row after it still begins where it did: only this one's end is known yet.
+            self.rows[v] = begin as u32;
+        }
+        let vertices = self.vertices();
+        self.rows[vertices] = kept as u32;
+        self.targets.truncate(kept);
+        self.targets.shrink_to_fit();
+        if let Some(weights) = &mut self.weights {
+            weights.truncate(kept);
+            weights.shrink_to_fit();
+        }
+    }
+
+    /// Vertices.
+    pub fn vertices(&self) -> usize {
+        self.rows.len().saturating_sub(1)
+    }
+    /// Directed edges.
+    pub fn edges(&self) -> usize {
+        self.targets.len()
+    }
+    /// Where each vertex's edges begin; the last entry is the number of edges.
+    pub fn rows(&self) -> &[u32] {
+        &self.rows
+    }
+    /// Where each edge goes.
+    pub fn targets(&self) -> &[u32] {
+        &self.targets
+    }
+    /// The edges' weights, if they have any.
+    pub fn weights(&self) -> Option<&[u32]> {
+        self.weights.as_deref()
+    }
+    /// The numbers of a vertex's edges.
+    #[inline]
+    pub fn row(&self, v: usize) -> std::ops::Range<usize> {
+        self.rows[v] as usize..self.rows[v + 1] as usize
+    }
+    /// A vertex's neighbours, ascending.
+    #[inline]
+    pub fn neighbours(&self, v: usize) -> &[u32] {
+        &self.targets[self.row(v)]
+    }
+    /// Edges out of a vertex.
+    #[inline]
+    pub fn degree(&self, v: usize) -> usize {
+        (self.rows[v + 1] - self.rows[v]) as usize
+    }
+    /// The vertex with most edges, the lowest of them.
+    pub fn hub(&self) -> Option<usize> {
+        (0..self.vertices()).max_by_key(|&v| (self.degree(v), std::cmp::Reverse(v)))
+    }
+    /// Gives every edge a weight of 1 to `most`, drawn by its two ends and the seed: the same in both directions.
+    #[must_use]
+    pub fn weighted(mut self, seed: u64, most: u32) -> Graph {
+        let weight = |a: u32, b: u32| {
+            let ends = u64::from(a.min(b)) << 32 | u64::from(a.max(b));
+            let drawn = engine::mix(engine::mix(ends) ^ seed) >> 32;
+            1 + ((drawn * u64::from(most.max(1))) >> 32) as u32
+        };
+        let each = (0..self.vertices()).flat_map(|v| self.neighbours(v).iter().map(move |&w| (v as u32, w)));
+        self.weights = Some(each.map(|(v, w)| weight(v, w)).collect());
+        self
+    }
+    /// The graph with every edge turned round.
+    #[must_use]
+    pub fn reversed(&self) -> Graph {
+        let each = (0..self.vertices()).flat_map(|v| self.neighbours(v).iter().map(move |&w| (w, v as u32)));
+        Graph::new(self.vertices(), &Edges { ends: each.collect(), weights: self.weights.clone() }, Keep::All)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Draw, Rmat};
+    use super::{Draw, Edges, Graph, Keep, Rmat};
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
 
     #[test]
     fn quarters_have_their_probabilities_on_every_level() {
@@ -136,5 +323,59 @@ mod tests {
         assert!((1000..3000).contains(&hub), "{hub}");
         let directed = Rmat { mirrored: false, ..Rmat::graph500(12, 16, 1) }.generate();
         assert!(directed.edges() < 65_536 && graph.edges() > directed.edges());
+    }
+
+    fn edges() -> impl Strategy<Value = Edges> {
+        proptest::collection::vec(((0..12u32, 0..12u32), 1..9u32), 0..60).prop_map(|all| {
+            let (ends, weights) = all.into_iter().unzip();
+            Edges { ends, weights: Some(weights) }
+        })
+    }
+
+    /// Every edge of the graph with its weight.
+    fn list(graph: &Graph) -> Vec<(u32, u32, u32)> {
+        let weights = graph.weights().unwrap();
+        (0..graph.vertices())
+            .flat_map(|v| graph.row(v).map(move |e| (v as u32, graph.targets()[e], weights[e])))
+            .collect()
+    }
+
+    proptest! {
+        #[test]
+        fn rows_hold_the_edges_of_the_list(edges in edges()) {
+            let mut all: Vec<(u32, u32, u32)> =
+                edges.ends.iter().zip(edges.weights.as_ref().unwrap()).map(|(&(a, b), &w)| (a, b, w)).collect();
+            all.sort_unstable();
+            prop_assert_eq!(list(&Graph::new(12, &edges, Keep::All)), all.clone());
+
+            let mut lightest: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+            for &(a, b, w) in all.iter().filter(|(a, b, _)| a != b) {
+                for ends in [(a, b), (b, a)] {
+                    let least = lightest.entry(ends).or_insert(w);
+                    *least = w.min(*least);
+                }
+            }
+            let both: Vec<(u32, u32, u32)> = lightest.iter().map(|(&(a, b), &w)| (a, b, w)).collect();
+            prop_assert_eq!(list(&Graph::new(12, &edges, Keep::Both)), both);
+        }
+
+        #[test]
+        fn reversing_turns_every_edge(edges in edges()) {
+            let graph = Graph::new(12, &edges, Keep::Simple);
+            let mut turned: Vec<(u32, u32)> = list(&graph.reversed()).iter().map(|&(a, b, _)| (b, a)).collect();
+            turned.sort_unstable();
+            prop_assert_eq!(turned, list(&graph).iter().map(|&(a, b, _)| (a, b)).collect::<Vec<_>>());
+            let again = graph.reversed().reversed();
+            prop_assert_eq!(again.targets(), graph.targets());
+        }
+    }
+
+    #[test]
+    fn drawn_weights_are_the_same_both_ways_and_within_bounds() {
+        let ends = (0..200u32).map(|n| (n % 40, n * 7 % 40)).collect();
+        let graph = Graph::new(40, &Edges { ends, weights: None }, Keep::Both).weighted(3, 5);
+        let by_ends: BTreeMap<(u32, u32), u32> = list(&graph).iter().map(|&(a, b, w)| ((a, b), w)).collect();
+        assert!(by_ends.iter().all(|(&(a, b), w)| (1..=5).contains(w) && by_ends[&(b, a)] == *w));
+        assert_eq!((1..=5).filter(|n| by_ends.values().any(|w| w == n)).count(), 5);
     }
 }

@@ -2,12 +2,11 @@
 
 use engine::Rng;
 
-use super::arrivals::{self, Arrivals};
-use super::list::{Built, Entry, Named};
+use super::demand::SpecWeb;
+use super::demand::{self, Arrivals};
 use super::objects::{self, Objects};
-use super::options::{DRIVE, Options, Parameter, Range};
 use super::server::Server;
-use super::sizes::SpecWeb;
+use super::{Built, DRIVE, Entry, Named, Options, Parameter, Range};
 
 const SET: &[Parameter] = &[
     Parameter {
@@ -34,7 +33,7 @@ pub(super) const FETCH: Entry = Entry {
     name: "apache-f",
     source: "SPECweb99; Apache 2.4",
     what: WHAT,
-    parameters: &[&arrivals::parameters("4000"), SET, objects::COMMON, &[objects::uploads("0")]],
+    parameters: &[&demand::arrival_parameters("4000"), SET, objects::COMMON, &[objects::uploads("0")]],
     build,
 };
 
@@ -43,7 +42,7 @@ pub(super) const UPLOAD: Entry = Entry {
     name: "apache-u",
     source: "SPECweb99; Apache 2.4 with mod_dav",
     what: WHAT,
-    parameters: &[&arrivals::parameters("4000"), SET, objects::COMMON, &[objects::uploads("100")]],
+    parameters: &[&demand::arrival_parameters("4000"), SET, objects::COMMON, &[objects::uploads("100")]],
     build,
 };
 

@@ -1,11 +1,10 @@
 //! `img-f` and `img-u`: a server of images.
 
-use super::arrivals::{self, Arrivals};
-use super::list::{Built, Entry, Named};
+use super::demand::Images;
+use super::demand::{self, Arrivals};
 use super::objects::{self, Objects};
-use super::options::{DRIVE, Options, Parameter, Range};
 use super::server::Server;
-use super::sizes::Images;
+use super::{Built, DRIVE, Entry, Named, Options, Parameter, Range};
 
 const SET: &[Parameter] = &[
     Parameter {
@@ -46,7 +45,7 @@ pub(super) const FETCH: Entry = Entry {
     name: "img-f",
     source: "chosen; Apache 2.4",
     what: WHAT,
-    parameters: &[&arrivals::parameters("2000"), SET, objects::COMMON, &[objects::uploads("0")]],
+    parameters: &[&demand::arrival_parameters("2000"), SET, objects::COMMON, &[objects::uploads("0")]],
     build,
 };
 
@@ -55,7 +54,7 @@ pub(super) const UPLOAD: Entry = Entry {
     name: "img-u",
     source: "chosen; Apache 2.4 with mod_dav",
     what: WHAT,
-    parameters: &[&arrivals::parameters("2000"), SET, objects::COMMON, &[objects::uploads("100")]],
+    parameters: &[&demand::arrival_parameters("2000"), SET, objects::COMMON, &[objects::uploads("100")]],
     build,
 };
 

@@ -13,29 +13,27 @@
 #![allow(clippy::result_large_err)]
 
 mod apache;
-mod arrivals;
 mod db;
+mod demand;
 mod images;
-mod list;
 mod objects;
 pub mod offload;
-mod options;
-mod served;
 mod server;
-mod sizes;
 mod syscalls;
 mod ungzip;
 
 #[cfg(test)]
-mod drive;
-#[cfg(test)]
 mod tests;
 
-use engine::Time;
+use crate::program::{Key, Params};
+use config::{
+    Diagnostic,
+    units::{Bandwidth, Bytes, Duration},
+};
+use engine::{Rng, Time};
+use std::path::Path;
 
-pub use list::{Built, Entry, entries, open};
-pub use options::{Parameter, Range};
-pub use served::{Asked, Failed, Kind, Served};
+pub use server::{Asked, Failed, Kind, Served};
 pub(crate) use syscalls::is_strace;
 pub use syscalls::{LogContents, LogKind, log_contents, strace_options};
 
@@ -56,3 +54,234 @@ pub trait HostProgram: proto::file::Program {
         Vec::new()
     }
 }
+
+// The programs of a host, in one list.
+
+/// A program, or why its parameters cannot be.
+pub type Built = Result<Box<dyn HostProgram>, Diagnostic>;
+
+/// A program of the list.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// What it is called on the command line.
+    pub name: &'static str,
+    /// The benchmark or the program that it follows.
+    pub source: &'static str,
+    /// What it does, in a sentence.
+    pub what: &'static str,
+    pub(crate) parameters: Tables,
+    pub(crate) build: fn(&Options, Named<'_>) -> Built,
+}
+
+impl Entry {
+    /// Its parameters.
+    pub fn parameters(&self) -> impl Iterator<Item = &'static Parameter> {
+        self.parameters.iter().copied().flatten()
+    }
+}
+
+/// A program's name in a run, which opens its random streams.
+#[derive(Clone, Copy)]
+pub(crate) struct Named<'a> {
+    pub(crate) name: &'a str,
+    seed: u64,
+}
+
+impl Named<'_> {
+    /// The stream for one purpose.
+    pub(crate) fn stream(&self, purpose: &str) -> Rng {
+        Rng::stream(self.seed, &format!("{}/{purpose}", self.name))
+    }
+}
+
+const ENTRIES: &[Entry] = &[
+    apache::FETCH,
+    apache::UPLOAD,
+    db::SELECT,
+    db::UPDATE,
+    images::FETCH,
+    images::UPLOAD,
+    ungzip::ENTRY,
+    syscalls::ENTRY,
+    syscalls::IOLOG,
+];
+
+/// Every program.
+pub fn entries() -> impl Iterator<Item = &'static Entry> {
+    ENTRIES.iter()
+}
+
+/// A program with its parameters: `apache-u:rate=2000,fsync=yes`. It is called `name` in the run, which must be its own if there are several;
+/// everything that it draws follows from the name and `seed`.
+///
+/// # Errors
+/// An unknown program or parameter, or a parameter that cannot be.
+pub fn open(text: &str, name: &str, seed: u64) -> Built {
+    let (program, options) = text.split_once(':').unwrap_or((text, ""));
+    let program = program.trim();
+    let Some(entry) = entries().find(|entry| entry.name == program) else {
+        let unknown = Diagnostic::new(format!("unknown program `{program}`"));
+        return Err(unknown.allowed(program, entries().map(|entry| entry.name)));
+    };
+    (entry.build)(&Options::read(text, options, entry.parameters)?, Named { name, seed })
+}
+
+// The parameters of a program: a table with limits and sources, and their values.
+
+/// What a parameter may be, limits included.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Range {
+    /// A whole number.
+    Count(u64, u64),
+    /// A real number.
+    Real(f64, f64),
+    /// An amount of data with its unit; in bytes.
+    Size(u64, u64),
+    /// A span of time with its unit.
+    Span(Time, Time),
+    /// Data per time with its unit; in bytes per second.
+    Rate(u64, u64),
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// The path of a file, without a comma.
+    Path,
+}
+
+/// A parameter of a program.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Parameter {
+    /// What it is called.
+    pub name: &'static str,
+    /// What it sets.
+    pub what: &'static str,
+    /// Its value if it is not given.
+    pub default: &'static str,
+    /// What it may be.
+    pub range: Range,
+    /// Where the default is from: a publication, another program's source, or *chosen* and why.
+    pub source: &'static str,
+}
+
+impl Parameter {
+    /// What it may be, in words.
+    pub fn allowed(&self) -> String {
+        match self.range {
+            Range::Count(least, most) => format!("a whole number from {least} to {most}"),
+            Range::Real(least, most) => format!("a number from {least} to {most}"),
+            Range::Size(least, most) => format!("{} to {}", Bytes::new(least), Bytes::new(most)),
+            Range::Span(least, most) => format!("{} to {}", Duration::new(least), Duration::new(most)),
+            Range::Rate(least, most) => format!("{} to {}", Bandwidth::new(least), Bandwidth::new(most)),
+            Range::Word(words) => words.join(", "),
+            Range::Path => "the path of a file, without a comma".to_owned(),
+        }
+    }
+
+    fn value(&self, params: &Params) -> Result<Value, Diagnostic> {
+        let text = params.text(self.name).unwrap_or_default();
+        let within = |value: Option<u64>, least: u64, most: u64| {
+            let value = value.filter(|value| (least..=most).contains(value));
+            value.map(Value::Whole).ok_or_else(|| params.refused(self.name, vec![self.allowed()]))
+        };
+        match self.range {
+            Range::Count(least, most) => params.integer(self.name, least..=most).map(Value::Whole),
+            Range::Real(least, most) => params.real(self.name, least..=most).map(Value::Real),
+            Range::Size(least, most) => within(text.parse().ok().map(Bytes::get), least, most),
+            Range::Span(least, most) => {
+                within(text.parse().ok().map(|d: Duration| d.time().ps()), least.ps(), most.ps())
+            }
+            Range::Rate(least, most) => within(text.parse().ok().map(Bandwidth::bytes_per_s), least, most),
+            Range::Word(words) => {
+                let words: Vec<(&str, u64)> = words.iter().copied().zip(0..).collect();
+                params.word(self.name, &words).map(Value::Whole)
+            }
+            // It is read as it is written.
+            Range::Path => Ok(Value::Whole(0)),
+        }
+    }
+}
+
+/// Tables of parameters that a program takes.
+pub(crate) type Tables = &'static [&'static [Parameter]];
+
+#[derive(Clone, Copy)]
+enum Value {
+    Whole(u64),
+    Real(f64),
+}
+
+/// The values of a program's parameters, all of them within their limits.
+pub(crate) struct Options {
+    params: Params,
+    values: Vec<(&'static str, Value)>,
+}
+
+impl Options {
+    /// Reads `key=value,key=value`; `text` is the whole of what was written.
+    ///
+    /// # Errors
+    /// What [`Params::read`] refuses, and a value outside its limits.
+    pub(crate) fn read(text: &str, options: &str, tables: Tables) -> Result<Options, Diagnostic> {
+        let all = || tables.iter().copied().flatten();
+        let keys: Vec<Key> = all().map(|p| Key { name: p.name, what: p.what, default: p.default }).collect();
+        let params = Params::read(text, options, &keys)?;
+        let values = all().map(|p| Ok((p.name, p.value(&params)?)));
+        let values = values.collect::<Result<_, Diagnostic>>()?;
+        Ok(Options { params, values })
+    }
+
+    fn value(&self, name: &str) -> Value {
+        let value = self.values.iter().find(|(key, _)| *key == name);
+        value.map(|(_, value)| *value).expect("a program reads its own parameters")
+    }
+
+    /// A count, an amount of data in bytes, or a rate in bytes per second.
+    pub(crate) fn whole(&self, name: &str) -> u64 {
+        match self.value(name) {
+            Value::Whole(value) => value,
+            Value::Real(value) => value as u64,
+        }
+    }
+
+    /// A span of time.
+    pub(crate) fn span(&self, name: &str) -> Time {
+        Time::from_ps(self.whole(name))
+    }
+
+    /// A real number.
+    pub(crate) fn real(&self, name: &str) -> f64 {
+        match self.value(name) {
+            Value::Whole(value) => value as f64,
+            Value::Real(value) => value,
+        }
+    }
+
+    /// What a word means: meanings in the order of the words of the table.
+    pub(crate) fn word<T: Copy>(&self, name: &str, meanings: &[T]) -> T {
+        meanings[self.whole(name) as usize]
+    }
+
+    /// A path; none if it was not given.
+    pub(crate) fn path(&self, name: &str) -> Option<&Path> {
+        self.params.text(name).map(Path::new)
+    }
+
+    /// A diagnostic about a value that does not go with another one.
+    pub(crate) fn refused(&self, name: &str, allowed: String) -> Diagnostic {
+        self.params.refused(name, vec![allowed])
+    }
+}
+
+/// Yes and no.
+pub(crate) const SWITCH: Range = Range::Word(&["no", "yes"]);
+
+/// What [`SWITCH`] means.
+pub(crate) const SWITCHED: &[bool] = &[false, true];
+
+/// Which drive.
+pub(crate) const DRIVE: Parameter = Parameter {
+    name: "drive",
+    what: "which of the host's drives its files are on, counted from 0",
+    default: "0",
+    range: Range::Count(0, 65_535),
+    source: "the first",
+};

@@ -6,9 +6,9 @@ use config::Diagnostic;
 use engine::{Rng, Time};
 use proto::file::{Call, Fd, FileId, FileSpec, Next, OpenFlags, SyncRange};
 
-use super::options::{Options, Parameter, Range, SWITCH, SWITCHED};
+use super::demand::Set;
 use super::server::{Serve, Step};
-use super::sizes::Set;
+use super::{Options, Parameter, Range, SWITCH, SWITCHED};
 
 const SECOND: Time = Time::from_s(1);
 

@@ -4,10 +4,8 @@ use config::Diagnostic;
 use engine::{Rng, Time};
 use proto::file::{Call, CallError, Fd, FileId, FileSpec, Next, OpenFlags, Program};
 
-use super::HostProgram;
-use super::list::{Built, Entry, Named};
-use super::options::{DRIVE, Options, Parameter, Range};
-use super::served::Served;
+use super::server::Served;
+use super::{Built, DRIVE, Entry, HostProgram, Named, Options, Parameter, Range};
 
 /// Bytes out for bytes in are counted in parts of this.
 const PARTS: u64 = 1_000;
@@ -274,8 +272,8 @@ impl HostProgram for Ungzip {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::drive::{Calls, drive};
     use crate::host::open;
+    use crate::host::tests::{Calls, drive};
 
     /// One file, by hand.
     #[test]

@@ -13,16 +13,14 @@ mod census;
 mod code;
 mod dense;
 mod dnn;
-mod emit;
 mod graph;
 mod nest;
 mod params;
 
 pub use census::{Census, Requests, census, census_within};
-pub use code::{Code, Kernel, Program, Slots, WarpAt};
+pub use code::{Code, Emit, Kernel, Program, Slots, WarpAt, cost};
 pub(crate) use dnn::is_onnx;
 pub use dnn::{Launches, launches};
-pub use emit::{Emit, cost};
 pub use params::{Key, Params};
 
 use crate::{

@@ -1,11 +1,11 @@
-//! The parameters that all programs have.
+//! The parameters that all programs have, the objects that jobs ask for, and requests to a map.
 
 use config::Diagnostic;
 use config::units::Bytes;
-use requests::synth::{Measured, Purpose, Stream};
+use requests::synth::{Measured, Permutation, Purpose, Stream, Zipf};
 
 use crate::program::{Key, Params};
-use crate::service::served::DATA;
+use crate::service::jobs::DATA;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -139,5 +139,133 @@ impl Common {
     /// What a job draws from: a function of the seed and its number.
     pub(crate) fn stream(&self, job: u64) -> Stream {
         Stream::new(engine::mix(job).wrapping_add(self.salt(0)), Purpose::Request)
+    }
+}
+
+// The objects that jobs ask for, and their places.
+
+/// Draws for an object that is not taken yet.
+const DRAWS: u32 = 64;
+
+/// How ranks are drawn.
+enum Ranks {
+    Zipf(Zipf),
+    Measured(Arc<Measured>),
+}
+
+/// Objects `0..n` with their popularity, independent of their numbers, and their slots `0..n` in memory.
+pub(crate) struct Objects {
+    ranks: Ranks,
+    /// From rank to object.
+    by_rank: Permutation,
+    /// From object to slot; `None` if the slot is the rank.
+    scatter: Option<Permutation>,
+}
+
+impl Objects {
+    /// `n` objects, at least one.
+    pub(crate) fn new(n: u64, common: &Common) -> Objects {
+        let scatter = (common.placement == Placement::Scattered).then(|| Permutation::new(n, common.salt(2)));
+        let ranks = match &common.skew {
+            Skew::Zipf(theta) => Ranks::Zipf(Zipf::new(n, *theta)),
+            Skew::Measured(measured) => Ranks::Measured(Arc::clone(measured)),
+        };
+        Objects { ranks, by_rank: Permutation::new(n, common.salt(1)), scatter }
+    }
+
+    fn rank(&self, stream: &mut Stream) -> u64 {
+        match &self.ranks {
+            Ranks::Zipf(zipf) => zipf.rank(|| stream.unit()),
+            Ranks::Measured(measured) => measured.rank(self.len(), stream.unit()),
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> u64 {
+        self.by_rank.len()
+    }
+
+    /// An object that a job asks for.
+    pub(crate) fn draw(&self, stream: &mut Stream) -> u64 {
+        self.ranked(self.rank(stream))
+    }
+
+    /// An object that a job asks for besides those of `taken`, of which there are fewer than objects. The steeper the
+    /// skew the longer that may take: after [`DRAWS`] draws it is the next rank that is not taken.
+    pub(crate) fn draw_other(&self, taken: &[u64], stream: &mut Stream) -> u64 {
+        let mut rank = 0;
+        for _ in 0..DRAWS {
+            rank = self.rank(stream);
+            if !taken.contains(&self.ranked(rank)) {
+                return self.ranked(rank);
+            }
+        }
+        while taken.contains(&self.ranked(rank)) {
+            rank = (rank + 1) % self.len();
+        }
+        self.ranked(rank)
+    }
+
+    /// The object of a rank; rank 0 is the most popular.
+    pub(crate) fn ranked(&self, rank: u64) -> u64 {
+        self.by_rank.at(rank)
+    }
+
+    /// The slot in which an object lies.
+    pub(crate) fn slot(&self, object: u64) -> u64 {
+        match &self.scatter {
+            Some(scatter) => scatter.at(object),
+            None => self.by_rank.place_of(object),
+        }
+    }
+}
+
+// Requests to a map, and the keys that it is loaded with.
+
+/// Keys `0..n` may be asked for; of each [`TOGETHER`] the last is not there at first, so that inserts find room and keys come
+/// and go around a steady number.
+const TOGETHER: u64 = 16;
+
+/// Whether a key is there at first.
+pub(crate) fn loaded(key: u64) -> bool {
+    key % TOGETHER != TOGETHER - 1
+}
+
+/// How many of the keys `0..n` are there at first.
+pub(crate) fn loaded_below(n: u64) -> u64 {
+    n - n / TOGETHER
+}
+
+/// The key that is number `q` of those that are there at first.
+pub(crate) fn loaded_key(q: u64) -> u64 {
+    q / (TOGETHER - 1) * TOGETHER + q % (TOGETHER - 1)
+}
+
+/// What a job asks of a map.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Want {
+    /// The value of a key.
+    Look,
+    /// To set it, whether or not it is there.
+    Insert,
+    /// To remove it.
+    Delete,
+}
+
+/// Share of lookups. "Limited write traffic" is all that AstriFlash (section V-A) says of its mix.
+pub(crate) const LOOKUPS: Key = Key {
+    name: "lookups",
+    what: "percent of the jobs that look a key up; half of the others insert, half delete",
+    default: "90",
+};
+
+/// Draws what a job wants.
+pub(crate) fn want(lookups: u64, stream: &mut Stream) -> Want {
+    if stream.below(100) < lookups {
+        Want::Look
+    } else if stream.below(2) == 0 {
+        Want::Insert
+    } else {
+        Want::Delete
     }
 }

@@ -6,8 +6,7 @@ use proto::cpu::{Op, OpKind};
 use requests::synth::{Purpose, Stream};
 
 use crate::service::common::{Common, Placement, Skew};
-use crate::service::emit::{BLOCK, Emit, LINE};
-use crate::service::served::{DATA, FIRST_BLOCK, FRAME, Program};
+use crate::service::jobs::{BLOCK, DATA, Emit, FIRST_BLOCK, FRAME, LINE, Program};
 
 /// Settings for tests.
 pub(crate) fn small(data: u64) -> Common {

@@ -6,9 +6,9 @@ use proto::cpu::{Op, OpKind, Service};
 use proto::memory::PAGE;
 use requests::synth::{Purpose, Stream};
 
+use super::{Built, Entry};
 use crate::program::{Key, Params};
-use crate::service::emit::LINE;
-use crate::service::list::{Built, Entry};
+use crate::service::jobs::LINE;
 
 /// Instructions of one operation at most: a core that takes one in is not far ahead of the clock then.
 const PIECE: u64 = 1000;

@@ -7,15 +7,12 @@
 
 use rustc_hash::FxHashMap;
 
+use super::{Built, Entry};
 use crate::program::Params;
-use crate::service::chains::{Chains, GROUP};
-use crate::service::changed;
-use crate::service::common::{Common, keys};
-use crate::service::emit::{Emit, LINE, Value};
-use crate::service::list::{Built, Entry};
-use crate::service::objects::Objects;
-use crate::service::requests::{LOOKUPS, Want, loaded, want};
-use crate::service::served::{DATA, FIRST_BLOCK, Program, Served};
+use crate::service::common::{Common, LOOKUPS, Objects, Want, keys, loaded, want};
+use crate::service::jobs::{DATA, Emit, FIRST_BLOCK, LINE, Program, Served, Value};
+use crate::service::loaded;
+use crate::service::loaded::{CHAIN_GROUP, Chains};
 
 /// Bytes of a node: key 8, next 8, value 48.
 const NODE: u64 = LINE;
@@ -44,7 +41,7 @@ pub(crate) const ENTRY: Entry = Entry {
 };
 
 fn build(params: &Params) -> Built {
-    let common = Common::read(params, GROUP * (NODE + BUCKET))?;
+    let common = Common::read(params, CHAIN_GROUP * (NODE + BUCKET))?;
     let hash = Hash::new(&common, params.integer(LOOKUPS.name, 0..=100)?);
     Ok(Box::new(Served::new(hash, common.work)))
 }
@@ -92,7 +89,7 @@ pub(crate) struct Job {
 
 impl Hash {
     pub(crate) fn new(common: &Common, lookups: u64) -> Hash {
-        let keys = common.data / (GROUP * (NODE + BUCKET)) * GROUP;
+        let keys = common.data / (CHAIN_GROUP * (NODE + BUCKET)) * CHAIN_GROUP;
         Hash {
             common: common.clone(),
             lookups,
@@ -267,8 +264,8 @@ impl Program for Hash {
     }
 
     fn save(&self, out: &mut Vec<u8>) {
-        changed::save(&self.changed, out);
-        changed::save(&self.values, out);
+        loaded::save_changes(&self.changed, out);
+        loaded::save_changes(&self.values, out);
     }
 
     fn load(&mut self, input: &mut &[u8]) -> Option<()> {
@@ -282,8 +279,8 @@ impl Program for Hash {
                 && different.len() == chain.keys.len()
                 && different.iter().all(belongs)
         };
-        self.changed = changed::load(input, |bucket, chain| bucket < keys && is_chain(bucket, chain))?;
-        self.values = changed::load(input, |key, _| key < keys)?;
+        self.changed = loaded::load_changes(input, |bucket, chain| bucket < keys && is_chain(bucket, chain))?;
+        self.values = loaded::load_changes(input, |key, _| key < keys)?;
         Some(())
     }
 }

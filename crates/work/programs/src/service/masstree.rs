@@ -13,14 +13,11 @@
 use requests::synth::Permutation;
 use rustc_hash::FxHashMap;
 
+use super::{Built, Entry};
 use crate::program::{Key, Params};
-use crate::service::btree::{self, BTree, NODE};
-use crate::service::changed;
-use crate::service::common::{Common, Placement, keys};
-use crate::service::emit::{Emit, LINE, Value};
-use crate::service::list::{Built, Entry};
-use crate::service::objects::Objects;
-use crate::service::served::{DATA, FIRST_BLOCK, Program, Served};
+use crate::service::common::{Common, Objects, Placement, keys};
+use crate::service::jobs::{DATA, Emit, FIRST_BLOCK, LINE, Program, Served, Value};
+use crate::service::loaded::{self, BTree, NODE_BYTES};
 
 /// Bytes of a row: time of the last change 8, ten columns of 4; a line.
 const ROW: u64 = LINE;
@@ -55,7 +52,7 @@ pub(crate) const ENTRY: Entry = Entry {
 };
 
 fn build(params: &Params) -> Built {
-    let common = Common::read(params, NODES - DATA + LEAST_TREE * (ROW + NODE))?;
+    let common = Common::read(params, NODES - DATA + LEAST_TREE * (ROW + NODE_BYTES))?;
     let masstree = Masstree::new(&common, params.integer(GETS.name, 0..=100)?);
     Ok(Box::new(Served::new(masstree, common.work)))
 }
@@ -92,11 +89,11 @@ pub(crate) struct Job {
 impl Masstree {
     pub(crate) fn new(common: &Common, gets: u64) -> Masstree {
         let room = common.data - (NODES - DATA);
-        let slices = (room / (ROW + NODE / btree::FILL) / LEAST_TREE).clamp(1, SLICES);
+        let slices = (room / (ROW + NODE_BYTES / loaded::NODE_FILL) / LEAST_TREE).clamp(1, SLICES);
         let first = BTree::new(slices);
-        let second = |each| BTree::new(each).nodes() * NODE + each * ROW;
-        let fits = |each| first.nodes() * NODE + slices * second(each) <= room;
-        let each = btree::largest(room / ROW / slices, fits);
+        let second = |each| BTree::new(each).nodes() * NODE_BYTES + each * ROW;
+        let fits = |each| first.nodes() * NODE_BYTES + slices * second(each) <= room;
+        let each = loaded::largest(room / ROW / slices, fits);
         let second = BTree::new(each);
         let nodes = first.nodes() + slices * second.nodes();
         let scattered = common.placement == Placement::Scattered;
@@ -124,7 +121,7 @@ impl Masstree {
             (self.first.nodes() + slice * self.second.nodes() + node, found)
         };
         let slot = self.scatter.as_ref().map_or(node, |scatter| scatter.at(node));
-        (NODES + slot * NODE, found, levels == second || levels == 0)
+        (NODES + slot * NODE_BYTES, found, levels == second || levels == 0)
     }
 
     fn levels(&self) -> u32 {
@@ -132,7 +129,7 @@ impl Masstree {
     }
 
     fn row(&self, key: u64) -> u64 {
-        NODES + self.nodes * NODE + self.keys.slot(key) * ROW
+        NODES + self.nodes * NODE_BYTES + self.keys.slot(key) * ROW
     }
 
     fn descend(&self, job: &mut Job, e: &mut Emit<'_>) {
@@ -145,7 +142,7 @@ impl Masstree {
         let (node, found, leaf) = self.node(job.levels, job.key);
         e.block(DESCEND);
         job.leaf = job.link;
-        job.link = btree::visit(node, leaf, found, job.link, e);
+        job.link = loaded::visit_node(node, leaf, found, job.link, e);
         e.branch(leaf, [job.link]);
         if leaf && job.levels > 0 {
             e.compute(SLICE, []);
@@ -176,7 +173,7 @@ impl Program for Masstree {
     const BLOCKS: u32 = PUT + 1;
 
     fn end(&self) -> u64 {
-        NODES + self.nodes * NODE + self.keys.len() * ROW
+        NODES + self.nodes * NODE_BYTES + self.keys.len() * ROW
     }
 
     fn begin(&self, job: u64) -> Job {
@@ -203,12 +200,12 @@ impl Program for Masstree {
     }
 
     fn save(&self, out: &mut Vec<u8>) {
-        changed::save(&self.columns, out);
+        loaded::save_changes(&self.columns, out);
     }
 
     fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         let columns = self.keys.len() * COLUMNS;
-        self.columns = changed::load(input, |column, _| column < columns)?;
+        self.columns = loaded::load_changes(input, |column, _| column < columns)?;
         Some(())
     }
 }
@@ -237,7 +234,7 @@ mod tests {
         assert_eq!(ways.len() as u64, masstree.keys.len());
         assert_eq!(
             leaves.len() as u64,
-            masstree.keys.len() / masstree.each * masstree.each.div_ceil(btree::FILL)
+            masstree.keys.len() / masstree.each * masstree.each.div_ceil(loaded::NODE_FILL)
         );
     }
 
@@ -247,8 +244,8 @@ mod tests {
         assert_eq!(masstree.keys.len() / masstree.each, SLICES);
         let levels = masstree.levels() as usize;
         drive(&mut masstree, 0..500, 4, |masstree, _, job, history| {
-            let rows = NODES + masstree.nodes * NODE;
-            assert_eq!(chased(history, NODES..rows, NODE).len(), levels);
+            let rows = NODES + masstree.nodes * NODE_BYTES;
+            assert_eq!(chased(history, NODES..rows, NODE_BYTES).len(), levels);
             let touched = history.iter().position(|op| op.address >= rows).unwrap();
             let leaf = masstree.node(0, job.key).0;
             let pointer = history[..touched]

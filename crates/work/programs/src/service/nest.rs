@@ -11,7 +11,7 @@ use proto::cpu::{Op, Service};
 use proto::memory::PAGE;
 
 use crate::kernels::{Application, Program};
-use crate::service::emit::{BLOCK, Emit, Value};
+use crate::service::jobs::{BLOCK, Emit, Value};
 
 /// Operations that a step writes at least, if there are as many: a core that takes them in is not far ahead of the clock.
 const PIECE: usize = 64;

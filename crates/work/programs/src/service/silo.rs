@@ -12,14 +12,12 @@
 use requests::synth::Permutation;
 use rustc_hash::FxHashMap;
 
+use super::{Built, Entry};
 use crate::program::{Key, Params};
-use crate::service::btree::{self, BTree, NODE};
-use crate::service::changed::{self, COUNT_MAX};
-use crate::service::common::{Common, Placement, keys};
-use crate::service::emit::{Emit, LINE, Value};
-use crate::service::list::{Built, Entry};
-use crate::service::objects::Objects;
-use crate::service::served::{DATA, FIRST_BLOCK, Program, Served};
+use crate::service::common::{Common, Objects, Placement, keys};
+use crate::service::jobs::{DATA, Emit, FIRST_BLOCK, LINE, Program, Served, Value};
+use crate::service::loaded::COUNT_MAX;
+use crate::service::loaded::{self, BTree, NODE_BYTES};
 
 /// Bytes of a record: transaction id 8, pointer to the version before 8, value 100: two lines.
 const RECORD: u64 = 2 * LINE;
@@ -64,7 +62,7 @@ pub(crate) const ENTRY: Entry = Entry {
 };
 
 fn build(params: &Params) -> Built {
-    let common = Common::read(params, NODES - DATA + NODE + MOST * (RECORD + NODE))?;
+    let common = Common::read(params, NODES - DATA + NODE_BYTES + MOST * (RECORD + NODE_BYTES))?;
     let records = params.integer(RECORDS.name, 1..=MOST)?;
     let silo = Silo::new(&common, records, params.integer(WRITES.name, 0..=100)?);
     Ok(Box::new(Served::new(silo, common.work)))
@@ -114,8 +112,8 @@ pub(crate) struct Job {
 impl Silo {
     pub(crate) fn new(common: &Common, records: u64, writes: u64) -> Silo {
         let room = common.data - (NODES - DATA);
-        let fits = |n: u64| n * RECORD + BTree::new(n).nodes() * NODE <= room;
-        let n = btree::largest(room / RECORD, fits);
+        let fits = |n: u64| n * RECORD + BTree::new(n).nodes() * NODE_BYTES <= room;
+        let n = loaded::largest(room / RECORD, fits);
         let tree = BTree::new(n);
         let scattered = common.placement == Placement::Scattered;
         Silo {
@@ -134,7 +132,7 @@ impl Silo {
     }
 
     fn record_address(&self, key: u64) -> u64 {
-        NODES + self.tree.nodes() * NODE + self.keys.slot(key) * RECORD
+        NODES + self.tree.nodes() * NODE_BYTES + self.keys.slot(key) * RECORD
     }
 
     fn descend(&self, job: &mut Job, e: &mut Emit<'_>) {
@@ -146,7 +144,7 @@ impl Silo {
         let (node, found) = self.tree.node(job.levels, job.accesses[job.at].key);
         let slot = self.scatter.as_ref().map_or(node, |scatter| scatter.at(node));
         e.block(DESCEND);
-        job.link = btree::visit(NODES + slot * NODE, job.levels == 0, found, job.link, e);
+        job.link = loaded::visit_node(NODES + slot * NODE_BYTES, job.levels == 0, found, job.link, e);
         e.branch(job.levels == 0, [job.link]);
     }
 
@@ -246,7 +244,7 @@ impl Program for Silo {
     const BLOCKS: u32 = PAUSE + 1;
 
     fn end(&self) -> u64 {
-        NODES + self.tree.nodes() * NODE + self.keys.len() * RECORD
+        NODES + self.tree.nodes() * NODE_BYTES + self.keys.len() * RECORD
     }
 
     fn begin(&self, job: u64) -> Job {
@@ -273,12 +271,13 @@ impl Program for Silo {
     }
 
     fn save(&self, out: &mut Vec<u8>) {
-        changed::save(&self.changed, out);
+        loaded::save_changes(&self.changed, out);
     }
 
     fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         let keys = self.keys.len();
-        self.changed = changed::load(input, |key, record: &Record| key < keys && record.id < COUNT_MAX)?;
+        self.changed =
+            loaded::load_changes(input, |key, record: &Record| key < keys && record.id < COUNT_MAX)?;
         Some(())
     }
 }
@@ -287,13 +286,14 @@ impl Program for Silo {
 mod tests {
     use super::*;
     use crate::service::drive::{chased, drive, small};
-    use crate::service::emit::BLOCK;
+    use crate::service::jobs::BLOCK;
     use proto::cpu::OpKind;
     use std::collections::BTreeMap;
 
     /// Transactions replayed one after another in the order of their commits read the same and leave the same.
     fn against_a_map(keys: u64, slots: u64, jobs: u64) -> u32 {
-        let mut silo = Silo::new(&small(NODES - DATA + keys * (RECORD + NODE / 10) + 2 * NODE), 4, 50);
+        let mut silo =
+            Silo::new(&small(NODES - DATA + keys * (RECORD + NODE_BYTES / 10) + 2 * NODE_BYTES), 4, 50);
         assert!(silo.keys.len() >= 8);
         let mut map: BTreeMap<u64, u64> = BTreeMap::new();
         let mut aborts = 0;
@@ -336,7 +336,8 @@ mod tests {
             if job.aborts == 0 {
                 // The nodes on the way of the first record, up to the load of its first line (four instructions).
                 let first = history.iter().position(|op| op.pc == READ * BLOCK + 12).unwrap();
-                let way = chased(&history[..first], NODES..NODES + silo.tree.nodes() * NODE, NODE);
+                let way =
+                    chased(&history[..first], NODES..NODES + silo.tree.nodes() * NODE_BYTES, NODE_BYTES);
                 assert_eq!(way.len(), levels);
             }
         });

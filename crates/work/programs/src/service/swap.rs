@@ -6,13 +6,11 @@
 
 use rustc_hash::FxHashMap;
 
+use super::{Built, Entry};
 use crate::program::Params;
-use crate::service::changed;
-use crate::service::common::{Common, keys};
-use crate::service::emit::{Emit, LINE, Value};
-use crate::service::list::{Built, Entry};
-use crate::service::objects::Objects;
-use crate::service::served::{DATA, FIRST_BLOCK, Program, Served};
+use crate::service::common::{Common, Objects, keys};
+use crate::service::jobs::{DATA, Emit, FIRST_BLOCK, LINE, Program, Served, Value};
+use crate::service::loaded;
 
 /// Bytes of an element: a line.
 const ELEMENT: u64 = LINE;
@@ -98,12 +96,13 @@ impl Program for Swap {
     }
 
     fn save(&self, out: &mut Vec<u8>) {
-        changed::save(&self.changed, out);
+        loaded::save_changes(&self.changed, out);
     }
 
     fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         let elements = self.elements.len();
-        self.changed = changed::load(input, |element, value: &u64| element < elements && *value < elements)?;
+        self.changed =
+            loaded::load_changes(input, |element, value: &u64| element < elements && *value < elements)?;
         // Contents change their places: none is lost, and none is twice.
         let (mut places, mut values): (Vec<u64>, Vec<u64>) = self.changed.iter().unzip();
         places.sort_unstable();

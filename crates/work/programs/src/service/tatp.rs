@@ -11,14 +11,12 @@
 
 use rustc_hash::FxHashMap;
 
+use super::{Built, Entry};
 use crate::program::Params;
-use crate::service::chains::{Chains, GROUP};
-use crate::service::changed;
-use crate::service::common::{Common, keys};
-use crate::service::emit::{Emit, LINE, Value};
-use crate::service::list::{Built, Entry};
-use crate::service::objects::Objects;
-use crate::service::served::{DATA, FIRST_BLOCK, Program, Served};
+use crate::service::common::{Common, Objects, keys};
+use crate::service::jobs::{DATA, Emit, FIRST_BLOCK, LINE, Program, Served, Value};
+use crate::service::loaded;
+use crate::service::loaded::{CHAIN_GROUP, Chains};
 
 /// A row of Subscriber: s_id 4, sub_nbr 15 digits, bit_1 to 10 in 2, hex_1 to 10 in 5, byte2_1 to 10, msc_location 4,
 /// vlr_location 4: 44 bytes; next of the chain 8, lock 8. A line.
@@ -52,7 +50,7 @@ pub(crate) const ENTRY: Entry = Entry {
 };
 
 fn build(params: &Params) -> Built {
-    let common = Common::read(params, GROUP * EACH)?;
+    let common = Common::read(params, CHAIN_GROUP * EACH)?;
     Ok(Box::new(Served::new(Tatp::new(&common), common.work)))
 }
 
@@ -99,7 +97,7 @@ pub(crate) struct Job {
 
 impl Tatp {
     pub(crate) fn new(common: &Common) -> Tatp {
-        let n = common.data / (GROUP * EACH) * GROUP;
+        let n = common.data / (CHAIN_GROUP * EACH) * CHAIN_GROUP;
         Tatp {
             common: common.clone(),
             subscribers: Objects::new(n, common),
@@ -256,15 +254,15 @@ impl Program for Tatp {
     }
 
     fn save(&self, out: &mut Vec<u8>) {
-        changed::save(&self.bits, out);
-        changed::save(&self.data_a, out);
+        loaded::save_changes(&self.bits, out);
+        loaded::save_changes(&self.data_a, out);
     }
 
     fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         let subscribers = self.subscribers.len();
-        self.bits = changed::load(input, |subscriber, _| subscriber < subscribers)?;
+        self.bits = loaded::load_changes(input, |subscriber, _| subscriber < subscribers)?;
         self.data_a =
-            changed::load(input, |facility, _| facility < subscribers * TYPES && self.has(facility))?;
+            loaded::load_changes(input, |facility, _| facility < subscribers * TYPES && self.has(facility))?;
         Some(())
     }
 }

@@ -16,21 +16,18 @@
 
 mod accelsim;
 mod code;
-mod detect;
 mod macsim;
 mod opcode;
 mod space;
 
-pub use detect::{is_gpu_trace, open};
-
-pub(crate) use detect::is_text as is_gpu_text;
-
 use crate::program::{Kernel, Program, Space, WarpAt};
 use code::{Code, Paths, Place, Reader, Static, Warp, WarpWriter};
+use config::Diagnostic;
 use opcode::Window;
 use proto::simt::{Inst, InstKind, LANES, Tape};
 use space::{Layout, Touched, WINDOW};
-use text::Bad;
+use std::{fs::File, io::Read, path::Path};
+use text::{Bad, Input, fault};
 
 // A recorded trace as a program: its instructions are those of the trace, whatever the machine's timing.
 
@@ -319,12 +316,117 @@ fn threads(dimensions: [u64; 3]) -> Result<u32, Bad> {
     volume(dimensions, "block", MOST_THREADS)
 }
 
+// The format of a trace, by its content.
+
+/// What a path is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Format {
+    /// A list of Accel-Sim's kernels.
+    AccelSimList,
+    /// One of Accel-Sim's kernels.
+    AccelSimKernel,
+    /// A folder or a configuration file of MacSim.
+    MacSim,
+    /// A tar archive of a folder of MacSim.
+    MacSimArchive,
+}
+
+/// How much of a file says what it is.
+const START_BYTES: u64 = 64 << 10;
+
+/// Accel-Sim's lists of kernels.
+const LIST_NAMES: [&str; 2] = ["kernelslist.g", "kernelslist"];
+
+fn format_of(path: &Path) -> Option<Format> {
+    if path.is_dir() {
+        if LIST_NAMES.iter().any(|name| path.join(name).is_file()) {
+            return Some(Format::AccelSimList);
+        }
+        return macsim::ROOTS.iter().any(|name| path.join(name).is_file()).then_some(Format::MacSim);
+    }
+    // A pipe gives its bytes only once.
+    if !path.is_file() {
+        return None;
+    }
+    let mut start = Vec::new();
+    let input = File::open(path).and_then(Input::new).ok()?;
+    // What can be read of a damaged file says what it is; opening it says what is wrong.
+    let _ = input.bytes.take(START_BYTES).read_to_end(&mut start);
+    if macsim::is_archive(&start) {
+        return Some(Format::MacSimArchive);
+    }
+    let text = String::from_utf8_lossy(&start);
+    if accelsim::is_list(&text) {
+        Some(Format::AccelSimList)
+    } else if accelsim::is_kernel(&text) {
+        Some(Format::AccelSimKernel)
+    } else {
+        macsim::is_config(&text).then_some(Format::MacSim)
+    }
+}
+
+/// Whether a text is the beginning of a file of one.
+pub(crate) fn is_gpu_text(start: &str) -> bool {
+    accelsim::is_list(start) || accelsim::is_kernel(start) || macsim::is_config(start)
+}
+
+/// Whether a file or folder is a recorded instruction trace of a GPU, by content.
+pub fn is_gpu_trace(path: &Path) -> bool {
+    format_of(path).is_some()
+}
+
+/// A recorded trace as a program: Accel-Sim's `kernelslist.g`, a folder that has one, or one kernel file (`.traceg` of
+/// tracer versions 3 to 5, or the tracer's own `.trace`); MacSim's folder, `kernel_config.txt` or a kernel's `trace.txt`, or
+/// a tar archive of a folder; each also compressed. Every fault is found here.
+///
+/// # Errors
+/// A path that is none of them, and whatever in it cannot be read: the diagnostic names the file and the line or record.
+pub fn open(path: &Path) -> Result<Box<dyn Program>, Diagnostic> {
+    read_trace(path).map(|trace| Box::new(trace) as Box<dyn Program>)
+}
+
+fn read_trace(path: &Path) -> Result<Trace, Diagnostic> {
+    let source = fault::name(path);
+    let Some(format) = format_of(path) else {
+        if let Err(error) = path.metadata() {
+            return Err(Bad::new(format!("cannot read the trace: {error}")).in_file(&source));
+        }
+        let help = "a trace is Accel-Sim's `kernelslist.g` or kernel file, or MacSim's folder, configuration or archive";
+        return Err(Bad::new("no instruction trace of a GPU").help(help).in_file(&source));
+    };
+    let mut builder = Builder::default();
+    let name = match format {
+        Format::AccelSimList if path.is_dir() => {
+            let list = LIST_NAMES.iter().map(|name| path.join(name)).find(|list| list.is_file());
+            accelsim::read_list(&list.unwrap_or_else(|| path.to_owned()), &mut builder)?;
+            "accel-sim"
+        }
+        Format::AccelSimList => {
+            accelsim::read_list(path, &mut builder)?;
+            "accel-sim"
+        }
+        Format::AccelSimKernel => {
+            accelsim::read_kernel(path, &mut builder)?;
+            "accel-sim"
+        }
+        Format::MacSim => {
+            macsim::read_files(path, &mut builder)?;
+            "macsim"
+        }
+        Format::MacSimArchive => {
+            macsim::read_archive(path, &mut builder)?;
+            "macsim"
+        }
+    };
+    builder.finish(name).map_err(|bad| bad.in_file(&source))
+}
+
 #[cfg(test)]
 mod tests {
     // What a trace takes in memory.
     use std::fmt::Write as _;
 
-    use crate::simt_trace::detect::read;
+    use super::read_trace;
 
     /// A kernel of `warps` warps that load at random and store in a row, with arithmetic between.
     fn trace(warps: u32) -> String {
@@ -358,7 +460,7 @@ mod tests {
         let path = folder.path().join("kernel-1.traceg");
         let text = trace(1000);
         std::fs::write(&path, &text).expect("a file");
-        let held = read(&path).unwrap_or_else(|refused| panic!("{refused}")).held();
+        let held = read_trace(&path).unwrap_or_else(|refused| panic!("{refused}")).held();
         // A random access: a byte for the place, six for the base, at most five for each difference. A stride: three and less.
         // A warp: 16 bytes, and the one path of 40 bytes that all share.
         assert!(held <= 1000 * (1 + 6 + 31 * 5 + 1 + 6 + 1 + 16) + 40, "{held}");

@@ -10,8 +10,7 @@ use config::Diagnostic;
 use serde::Serialize;
 
 use super::Behind;
-use super::jobs::Jobs;
-use super::spec::{JobSpec, Pattern};
+use super::spec::{JobSpec, Jobs, Pattern};
 use super::value::Quantity;
 use crate::synth::{Purpose, Region, Stream};
 

@@ -22,8 +22,6 @@ mod distribution;
 mod files;
 mod floor;
 mod honoured;
-mod inert;
-mod jobs;
 mod layout;
 mod parse;
 mod queue;
@@ -34,10 +32,11 @@ mod value;
 
 pub use files::FileSpec;
 pub(crate) use floor::Floors;
-pub use jobs::{Group, InertOption, Jobs, Notes};
 pub use layout::{LaidOut, Layout};
 pub use parse::{parse_file, parse_inline, parse_text};
-pub use spec::{Distribution, Engine, Given, Hint, JobSpec, Pattern, Rw, Scheduler};
+pub use spec::{
+    Distribution, Engine, Given, Group, Hint, InertOption, JobSpec, Jobs, Notes, Pattern, Rw, Scheduler,
+};
 pub use table::{Class, FioOption, option, options};
 pub use value::Quantity;
 

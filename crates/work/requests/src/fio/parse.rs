@@ -4,8 +4,7 @@ use std::path::Path;
 
 use config::{Diagnostic, Place, diag::nearest};
 
-use super::jobs::{InertOption, Jobs, Notes};
-use super::spec::{Engine, Given, JobSpec};
+use super::spec::{Engine, Given, InertOption, JobSpec, Jobs, Notes};
 use super::table::{Class, FioOption, names, option};
 use super::value::{Value, has_opposite_suffix};
 

@@ -5,8 +5,7 @@ use proto::{Batches, IoOp, IoRequest};
 
 use super::job::{Access, Direction, Job};
 use super::pace::{Pace, Thinker, Thought};
-use super::place::{Extent, PlaceStreams};
-use super::places::Places;
+use super::place::{Extent, PlaceStreams, Places};
 use super::{Next, Progress, Purpose, Stream, split_mix};
 
 /// A generator's answer to "what now?".

@@ -4,11 +4,9 @@
 
 mod generator;
 mod job;
-mod measured;
 mod pace;
 mod permute;
 mod place;
-mod places;
 mod popularity;
 
 pub use generator::{Generator, Poll};
@@ -16,9 +14,8 @@ pub use job::{
     Access, Arrival, Choice, Direction, Each, Files, Flushes, Follow, Job, Limits, Order, Rate, Region,
     Service, Share, Sizes, Think,
 };
-pub use measured::Measured;
 pub use permute::Permutation;
-pub use popularity::{Popularity, Zone};
+pub use popularity::{Measured, Popularity, Zone};
 
 use rand_pcg::{Pcg64Mcg, rand_core::Rng as _};
 

@@ -1,6 +1,6 @@
 //! Splitting a line into fields by hand, and reading exact numbers from them.
 
-use crate::trace::fault::{Fault, FaultKind};
+use crate::trace::record::{Fault, FaultKind};
 
 /// What stands between two fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -15,16 +15,13 @@
 
 mod convert;
 mod detect;
-mod fault;
 mod field;
 mod format;
 
 mod human;
 mod inspect;
-mod notes;
 mod options;
 mod order;
-mod parts;
 mod reader;
 mod record;
 mod remap;
@@ -33,18 +30,16 @@ mod together;
 
 pub use convert::{ConvertOptions, Converted, Sample, convert, written_formats};
 pub use detect::{Detected, OtherFiles, Reading, detect, what_is};
-pub use fault::FaultKind;
 pub use format::{FormatInfo, formats};
 pub use inspect::{Activity, FlowSummary, Inspection, SizeSummary, inspect, inspect_read};
-pub use notes::{Skipped, TraceNotes};
 pub use options::{Action, Align, Remap, SORT_WINDOW, TimeScale, TimeUnit, TraceOptions, Volumes};
-pub use parts::parts;
 pub use reader::TraceReader;
-pub use together::open_together;
+pub use record::{FaultKind, Skipped, TraceNotes};
+pub use together::{open_together, parts};
 
 use config::{Diagnostic, units::Duration};
 use engine::Time;
-use fault::Fault;
+use record::Fault;
 use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
 use std::{fmt, io::Cursor, str::FromStr};

@@ -8,14 +8,12 @@ use engine::{Mutant, Time, planted_nth};
 use proto::{IoOp, IoRequest};
 
 use crate::inject::Recorded;
-use crate::trace::human;
-use crate::trace::notes::TraceNotes;
 use crate::trace::options::{Remap, TraceOptions, Volumes};
 use crate::trace::order::{Disorder, SortWindow};
-use crate::trace::record::{Extent, RawRequest};
+use crate::trace::record::{Extent, RawRequest, TraceNotes};
 use crate::trace::remap::{Beyond, Places, Remapper};
 use crate::trace::scan::Scan;
-use crate::trace::together;
+use crate::trace::{human, together};
 
 /// Streams a trace: memory does not grow with its length.
 pub struct TraceReader {

@@ -12,12 +12,10 @@ use text::{Compression, Input, Line, Lines, Meter, shown};
 
 use super::Clock;
 use crate::trace::detect::{self, Translation, is_blank_or_comment};
-use crate::trace::fault::{Fault, FaultKind, is_binary};
 use crate::trace::format::{Format, FormatInfo, Framing, LineParser, Settings};
 use crate::trace::human;
-use crate::trace::notes::TraceNotes;
 use crate::trace::options::TraceOptions;
-use crate::trace::record::{RawRequest, Sheet, ZERO};
+use crate::trace::record::{Fault, FaultKind, RawRequest, Sheet, TraceNotes, ZERO, is_binary};
 
 /// Reads a file line by line, or the parts of a trace one after another.
 pub(crate) struct Scan {

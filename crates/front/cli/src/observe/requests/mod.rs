@@ -1,14 +1,13 @@
-//! Requests one by one, in a file.
+//! Requests one by one, in a file: as CSV, a line of names and then a line each, or as Parquet.
 
-mod csv;
 #[cfg(feature = "parquet")]
 mod parquet;
 
-use crate::observe::sink::Sink;
+use super::Sink;
+use crate::options::at;
 use crate::output::Fault;
-use crate::trace_args::at;
 use config::Diagnostic;
-use machine::result::requests::{COLUMNS, Cell, Keep, Keeper, row};
+use machine::result::requests::{COLUMNS, Cell, Keep, Keeper, columns, row};
 use proto::Account;
 use requests::inject::{Observer, Seen};
 use std::cell::RefCell;
@@ -35,7 +34,7 @@ enum File {
 impl File {
     fn create(path: &Path) -> Result<File, Fault> {
         match path.extension().and_then(|end| end.to_str()) {
-            Some("csv") => csv::create(path).map(File::Csv),
+            Some("csv") => create_csv(path).map(File::Csv),
             #[cfg(feature = "parquet")]
             Some("parquet") => parquet::Rows::create(path).map(|rows| File::Parquet(Box::new(rows))),
             #[cfg(not(feature = "parquet"))]
@@ -58,7 +57,7 @@ impl File {
 
     fn write(&mut self, row: &[Cell; COLUMNS]) {
         match self {
-            File::Csv(sink) => csv::write(sink, row),
+            File::Csv(sink) => write_csv(sink, row),
             #[cfg(feature = "parquet")]
             File::Parquet(rows) => rows.write(row),
         }
@@ -128,6 +127,30 @@ impl Observer for RequestFile {
         if let Some((seen, account)) = keeper.offer(seen.completed, seen.latency(), (*seen, account.copied()))
         {
             file.write(&row(&seen, account.as_ref()));
+        }
+    }
+}
+
+/// Makes the file with its line of names.
+///
+/// # Errors
+/// It cannot be made.
+fn create_csv(path: &Path) -> Result<Sink, Fault> {
+    let mut sink = Sink::create(path)?;
+    let names = columns().map(|(name, _)| name);
+    sink.write(format_args!("{}\n", names.join(",")));
+    Ok(sink)
+}
+
+/// Writes a request.
+fn write_csv(sink: &mut Sink, row: &[Cell; COLUMNS]) {
+    for (at, cell) in row.iter().enumerate() {
+        let end = if at + 1 == COLUMNS { "\n" } else { "," };
+        match cell {
+            Cell::Whole(number) => sink.write(format_args!("{number}{end}")),
+            Cell::Time(time) => sink.write(format_args!("{}.{:03}{end}", time.ps() / 1000, time.ps() % 1000)),
+            Cell::Word(word) => sink.write(format_args!("{word}{end}")),
+            Cell::Empty => sink.write(format_args!("{end}")),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Requests as Parquet: typed columns that may be null, a row group for every 65,536 rows.
 
-use crate::observe::sink::Sink;
+use crate::observe::Sink;
 use crate::output::{Fault, cannot_write};
 use ::parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use ::parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};

@@ -2,10 +2,8 @@
 
 pub(crate) mod lines;
 mod processor;
-mod series;
 
-pub use processor::{Ooo, Processor, Simt};
-pub use series::{InstructionSeries, InstructionWindow};
+pub use processor::{InstructionSeries, InstructionWindow, Ooo, Processor, Simt};
 
 use crate::wires::Here;
 use crate::wires::event::Packet;
@@ -13,14 +11,10 @@ use engine::Time;
 use mem::directory::Directory;
 use mem::l2::L2;
 use mem::mmu::Mmu;
-use net::{
-    fabric::Fabric,
-    noc::{Class, Noc},
-};
-use proto::{
-    Probed,
-    memory::{Access, AccessKind, Tally},
-};
+use net::fabric::Fabric;
+use net::noc::{Class, Noc};
+use proto::Probed;
+use proto::memory::{Access, AccessKind, Tally};
 use rustc_hash::FxHashSet;
 use ssd::Check;
 
@@ -349,7 +343,8 @@ impl Copies {
 #[cfg(test)]
 mod tests {
     use super::{Ends, *};
-    use proto::{Probe, memory::Absent};
+    use proto::Probe;
+    use proto::memory::Absent;
 
     #[test]
     fn there_are_multiprocessors_translation_and_banks_in_turn() {

@@ -1,17 +1,14 @@
 //! The result as a person likes to read it.
 
-mod kernels;
 mod work;
 
+use super::accelerator::{CoprocessorResult, OffloadedKernelResult};
+use super::energy::{EnergyResult, PartEnergy, TotalEnergy};
+use super::host::{HostResult, ProgramResult};
+use super::told::of_tails;
 use super::{Document, FileResult, FlashResult, FlowResult, Kinds, OpResult, RecordedResult};
-use super::{
-    coprocessor::{CoprocessorResult, OffloadedKernelResult},
-    energy::{EnergyResult, PartEnergy, TotalEnergy},
-    host::{HostResult, ProgramResult},
-    told::of_tails,
-};
-use kernels::{heading, table};
 use std::fmt::Write;
+use work::{heading, table};
 
 /// The requests of a run; nothing where processors work without any.
 fn requested(d: &Document) -> String {
@@ -77,9 +74,9 @@ pub fn human(document: &Document) -> String {
     d.host.iter().for_each(|host| work::host(host, &mut text));
     d.gpu.iter().for_each(|gpu| work::gpu(gpu, &mut text));
     d.cpu.iter().for_each(|cpu| work::cpu(cpu, &mut text));
-    d.accelerator.iter().for_each(|accelerator| kernels::accelerator(accelerator, &mut text));
+    d.accelerator.iter().for_each(|accelerator| work::accelerator(accelerator, &mut text));
     d.coprocessor.iter().for_each(|coprocessor| self::coprocessor(coprocessor, &d.host, &mut text));
-    d.group_flash.iter().for_each(|flash| kernels::flash(flash, &mut text));
+    d.group_flash.iter().for_each(|flash| work::flash(flash, &mut text));
     let fragments = if d.io.fragments.is_some() { ", each of its fragments by itself," } else { "" };
     for (name, parts) in &d.breakdown_ns {
         let total: f64 = parts.values().filter_map(serde_json::Value::as_f64).sum();

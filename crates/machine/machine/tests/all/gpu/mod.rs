@@ -1,19 +1,14 @@
 //! Whole machines with a GPU: every platform runs, twice the same, and what is known in advance comes out.
 
-mod helper;
-mod ladder;
-mod limits;
-mod script;
+mod rungs;
 
 use machine::result::Document;
 use machine::run::{Outside, Plan, run_alone};
 use proptest::prelude::*;
-use script::kernel;
+use rungs::kernel;
 use serde_json::Value;
-use std::{
-    path::{Path, PathBuf},
-    sync::atomic::AtomicBool,
-};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 /// Every shipped platform of a GPU.
 const PLATFORMS: [&str; 8] =
@@ -363,7 +358,7 @@ fn the_breakdown_sums_to_the_latency() {
         })
     };
     for system in PLATFORMS {
-        let document = script::run(system, 64 * 4096, &[text()], &[]);
+        let document = rungs::run_application(system, 64 * 4096, &[text()], &[]);
         for (kind, latency) in [("load", "read_latency_ns"), ("store", "write_latency_ns")] {
             let parts = document["breakdown_ns"][kind].as_object().expect("a breakdown");
             let sum: f64 = parts.values().filter_map(Value::as_f64).sum();

@@ -11,9 +11,9 @@ const FLASH: &[&str] = &[
 ];
 /// Of pages of one bit a cell too; what the cache holds is folded.
 const CACHED: &[&str] = &[
-    super::slc::CACHE[0],
-    super::slc::CACHE[1],
-    super::slc::CACHE[2],
+    super::write_caches::CACHE[0],
+    super::write_caches::CACHE[1],
+    super::write_caches::CACHE[2],
     "flash.ftl.slc_cache.foreground=2",
     FLASH[0],
     "flash.ftl.slc_cache.energy={ read = \"1uJ\", program = \"10uJ\" }",

@@ -6,31 +6,26 @@
 
 mod accelerator;
 mod array;
+mod controllers;
 mod coprocessor;
 mod digests;
 mod direct;
 mod dram;
 mod dram_cache;
 mod energy;
-mod engine;
 mod errors;
-mod frozen;
 mod ftl;
 mod gpu;
 mod group_flash;
 mod host;
-mod initiator;
-mod l2;
 mod linux;
+mod memories;
 mod paging;
-mod placement;
-mod registers;
 mod server;
-mod slc;
 mod state;
-mod swap;
+mod write_caches;
 
-use frozen::Digests;
+use digests::Digests;
 use machine::run::{Plan, run_alone};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -277,27 +272,27 @@ const DRIVES: &[(&Bench, &[Case])] = &[
     (&DRIVE, errors::CASES),
     (&DRIVE, ftl::CASES),
     (&DRIVE, host::CASES),
-    (&DRIVE, registers::CASES),
-    (&DRIVE, slc::CASES),
+    (&DRIVE, write_caches::REGISTERS),
+    (&DRIVE, write_caches::SLC),
     (&DRIVE, state::CASES),
     (&DRIVE, paging::DRIVE),
     (&DRIVE, energy::DRIVE),
-    (&STRIPED, placement::STRIPED),
+    (&STRIPED, memories::STRIPED),
 ];
 const GPUS: &[(&Bench, &[Case])] = &[
     (&GPU, gpu::CASES),
-    (&GPU, l2::CASES),
+    (&GPU, memories::L2),
     (&GPU, dram::CASES),
     (&DIRECT, direct::CASES),
     (&REDIRECTED, direct::REDIRECTED),
-    (&ENGINE, engine::CASES),
-    (&INSIDE, initiator::CASES),
+    (&ENGINE, controllers::ENGINE),
+    (&INSIDE, controllers::INITIATOR),
     (&PAGED, paging::CASES),
     (&GPU, paging::GPU),
     (&INSIDE, paging::INSIDE),
     (&PAGED, paging::PAGED),
     (&CACHED, paging::CACHED),
-    (&PLACED, placement::CASES),
+    (&PLACED, memories::PLACEMENT),
     (&GPU, energy::GPU),
     (&DIRECT, energy::DIRECT),
     (&PAGED, energy::PAGED),
@@ -308,7 +303,7 @@ const HOSTS: &[(&Bench, &[Case])] = &[(&HOST, linux::CASES), (&HOST, energy::HOS
 const SERVERS: &[(&Bench, &[Case])] = &[
     (&SERVER, server::CASES),
     (&CACHE, dram_cache::CASES),
-    (&SWAPPED, swap::CASES),
+    (&SWAPPED, paging::OF_SERVER),
     (&SWAPPED, paging::SWAPPED),
     (&SERVER, energy::SERVER),
     (&CACHE, energy::CACHE),
@@ -369,7 +364,7 @@ fn hold(bench: &Bench, case: &Case, digests: &mut Digests) -> Result<(), String>
         })
         .collect();
     let name = format!("{} {} {} {}", bench.system, assigned(key, values), context.join(" "), jobs.join(" "));
-    digests.insert(name, frozen::digest(results.iter().flatten()));
+    digests.insert(name, digests::digest(results.iter().flatten()));
     let good = |n: usize| results[n].as_ref().map_err(|e| format!("{key}={}: {e}", values[n]));
     let steps = 1..values.len();
     match predicted {
@@ -426,7 +421,7 @@ fn faults(name: &str, lists: &[(&Bench, &'static [Case])]) -> String {
     for (bench, cases) in lists {
         faults.extend(cases.iter().filter_map(|case| hold(bench, case, &mut digests).err()));
     }
-    faults.extend(frozen::compare(name, &digests).err());
+    faults.extend(digests::compare(name, &digests).err());
     faults.join("\n")
 }
 

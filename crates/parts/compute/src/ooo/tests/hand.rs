@@ -4,7 +4,7 @@
 //! asked for at zero and found missing after its look-up, so that the first operations are dispatched in cycle 2 and may be
 //! executed in cycle 3.
 
-use super::super::event::WRITE_BACK;
+use super::super::core::WRITE_BACK;
 use super::op;
 use super::{super::*, ThreadScheduling, spec};
 use engine::EventQueue;
@@ -183,7 +183,7 @@ impl Hand {
     /// A line that was sent back has arrived.
     pub(super) fn written(&mut self, ns: u64, line: u64) -> &mut Hand {
         self.until(ns);
-        let answer = answers::write_back(0, line, Time::from_ns(ns));
+        let answer = execute::write_back(0, line, Time::from_ns(ns));
         self.cores.answer(answer, &mut self.jobs, &mut self.outside);
         self.serve();
         self

@@ -1,7 +1,6 @@
 //! A contiguous chunk for each multiprocessor.
 
-use super::shares::Shares;
-use super::{BlockScheduler, Place, Room};
+use super::{BlockScheduler, Place, Room, Shares};
 
 /// Multiprocessor i takes the blocks of the i-th chunk, in order.
 #[derive(Clone, Debug)]

@@ -1,7 +1,6 @@
 //! Groups of consecutive blocks in turn.
 
-use super::shares::Shares;
-use super::{BlockScheduler, Place, Room};
+use super::{BlockScheduler, Place, Room, Shares};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

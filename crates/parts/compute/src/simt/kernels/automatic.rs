@@ -1,7 +1,6 @@
 //! A kernel of each application in turn, or several small ones.
 
-use super::turns::Turns;
-use super::{Admitted, AppView, KernelScheduler};
+use super::{Admitted, AppView, KernelScheduler, Turns};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,6 @@
 //! Several kernels of each application in turn.
 
-use super::turns::Turns;
-use super::{Admitted, AppView, KernelScheduler};
+use super::{Admitted, AppView, KernelScheduler, Turns};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,6 @@
 //! A kernel of each application in turn.
 
-use super::turns::Turns;
-use super::{Admitted, AppView, KernelScheduler};
+use super::{Admitted, AppView, KernelScheduler, Turns};
 
 /// A turn is one kernel.
 #[derive(Clone, Copy, Debug)]

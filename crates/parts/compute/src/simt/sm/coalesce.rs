@@ -1,6 +1,6 @@
 //! Merging the addresses of a warp into lines.
 
-use crate::simt::model::Reach;
+use crate::simt::spec::Reach;
 use engine::{Mutant, planted_nth};
 use proto::memory::LINE;
 
@@ -154,7 +154,7 @@ impl Banks {
 #[cfg(test)]
 mod tests {
     use super::{Coalescer, Piece};
-    use crate::simt::model::Reach;
+    use crate::simt::spec::Reach;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 

@@ -1,7 +1,8 @@
-//! The lines of the first-level data cache.
+//! The first-level data cache: its lines, and the miss registers of lines on their way.
 
 use crate::simt::spec::L1Spec;
-use mem::cache::tags::{Shape, Tags};
+use engine::{List, Lists, Time};
+use mem::cache::{Shape, Tags};
 
 /// Groups of pages that are counted together.
 const GROUPS: usize = 256;
@@ -77,9 +78,270 @@ impl L1 {
     }
 }
 
+// Miss status holding registers: lines on their way to the first-level cache, and who waits for each.
+
+/// End of a bucket.
+const LAST: u16 = u16::MAX;
+
+/// Buckets of lines. Few registers are in use at once, whatever their number, and every multiprocessor has a table: all
+/// of them together have to stay in the processor's cache.
+const BUCKETS: usize = 2048;
+
+/// A request that waits for a line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiter {
+    /// The instruction, by its number in the load-store unit.
+    pub op: u32,
+    /// Its latest milestone; the first waiter's travels with the access.
+    pub since: Time,
+}
+
+/// One register.
+#[derive(Clone, Copy, Debug)]
+struct Register {
+    line: u64,
+    /// The page that the line belongs to.
+    key: u64,
+    waiters: List,
+    /// Waiters beside the first.
+    merged: u32,
+    /// Whether the line enters the cache: not if it has been changed meanwhile.
+    keep: bool,
+    /// The next register of its bucket.
+    beside: u16,
+}
+
+/// A line that has arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrived {
+    pub line: u64,
+    pub key: u64,
+    pub keep: bool,
+    waiters: List,
+}
+
+#[inline]
+fn bucket(line: u64) -> usize {
+    // Fibonacci hashing (Knuth, volume 3, 6.4): neighbours spread.
+    (line.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & (BUCKETS - 1)
+}
+
+/// All registers of a multiprocessor.
+pub(super) struct Misses {
+    registers: Vec<Register>,
+    free: Vec<u16>,
+    /// The first register in use of each bucket of lines.
+    buckets: Box<[u16]>,
+    waiters: Lists<Waiter>,
+    merges: u32,
+}
+
+impl Misses {
+    pub(super) fn new(registers: u16, merges: u16) -> Misses {
+        let empty = Register { line: 0, key: 0, waiters: List::EMPTY, merged: 0, keep: false, beside: LAST };
+        Misses {
+            registers: vec![empty; registers.into()],
+            free: (0..registers).rev().collect(),
+            buckets: vec![LAST; BUCKETS].into(),
+            waiters: Lists::default(),
+            merges: merges.into(),
+        }
+    }
+
+    /// The register of a line that is on its way.
+    #[inline]
+    pub(super) fn find(&self, line: u64) -> Option<u16> {
+        let mut register = self.buckets[bucket(line)];
+        while register != LAST && self.registers[usize::from(register)].line != line {
+            register = self.registers[usize::from(register)].beside;
+        }
+        (register != LAST).then_some(register)
+    }
+
+    /// The line of a register will be there soon.
+    #[inline]
+    pub(super) fn expect(&self, register: u16) {
+        engine::prefetch(&self.registers[usize::from(register)]);
+    }
+
+    /// A register for a line that is not on its way, with its first waiter; none if all are taken.
+    #[inline]
+    pub(super) fn open(&mut self, line: u64, key: u64, op: u32, since: Time) -> Option<u16> {
+        let register = self.free.pop()?;
+        let mut waiters = List::EMPTY;
+        self.waiters.push(&mut waiters, Waiter { op, since });
+        let beside = std::mem::replace(&mut self.buckets[bucket(line)], register);
+        self.registers[usize::from(register)] =
+            Register { line, key, waiters, merged: 0, keep: true, beside };
+        Some(register)
+    }
+
+    /// Lets another request wait; false if as many wait as may.
+    #[inline]
+    pub(super) fn merge(&mut self, register: u16, op: u32, since: Time) -> bool {
+        let register = &mut self.registers[usize::from(register)];
+        if register.merged == self.merges {
+            return false;
+        }
+        self.waiters.push(&mut register.waiters, Waiter { op, since });
+        register.merged += 1;
+        true
+    }
+
+    /// The line of a register has arrived, and the register is free. [`Misses::next_waiter`] gives who waited.
+    #[inline]
+    pub(super) fn close(&mut self, register: u16) -> Arrived {
+        let Register { line, key, waiters, keep, beside, .. } = self.registers[usize::from(register)];
+        debug_assert_eq!(self.find(line), Some(register), "an answer that nobody asked for");
+        let mut before = self.buckets[bucket(line)];
+        if before == register {
+            self.buckets[bucket(line)] = beside;
+        } else {
+            while self.registers[usize::from(before)].beside != register {
+                before = self.registers[usize::from(before)].beside;
+            }
+            self.registers[usize::from(before)].beside = beside;
+        }
+        self.free.push(register);
+        Arrived { line, key, keep, waiters }
+    }
+
+    /// Takes the next waiter of a line that has arrived, in the order in which they came.
+    #[inline]
+    pub(super) fn next_waiter(&mut self, arrived: &mut Arrived) -> Option<Waiter> {
+        self.waiters.pop(&mut arrived.waiters)
+    }
+
+    /// A line has been changed: what is on its way will not be kept.
+    #[inline]
+    pub(super) fn spoil(&mut self, line: u64) {
+        if let Some(register) = self.find(line) {
+            self.registers[usize::from(register)].keep = false;
+        }
+    }
+
+    /// As [`Misses::spoil`], for every line of a page.
+    pub(super) fn spoil_page(&mut self, key: u64) {
+        for register in self.registers.iter_mut().filter(|r| r.key == key) {
+            register.keep = false;
+        }
+    }
+
+    /// Registers in use.
+    pub(super) fn in_use(&self) -> usize {
+        self.registers.len() - self.free.len()
+    }
+}
+
+// Results of arithmetic that are still to come: a wheel of cycles, so that a short latency costs no event.
+
+/// A register of a warp that will have been written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wake {
+    /// Slot of the warp.
+    pub slot: u8,
+    /// The register.
+    pub register: u8,
+}
+
+/// End of a list.
+const NONE: u16 = u16::MAX;
+
+/// Wakes by cycle, fewer cycles ahead than the ring is long. No cycle that holds one may be passed over.
+pub(super) struct Ring {
+    /// The latest wake of each cycle.
+    cycles: Box<[u16]>,
+    /// Each wake, and the one before it of the same cycle.
+    wakes: Vec<(Wake, u16)>,
+    /// The latest free one of them; the places of few are used over and over, so that they stay in the processor's cache.
+    free: u16,
+    occupied: Vec<u64>,
+    len: usize,
+}
+
+impl Ring {
+    /// A ring for delays of at most `longest` cycles.
+    pub(super) fn new(longest: u64) -> Ring {
+        let cycles = (longest as usize + 1).next_power_of_two().max(64);
+        Ring {
+            cycles: vec![NONE; cycles].into(),
+            wakes: Vec::new(),
+            free: NONE,
+            occupied: vec![0; cycles / 64],
+            len: 0,
+        }
+    }
+
+    #[inline]
+    fn place(&self, cycle: u64) -> usize {
+        cycle as usize & (self.cycles.len() - 1)
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, cycle: u64, wake: Wake) {
+        let place = self.place(cycle);
+        let entry = (wake, self.cycles[place]);
+        self.cycles[place] = if self.free == NONE {
+            // A warp waits for a register at most once: 128 warps of 255 registers.
+            self.wakes.push(entry);
+            (self.wakes.len() - 1) as u16
+        } else {
+            let name = self.free;
+            let old = std::mem::replace(&mut self.wakes[usize::from(name)], entry);
+            self.free = old.1;
+            name
+        };
+        self.occupied[place / 64] |= 1 << (place % 64);
+        self.len += 1;
+    }
+
+    /// One wake of a cycle; none when there are no more.
+    #[inline]
+    pub(super) fn pop(&mut self, cycle: u64) -> Option<Wake> {
+        let place = self.place(cycle);
+        let name = self.cycles[place];
+        if name == NONE {
+            self.occupied[place / 64] &= !(1 << (place % 64));
+            return None;
+        }
+        let (wake, before) = self.wakes[usize::from(name)];
+        self.cycles[place] = before;
+        self.wakes[usize::from(name)].1 = self.free;
+        self.free = name;
+        self.len -= 1;
+        Some(wake)
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The first cycle at or after `from` that has a wake; all lie less than a round ahead.
+    pub(super) fn next(&self, from: u64) -> Option<u64> {
+        if self.len == 0 {
+            return None;
+        }
+        let start = self.place(from);
+        let words = self.occupied.len();
+        for step in 0..=words {
+            let word = (start / 64 + step) % words;
+            let mut bits = self.occupied[word];
+            if step == 0 {
+                bits &= u64::MAX << (start % 64);
+            }
+            if bits != 0 {
+                let place = word * 64 + bits.trailing_zeros() as usize;
+                return Some(from + (place.wrapping_sub(start) & (self.cycles.len() - 1)) as u64);
+            }
+        }
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{L1, page_key};
+    use super::{L1, Ring, Wake, page_key};
     use crate::simt::spec::L1Spec;
     use mem::cache::replace::ReplacementPolicy;
 
@@ -100,5 +362,20 @@ mod tests {
         l1.forget(page_key(0, 9));
         assert!(here(&mut l1).is_empty());
         assert!(l1.lines_of.iter().all(|lines| *lines == 0));
+    }
+
+    #[test]
+    fn wakes_come_in_their_cycle() {
+        let mut ring = Ring::new(100);
+        let wake = |slot| Wake { slot, register: 1 };
+        ring.push(1_000 + 100, wake(3));
+        ring.push(1_000 + 1, wake(1));
+        ring.push(1_000 + 1, wake(2));
+        assert_eq!(ring.next(1_000), Some(1_001));
+        assert_eq!(ring.pop(1_000), None);
+        assert_eq!((ring.pop(1_001), ring.pop(1_001), ring.pop(1_001)), (Some(wake(2)), Some(wake(1)), None));
+        assert_eq!((ring.next(1_002), ring.is_empty()), (Some(1_100), false));
+        assert_eq!((ring.pop(1_100), ring.pop(1_100)), (Some(wake(3)), None));
+        assert_eq!((ring.next(1_101), ring.is_empty()), (None, true));
     }
 }

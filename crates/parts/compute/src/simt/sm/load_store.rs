@@ -6,11 +6,9 @@
 //! management unit has tallied. A line that waits for one on its way has [`Stage::L1Merge`].
 
 use super::coalesce::Coalescer;
-use super::l1::{L1, page_key};
-use super::misses::Misses;
+use super::l1::{L1, Misses, page_key};
 use super::{Env, Event, Line, Out};
-use crate::simt::model::Model;
-use crate::simt::spec::GpuSpec;
+use crate::simt::spec::{GpuSpec, Model};
 use engine::{Cx, List, Lists, Slab, Time};
 use mem::mmu::tlb::Tlb;
 use proto::memory::{Absent, Access, AccessKind, LINE, Stage, Translation};

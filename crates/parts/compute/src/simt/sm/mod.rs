@@ -1,21 +1,18 @@
 //! One multiprocessor: the warps and blocks that it holds, and what it does in a cycle.
 
 mod coalesce;
-mod helper;
 mod issue;
 mod l1;
 mod load_store;
-mod misses;
 
-use super::model::Model;
 use super::sched::{WarpScheduler, Warps};
-use super::spec::GpuSpec;
+use super::spec::{GpuSpec, Model};
 use super::stats::{Counters, GpuStats, SmStats};
 use coalesce::{Banks, MOST_WORDS};
 use engine::{Cx, Slab, Time};
-use helper::Helper;
+use issue::Helper;
+use l1::{Ring, Wake};
 use load_store::{LoadStore, Op};
-use misses::{Ring, Wake};
 use proto::memory::{Access, Help, Tally, Translation};
 use proto::simt::{Inst, InstKind, LANES, Launch, Programs, Tape, WarpStart};
 

@@ -1,12 +1,9 @@
-//! The multiprocessors alone, with scripted programs and a memory of fixed latency.
+//! The multiprocessors alone, with scripted programs and a memory of fixed latency; specs that cannot be built.
 
 mod dispatch;
-mod helper;
 mod issue;
 mod memory;
 mod random;
-mod sharing;
-mod spec;
 
 use super::*;
 use blocks::BlockScheduling;
@@ -442,4 +439,33 @@ fn a_translation_that_a_store_asks_for_is_a_read_of_its_own() {
     let stats = &world.gpu.stats;
     assert_eq!((stats.store_translations, stats.reads.sum(), stats.writes.sum()), (50_000, 154_000, 154_000));
     assert_eq!(stats.latency_sum(), LatencySum { reads: 204_000, writes: 154_000 });
+}
+
+// What can be built.
+
+fn refused_key(change: fn(&mut GpuSpec)) -> String {
+    let mut spec = small();
+    change(&mut spec);
+    spec.check().map_or_else(|fault| fault.key, |()| String::new())
+}
+
+#[test]
+fn what_cannot_be_built_is_refused_with_its_key() {
+    assert_eq!(refused_key(|_| ()), "");
+    assert_eq!(refused_key(|s| s.sms = 0), "sms");
+    assert_eq!(refused_key(|s| s.clock = Frequency::new(0)), "clock");
+    assert_eq!(refused_key(|s| s.clock = Frequency::new(2_000_000_000_000)), "clock");
+    assert_eq!(refused_key(|s| s.issue = 0), "issue");
+    assert_eq!(refused_key(|s| s.resident.warps = 129), "resident.warps");
+    assert_eq!(refused_key(|s| s.sms = 5000), "resident.warps");
+    assert_eq!(refused_key(|s| s.alu.latency = 0), "alu.latency");
+    assert_eq!(refused_key(|s| s.sfu.interval = 5000), "sfu.interval");
+    assert_eq!(refused_key(|s| s.shared.banks = 24), "shared.banks");
+    assert_eq!(refused_key(|s| s.load_store.stores = 0), "load_store.stores");
+    assert_eq!(refused_key(|s| s.l1.miss_registers = 0), "l1.miss_registers");
+    assert_eq!(refused_key(|s| s.tlb.ways = 5), "tlb.ways");
+    assert_eq!(refused_key(|s| s.tlb.misses = 0), "tlb.misses");
+    assert_eq!(Gpu::new(&small(), 1, 4095).err().map(|fault| fault.key), Some("tlb".into()));
+    assert_eq!(Gpu::new(&small(), 1, 0).err().map(|fault| fault.key), Some("tlb".into()));
+    assert!(Gpu::new(&small(), 1, 384 * 4096).is_ok());
 }

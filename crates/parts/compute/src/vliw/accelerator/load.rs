@@ -1,7 +1,7 @@
 //! Kernels that come: where their arrays lie, and when they may begin.
 
 use super::super::Instance as Number;
-use super::stats::KernelTimes;
+use super::account::KernelTimes;
 use super::{Accelerator, Asked, Event, GROUP, Message, Out};
 use crate::vliw::program::{Part, Program};
 use config::SpecError;

@@ -3,24 +3,21 @@
 //! A message is a visit of Flashvisor's core, one after another. A section is claimed group by group: what memory lacks is asked of flash, and the worker computes when all of it is there. Meanwhile
 //! the next sections are claimed. A changed group goes to flash when its frame is needed, or when its kernel has ended. A kernel begins when all its arrays are locked, and is over when all it leaves is on flash.
 
-mod energy;
+mod account;
 mod load;
-mod room;
-mod stats;
 #[cfg(test)]
 mod tests;
 mod work;
 
-pub use stats::{AcceleratorStats, KernelTimes};
+pub use account::{AcceleratorStats, KernelTimes};
 
-use self::energy::AcceleratorMeter;
+use self::account::AcceleratorMeter;
 use self::load::{Admitted, Instance};
-use self::room::Fetch;
-use self::work::{Slot, Worker};
+use self::work::{Fetch, Slot, Worker};
 use super::frames::Frames;
+use super::memory::Sharing;
 use super::program::{Costing, Program};
 use super::sched::AcceleratorScheduler;
-use super::sharing::Sharing;
 use super::spec::AcceleratorSpec;
 use super::{Act, Chain, Done, GROUP, Instance as Number, Observer};
 use crate::vliw::program::Part;

@@ -5,11 +5,10 @@
 //! and a transfer at once, which several programs could order, do not slow each other down.
 
 mod plan;
-mod spec;
 #[cfg(test)]
 mod tests;
 
-pub use self::spec::{BulkLinkSpec, CoprocessorEnergySpec, CoprocessorSpec, ParallelSpec};
+pub use super::spec::{BulkLinkSpec, CoprocessorEnergySpec, CoprocessorSpec, ParallelSpec};
 
 use self::plan::{Ordered, Planned, Running};
 use super::program::{Costing, Program};

@@ -1,9 +1,9 @@
 //! What a program does on a coprocessor, before time: its steps, what memory must hold for each, and what each takes of the cores.
 
 use super::super::State;
-use super::spec::CoprocessorSpec;
 use super::{Act, Coprocessor, Done, Event, Out, Places, bytes, needs_of};
-use crate::vliw::sharing::Sharing;
+use crate::vliw::memory::Sharing;
+use crate::vliw::spec::CoprocessorSpec;
 use crate::vliw::{
     GROUP,
     program::{Cost, Part, Program},

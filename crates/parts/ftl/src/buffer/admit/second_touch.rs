@@ -1,7 +1,7 @@
 //! The second miss enters.
 
 use super::Admission;
-use crate::buffer::chain::{Chain, NONE};
+use crate::buffer::order::{Chain, NONE};
 use engine::Snapshot;
 use proto::Lpn;
 use rustc_hash::FxHashMap;

@@ -1,8 +1,7 @@
 //! Clean first within a window of the least recently used.
 
-use super::aged::Aged;
-use super::{Eviction, LineState};
-use crate::buffer::chain::{Chain, NONE};
+use super::{Aged, Eviction, LineState};
+use crate::buffer::order::{Chain, NONE};
 use engine::Snapshot;
 
 /// Parameters of `cflru`.

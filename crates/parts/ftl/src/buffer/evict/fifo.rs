@@ -1,7 +1,6 @@
 //! First in, first out.
 
-use super::aged::Aged;
-use super::{Eviction, LineState};
+use super::{Aged, Eviction, LineState};
 use engine::Snapshot;
 
 /// First in, first out: the line that has been in the buffer for longest goes first.

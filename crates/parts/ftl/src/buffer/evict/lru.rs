@@ -1,7 +1,6 @@
 //! Least recently used.
 
-use super::aged::Aged;
-use super::{Eviction, LineState};
+use super::{Aged, Eviction, LineState};
 use engine::Snapshot;
 
 /// Least recently used: the line that the host has not read or written for longest goes first.

@@ -1,9 +1,11 @@
 //! Eviction: which clean line makes room, which dirty line is written back next.
 
-mod aged;
 pub mod cflru;
 pub mod fifo;
 pub mod lru;
+
+use crate::buffer::order::Order;
+use engine::Snapshot;
 
 config::policies! {
     /// Which clean line of the buffer makes room, and which dirty line is flushed next.
@@ -62,6 +64,92 @@ pub trait Eviction {
     /// Replaces the state by one that a policy with the same parameters saved; `None`, and no change, if it is cut
     /// short or malformed.
     fn load(&mut self, input: &mut &[u8]) -> Option<()>;
+}
+
+/// What the age-ordered policies share: a stamp for each line, and the clean and the dirty lines by stamp.
+///
+/// Flushes complete in any order, so a line that becomes clean belongs anywhere among the clean ones: mere lists would
+/// not keep the order exactly.
+#[derive(Clone, Debug, Default)]
+struct Aged {
+    clock: u64,
+    stamps: Vec<u64>,
+    clean: Order,
+    dirty: Order,
+}
+
+impl Aged {
+    fn enter(&mut self, line: u32, state: LineState) {
+        if self.stamps.len() <= line as usize {
+            self.stamps.resize(line as usize + 1, 0);
+        }
+        self.clock += 1;
+        self.stamps[line as usize] = self.clock;
+        self.turn(line, state);
+    }
+
+    /// Makes a line the youngest.
+    #[inline]
+    fn renew(&mut self, line: u32) {
+        self.clock += 1;
+        self.stamps[line as usize] = self.clock;
+        for order in [&mut self.clean, &mut self.dirty] {
+            if order.remove(line) {
+                order.insert(line, self.clock);
+            }
+        }
+    }
+
+    fn turn(&mut self, line: u32, state: LineState) {
+        self.leave(line);
+        match state {
+            LineState::Clean => self.clean.insert(line, self.stamps[line as usize]),
+            LineState::Dirty => self.dirty.insert(line, self.stamps[line as usize]),
+            LineState::Flushing => {}
+        }
+    }
+
+    fn leave(&mut self, line: u32) {
+        // A flushing line is in neither.
+        let _ = self.clean.remove(line) || self.dirty.remove(line);
+    }
+
+    fn oldest_clean(&self) -> Option<u32> {
+        self.clean.first().map(|(_, line)| line)
+    }
+
+    fn oldest_dirty(&self) -> Option<u32> {
+        self.dirty.first().map(|(_, line)| line)
+    }
+
+    /// Lines that were ever used.
+    fn lines(&self) -> usize {
+        self.stamps.len()
+    }
+}
+
+impl Snapshot for Aged {
+    fn save(&self, out: &mut Vec<u8>) {
+        let Aged { clock, stamps, clean, dirty } = self;
+        clock.save(out);
+        stamps.save(out);
+        clean.sorted().save(out);
+        dirty.sorted().save(out);
+    }
+    fn load(input: &mut &[u8]) -> Option<Self> {
+        let clock = u64::load(input)?;
+        let stamps = Vec::<u64>::load(input)?;
+        let clean = Vec::<(u64, u32)>::load(input)?;
+        let dirty = Vec::<(u64, u32)>::load(input)?;
+        let sound =
+            |(key, line): &(u64, u32)| stamps.get(*line as usize).is_some_and(|s| key == s && *s <= clock);
+        if !clean.iter().chain(&dirty).all(sound) {
+            return None;
+        }
+        let (clean, dirty) =
+            (Order::from_sorted(&clean, stamps.len())?, Order::from_sorted(&dirty, stamps.len())?);
+        Some(Aged { clock, stamps, clean, dirty })
+    }
 }
 
 #[cfg(test)]

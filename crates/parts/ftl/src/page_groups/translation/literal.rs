@@ -1,7 +1,7 @@
 //! One die of each channel after the other.
 
 use super::{Physical, Place, Translation, TranslationContext};
-use nand::fastdiv::FastDiv;
+use nand::numbers::FastDiv;
 
 /// Number over pages of a package, and remainder.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! Successive numbers on successive dies.
 
 use super::{Physical, Place, Translation, TranslationContext};
-use nand::fastdiv::FastDiv;
+use nand::numbers::FastDiv;
 
 /// Package first, then die, then page.
 #[derive(Clone, Copy, Debug)]

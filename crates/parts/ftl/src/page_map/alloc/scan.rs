@@ -11,7 +11,7 @@ use config::units::Duration;
 use engine::{Snapshot, Time};
 use nand::dies::{MultiPlane, Wanted};
 use nand::geometry::{Digit, Geometry};
-use nand::positions::Positions;
+use nand::numbers::Positions;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;

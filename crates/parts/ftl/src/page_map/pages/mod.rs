@@ -99,4 +99,216 @@ impl PageCounters {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::page_map::gc::{VictimContext, greedy::Greedy};
+    use crate::page_map::space::Stream;
+    use crate::page_map::testing::check;
+    use crate::page_map::wear::WearRule;
+    use crate::page_map::{Ftl, Thresholds};
+    use Pace::{Background, Even, Foreground};
+    use config::units::Bytes;
+    use engine::Rng;
+    use nand::geometry::{Digit, Geometry, Reclaim, Shape};
+    use proto::{Lpn, Slot};
+
+    /// Pages of a block, three types in turn.
+    const PAGES: u32 = 12;
+    const HOST: Stream = Stream::Host(0);
+
+    /// One die of two planes, blocks of 48 KiB.
+    fn ftl(reclaim: Reclaim, order: &PageOrder) -> Ftl {
+        let geo = Geometry::new(Shape {
+            channels: 1,
+            ways: 1,
+            dies: 1,
+            planes: 2,
+            blocks: 16,
+            pages: PAGES,
+            page_bytes: 4096,
+            unit_bytes: 4096,
+            program_pages: 1,
+            reclaim,
+            stripe: [Digit::Channel, Digit::Way, Digit::Die, Digit::Plane],
+            interleave: true,
+            parity: None,
+        });
+        let victim = Box::new(Greedy::new(&VictimContext { seed: 1, device: "flash".into() }));
+        let thresholds = Thresholds { start: 2, stop: 3, hard: 1 };
+        let mut ftl = Ftl::new(geo, (150, 0), 1, WearRule::default(), thresholds, victim);
+        ftl.choose_pages(order.build(&()), (0..PAGES).map(|page| (page % 3) as u8).collect());
+        ftl
+    }
+
+    fn write_point(region: u64) -> PageOrder {
+        PageOrder::write_point(write_point::Params { region: Bytes::new(region) })
+    }
+
+    fn by_type(open: u32, region: u64) -> PageOrder {
+        PageOrder::by_type(by_type::Params { open, region: Bytes::new(region) })
+    }
+
+    /// Reserves a program unit for each pace; reclaim unit and page of each.
+    fn reserve(ftl: &mut Ftl, paces: &[Pace], slots: &mut Vec<Slot>) -> Vec<(u64, u32)> {
+        let mut at = |pace: &Pace| {
+            let slot = ftl.reserve_at(0, HOST, *pace).expect("there is space");
+            slots.push(slot);
+            let (ru, index, _) = ftl.geo.program_of_slot(slot);
+            (ru, index / ftl.geo.lanes)
+        };
+        paces.iter().map(&mut at).collect()
+    }
+
+    /// What was reserved is programmed with these units.
+    fn program(ftl: &mut Ftl, slots: &[Slot], mut lpns: impl Iterator<Item = u64>) {
+        for slot in slots {
+            let lpn = Lpn(lpns.next().expect("a unit for each"));
+            ftl.fill(*slot, Some(lpn));
+            ftl.program(*slot);
+            ftl.commit(lpn, *slot);
+            ftl.programmed(*slot);
+        }
+    }
+
+    #[test]
+    fn the_family_keeps_its_contract() {
+        config::policy::check_family::<PageOrder>().expect("the list is whole");
+    }
+
+    #[test]
+    fn the_write_point_skips_to_the_next_fast_page() {
+        let mut ftl = ftl(Reclaim::Block, &write_point(1 << 20));
+        let mut slots = Vec::new();
+        // Every third page, and what is left of the block behind the last; a page of any type for what has time.
+        let taken = reserve(
+            &mut ftl,
+            &[Foreground, Foreground, Foreground, Foreground, Foreground, Background, Foreground, Even],
+            &mut slots,
+        );
+        assert_eq!(taken, [(0, 0), (0, 3), (0, 6), (0, 9), (1, 0), (1, 1), (1, 3), (1, 4)]);
+        let (counters, units) = ftl.page_counters().expect("pages are chosen");
+        // Two behind each of the four in the first block, and one in the second.
+        assert_eq!((counters.skipped, units), (9, 2));
+        assert_eq!(counters.programs, [[0, 1, 0, 0], [6, 0, 0, 0], [0, 1, 0, 0], [0; 4]]);
+        // All of it was under way: nothing is behind what was programmed first before that is.
+        assert_eq!(ftl.census().misprogrammed, 0);
+        program(&mut ftl, &slots, 0..);
+        assert_eq!((ftl.census().misprogrammed, ftl.array.all_programs()), (0, 8));
+        for page in 0..PAGES {
+            let slot = ftl.geo.slot_of_program(0, page);
+            assert_eq!(ftl.array.is_programmed(slot, &ftl.geo), page % 3 == 0, "page {page}");
+            assert_eq!(ftl.lpn_at(slot).is_some(), page % 3 == 0, "page {page}");
+        }
+        check(&ftl, &(0..150).map(|lpn| lpn < 8).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_planes_of_a_set_get_the_same_page_before_the_next_is_chosen() {
+        let mut ftl = ftl(Reclaim::PlaneSet, &write_point(1 << 20));
+        let mut slots = Vec::new();
+        let taken = reserve(
+            &mut ftl,
+            &[Foreground, Foreground, Foreground, Foreground, Even, Foreground],
+            &mut slots,
+        );
+        // Of page 4 one plane is used, and one skipped with both of page 5.
+        assert_eq!(taken, [(0, 0), (0, 0), (0, 3), (0, 3), (0, 4), (0, 6)]);
+        assert_eq!(ftl.page_counters().expect("pages are chosen").0.skipped, 4 + 3);
+        program(&mut ftl, &slots, 0..);
+        assert_eq!(ftl.census().misprogrammed, 0);
+    }
+
+    #[test]
+    fn lists_of_fast_pages_skip_nothing_while_the_others_are_used_in_the_background() {
+        let mut ftl = ftl(Reclaim::Block, &by_type(4, 1 << 20));
+        let mut slots = Vec::new();
+        let fast = |page: u32| [(0, page), (1, page), (2, page), (3, page)];
+        for word_line in 0..PAGES / 3 {
+            assert_eq!(reserve(&mut ftl, &[Foreground; 4], &mut slots), fast(3 * word_line));
+            assert_eq!(reserve(&mut ftl, &[Background; 4], &mut slots), fast(3 * word_line + 1));
+            assert_eq!(reserve(&mut ftl, &[Background; 4], &mut slots), fast(3 * word_line + 2));
+        }
+        let (counters, units) = ftl.page_counters().expect("pages are chosen");
+        assert_eq!((counters.skipped, units), (0, 0));
+        assert_eq!(counters.programs, [[0; 4], [16, 0, 0, 0], [0, 16, 16, 0], [0; 4]]);
+        program(&mut ftl, &slots, 0..);
+        assert_eq!(ftl.census().misprogrammed, 0);
+    }
+
+    #[test]
+    fn lists_skip_if_nothing_else_is_left_and_lose_as_few_pages_as_they_can() {
+        let mut ftl = ftl(Reclaim::Block, &by_type(3, 1 << 20));
+        let mut slots = Vec::new();
+        assert_eq!(reserve(&mut ftl, &[Foreground; 3], &mut slots), [(0, 0), (1, 0), (2, 0)]);
+        // No fourth may be open: one loses two pages.
+        assert_eq!(reserve(&mut ftl, &[Foreground], &mut slots), [(0, 3)]);
+        assert_eq!(reserve(&mut ftl, &[Background], &mut slots), [(1, 1)]);
+        // And the one whose next page is the last of its word line loses one.
+        assert_eq!(reserve(&mut ftl, &[Foreground], &mut slots), [(1, 3)]);
+        assert_eq!(ftl.page_counters().expect("pages are chosen").0.skipped, 2 + 1);
+        // What has time and no preference takes slow pages first, so that word lines fill up: two of one type take turns.
+        assert_eq!(reserve(&mut ftl, &[Even; 3], &mut slots), [(2, 1), (2, 2), (0, 4)]);
+        program(&mut ftl, &slots, 0..);
+        assert_eq!(ftl.census().misprogrammed, 0);
+    }
+
+    #[test]
+    fn no_more_units_skip_than_the_region_has_room_for() {
+        let block = u64::from(PAGES) * 4096;
+        let mut ftl = ftl(Reclaim::Block, &write_point(block));
+        let taken = reserve(&mut ftl, &[Foreground; 8], &mut Vec::new());
+        // The first uses the region up; the second is written in order.
+        assert_eq!(taken, [(0, 0), (0, 3), (0, 6), (0, 9), (1, 0), (1, 1), (1, 2), (1, 3)]);
+        assert_eq!(ftl.page_counters().expect("pages are chosen").1, 1);
+    }
+
+    /// Makes room in a group as a device would.
+    fn collect(ftl: &mut Ftl, group: u32) {
+        let victim = ftl.pick_victim(group).expect("there is spare space");
+        let mut cursor = 0;
+        while let Some(from) = ftl.next_valid(victim, &mut cursor) {
+            let lpn = ftl.lpn_at(from).expect("what is valid has an address");
+            let to = ftl.reserve(group, Stream::Gc(0)).expect("the hard limit leaves room");
+            ftl.fill(to, Some(lpn));
+            ftl.program(to);
+            assert!(ftl.commit_move(lpn, from, to));
+            ftl.programmed(to);
+        }
+        ftl.erased(victim);
+    }
+
+    #[test]
+    fn what_was_skipped_comes_back_with_the_erase_and_nothing_is_lost() {
+        for order in
+            [by_type(3, 5 * 49152), by_type(2, 1 << 30), write_point(1 << 30), write_point(3 * 49152)]
+        {
+            let mut ftl = ftl(Reclaim::Block, &order);
+            let mut rng = Rng::stream(1, "test");
+            let mut written = vec![false; 150];
+            for round in 0..4_000u32 {
+                let (lpn, group) = (rng.below(150), rng.below(2) as u32);
+                while ftl.free(group) <= ftl.thresholds.start {
+                    collect(&mut ftl, group);
+                }
+                let pace = [Foreground, Background, Even][rng.below(3) as usize];
+                let slot = ftl.reserve_at(group, HOST, pace).expect("there is space");
+                program(&mut ftl, &[slot], std::iter::once(lpn));
+                written[lpn as usize] = true;
+                if round % 500 == 0 {
+                    let mut bytes = Vec::new();
+                    ftl.save(&mut bytes);
+                    let mut copy = self::ftl(Reclaim::Block, &order);
+                    assert_eq!(copy.load(&mut bytes.as_slice()), Some(()));
+                    ftl = copy;
+                }
+            }
+            check(&ftl, &written);
+            let census = ftl.census();
+            assert_eq!((census.misprogrammed, census.miscounted), (0, 0));
+            let (counters, units) = ftl.page_counters().expect("pages are chosen");
+            let marked = (0..ftl.geo.block_count).filter(|block| ftl.array.has_skips(*block)).count();
+            assert_eq!(units, marked as u64);
+            assert!(counters.skipped > 100 && ftl.counters.erases > 100, "{counters:?}");
+        }
+    }
+}

@@ -1,15 +1,11 @@
 //! Reclaim units, their states, free lists and frontiers.
 
-mod recovered;
-mod sound;
+mod restored;
 
-pub(crate) use recovered::Recovered;
-pub(crate) use sound::{erases_of, is_group_sound};
+pub(crate) use restored::{Recovered, erases_of, is_group_sound};
 
-use super::by_wear::{ByWear, WearRule};
-use super::index::{Index, NONE};
-use super::pools::Pools;
-use super::unit::{FRESH, Ru, RuState};
+use super::closed::{ByWear, Pools, WearRule};
+use super::units::{FRESH, Index, NONE, Ru, RuState};
 use engine::{Mutant, planted_nth};
 use nand::array::NandArray;
 use nand::geometry::Geometry;

@@ -2,10 +2,8 @@
 
 use super::super::Map;
 use super::{Context, Scheduler, SchedulerStats};
-use crate::block::bio::Piece;
-use crate::block::list::RequestList;
-use crate::block::merge::Side;
-use crate::block::request::{NONE, Request, Requests};
+use crate::block::bio::{Piece, Side};
+use crate::block::request::{NONE, Request, RequestList, Requests};
 use config::units::Duration;
 use engine::Time;
 use std::collections::{BTreeMap, VecDeque};

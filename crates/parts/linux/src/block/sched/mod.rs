@@ -6,8 +6,7 @@ pub mod mq_deadline;
 pub mod none;
 
 use super::Map;
-use super::bio::Piece;
-use super::merge::Side;
+use super::bio::{Piece, Side};
 use super::request::{Request, Requests};
 use engine::Time;
 use stats::Gauge;

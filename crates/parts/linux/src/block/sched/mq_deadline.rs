@@ -1,10 +1,8 @@
 //! `mq-deadline` (block/mq-deadline.c).
 
 use super::{Context, Scheduler, SchedulerStats};
-use crate::block::bio::Piece;
-use crate::block::list::RequestList;
-use crate::block::merge::{Attempt, Side};
-use crate::block::request::{NONE, Request, Requests};
+use crate::block::bio::{Attempt, Piece, Side};
+use crate::block::request::{NONE, Request, RequestList, Requests};
 use config::units::Duration;
 use engine::Time;
 use proto::IoOp;

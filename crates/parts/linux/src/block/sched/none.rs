@@ -2,10 +2,8 @@
 
 use super::super::Map;
 use super::{Context, Scheduler, SchedulerStats};
-use crate::block::bio::Piece;
-use crate::block::list::RequestList;
-use crate::block::merge::Side;
-use crate::block::request::{Request, Requests};
+use crate::block::bio::{Piece, Side};
+use crate::block::request::{Request, RequestList, Requests};
 use engine::Time;
 
 /// The software queues of the cores, one after another (`blk_mq_flush_busy_ctxs`). Requests are in them only from the sleep of a task that had

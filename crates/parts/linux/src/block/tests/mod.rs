@@ -1,9 +1,7 @@
 //! The block layer against the kernel's rules, worked by hand.
 
-mod deadline;
-mod kyber;
+mod queue;
 mod random;
-mod tags;
 
 use super::{
     Bio, BioFlags, BlockSpec, Device, Effects, Issued, Plug, Queue, SchedulerPolicy, Submitted, Woken,

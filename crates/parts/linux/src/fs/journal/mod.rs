@@ -6,7 +6,6 @@
 //!
 //! Left out: fast commits, asynchronous commits, a journal on another device, credits of revoke records, abort after an error of the drive.
 
-mod buffers;
 mod checkpoint;
 mod commit;
 
@@ -19,8 +18,7 @@ use super::{
     layout::{BLOCK, blocks_of},
 };
 use crate::Inode;
-use buffers::Buffers;
-use checkpoint::Checkpoints;
+use checkpoint::{Buffers, Checkpoints};
 use commit::Commit;
 use config::{
     SpecError,

@@ -2,7 +2,6 @@
 
 mod allocation;
 mod journal;
-mod sync;
 
 use super::{Ext4, FsSpec, INODE_CREDITS, JournalMode, Need, Place, Step};
 use crate::{
@@ -10,8 +9,8 @@ use crate::{
     fs::{
         extents::{Change, Extent, ExtentTree},
         layout::{GROUP, Layout, blocks_of},
+        mballoc::Space,
         soak::{Outcome, Plan, run},
-        space::Space,
     },
 };
 use config::units::Bytes;

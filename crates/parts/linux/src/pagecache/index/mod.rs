@@ -8,11 +8,10 @@
 //! `count_shadow_nodes` bounds them, one for eight pages of memory; the oldest goes when there is one more, where the kernel waits for its shrinker.
 
 mod node;
-mod search;
 #[cfg(test)]
 mod tests;
 
-pub use search::Run;
+pub use node::Run;
 
 use super::list::{LruList, NONE};
 use crate::Inode;

@@ -1,6 +1,10 @@
-//! Nodes of the trees: 64 slots each, with a bit for each slot and mark.
+//! Nodes of the trees: 64 slots each, with a bit for each slot and mark; and looking for pages in order among them.
 
-use crate::pagecache::list::{Linked, Links, NONE};
+use super::{Index, Tag, narrow, offset_of};
+use crate::{
+    Inode,
+    pagecache::list::{Linked, Links, NONE},
+};
 
 /// No folio, no node, no shadow.
 pub(super) const EMPTY: u32 = (1 << 31) - 1;
@@ -145,6 +149,280 @@ impl Nodes {
                 return;
             }
             (at, bit) = (node.parent, 1 << node.offset);
+        }
+    }
+}
+
+// Looking for pages in order: the next one with a mark, runs of them, the next and the last one that is missing.
+
+/// Pages of a file that follow each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Run {
+    /// The first one.
+    pub first: u64,
+    /// How many.
+    pub pages: u64,
+}
+
+impl Run {
+    /// The page behind the last one.
+    pub fn end(&self) -> u64 {
+        self.first + self.pages
+    }
+}
+
+/// The bits of a leaf that begins at `first` for pages at `from` or behind it.
+#[inline]
+fn at_or_behind(from: u64, first: u64) -> u64 {
+    u64::MAX.checked_shl(from.saturating_sub(first).min(64) as u32).unwrap_or(0)
+}
+
+/// Those for pages up to `to`, which is not before `first`.
+#[inline]
+fn up_to(to: u64, first: u64) -> u64 {
+    u64::MAX >> (63 - (to - first).min(63))
+}
+
+/// Goes over the leaves in which something has a bit of a word, in order, by the words of the nodes above them: which leaf is next does not wait for what
+/// is in the last one. The first leaf may have it only for pages before the range.
+struct Leaves {
+    inode: Inode,
+    which: usize,
+    to: u64,
+    /// The first page behind the node whose bits are gone through.
+    behind: u64,
+    node: u32,
+    bits: u64,
+}
+
+impl Leaves {
+    /// Those that cover pages from `from` on, to `to` inclusive.
+    fn new(inode: Inode, from: u64, to: u64, which: usize) -> Leaves {
+        Leaves { inode, which, to, behind: from, node: NONE, bits: 0 }
+    }
+
+    /// A leaf, and its first page.
+    #[inline]
+    fn next(&mut self, index: &Index) -> Option<(u32, u64)> {
+        if self.bits == 0 {
+            if self.behind > self.to {
+                return None;
+            }
+            let from = u32::try_from(self.behind).ok()?;
+            (self.node, self.bits) = index.branch(self.inode, from, self.which)?;
+            let node = &index.nodes[self.node];
+            self.behind = u64::from(node.first) + (64 << node.shift);
+            if node.shift == 0 {
+                self.bits = 0;
+                return (u64::from(node.first) <= self.to).then_some((self.node, node.first.into()));
+            }
+        }
+        let (node, bit) = (&index.nodes[self.node], self.bits.trailing_zeros());
+        self.bits &= self.bits - 1;
+        let first = u64::from(node.first) + u64::from(bit << 6);
+        (first <= self.to).then_some((node.slots[bit as usize], first))
+    }
+}
+
+impl Index {
+    /// The first page from `from` on whose bit of a word is set.
+    pub(super) fn next(&self, inode: Inode, from: u64, which: usize) -> Option<u64> {
+        if from > u64::from(u32::MAX) {
+            return None;
+        }
+        let from = narrow(from);
+        if let Some(leaf) = self.walks.get(inode, from) {
+            let node = &self.nodes[leaf];
+            let word = node.words[which] >> offset_of(from);
+            if word != 0 {
+                return Some(u64::from(from) + u64::from(word.trailing_zeros()));
+            }
+        }
+        self.next_from_root(inode, from, which)
+    }
+
+    fn next_from_root(&self, inode: Inode, from: u32, which: usize) -> Option<u64> {
+        let mut leaves = Leaves::new(inode, from.into(), u64::MAX, which);
+        while let Some((leaf, first)) = leaves.next(self) {
+            let word = self.nodes[leaf].words[which] & at_or_behind(from.into(), first);
+            if word != 0 {
+                return Some(first + u64::from(word.trailing_zeros()));
+            }
+        }
+        None
+    }
+
+    /// The node above leaves, or the leaf that is a root, with the first bit of a word that is set for `from` or anything behind it: the node, and its
+    /// bits from there on. The page at `from` need not be one of those that have it.
+    fn branch(&self, inode: Inode, from: u32, which: usize) -> Option<(u32, u64)> {
+        let mut at = self.tree(inode)?.root;
+        if u64::from(from) >> self.nodes[at].shift >= 64 {
+            return None;
+        }
+        let mut page = from;
+        loop {
+            let node = &self.nodes[at];
+            let offset = page >> node.shift & 63;
+            let word = node.words[which] >> offset << offset;
+            if word == 0 {
+                (at, page) = self.behind(at)?;
+                continue;
+            }
+            if node.shift <= 6 {
+                return Some((at, word));
+            }
+            let next = word.trailing_zeros();
+            if next != offset {
+                page = node.first + (next << node.shift);
+            }
+            at = node.slots[next as usize];
+        }
+    }
+
+    /// The nearest node above that covers pages behind this one, and the first of them.
+    fn behind(&self, mut at: u32) -> Option<(u32, u32)> {
+        loop {
+            let node = &self.nodes[at];
+            if node.parent == NONE {
+                return None;
+            }
+            let parent = &self.nodes[node.parent];
+            if node.offset < 63 {
+                let page = u64::from(parent.first) + ((u64::from(node.offset) + 1) << parent.shift);
+                return Some((node.parent, u32::try_from(page).ok()?));
+            }
+            at = node.parent;
+        }
+    }
+
+    /// The first page from `from` on that has a tag.
+    pub(in crate::pagecache) fn next_tagged(&self, inode: Inode, from: u64, tag: Tag) -> Option<u64> {
+        self.next(inode, from, tag.word())
+    }
+
+    /// The first page from `from` on that is in memory.
+    pub(in crate::pagecache) fn next_present(&self, inode: Inode, from: u64) -> Option<u64> {
+        self.next(inode, from, word::PRESENT)
+    }
+
+    /// Appends the runs of pages with a tag among those from `from` on, to `to` inclusive, until they are `most` pages.
+    pub(in crate::pagecache) fn tagged_runs(
+        &self,
+        inode: Inode,
+        (from, to): (u64, u64),
+        tag: Tag,
+        most: u64,
+        runs: &mut Vec<Run>,
+    ) {
+        let (mut left, begin) = (most, runs.len());
+        let mut leaves = Leaves::new(inode, from, to, tag.word());
+        while left > 0
+            && let Some((leaf, first)) = leaves.next(self)
+        {
+            let mut word = self.nodes[leaf].words[tag.word()] & at_or_behind(from, first) & up_to(to, first);
+            while word != 0 && left > 0 {
+                let offset = word.trailing_zeros();
+                let pages = u64::from((word >> offset).trailing_ones()).min(left);
+                let page = first + u64::from(offset);
+                match runs[begin..].last_mut() {
+                    Some(run) if run.end() == page => run.pages += pages,
+                    _ => runs.push(Run { first: page, pages }),
+                }
+                left -= pages;
+                word &= at_or_behind(page + pages, first);
+            }
+        }
+    }
+
+    /// Pages from `from` on, to `to` inclusive, that are dirty get the tag of those to be written (`tag_pages_for_writeback`).
+    pub(in crate::pagecache) fn tag_towrite(&mut self, inode: Inode, from: u64, to: u64) {
+        let mut leaves = Leaves::new(inode, from, to, word::DIRTY);
+        while let Some((leaf, first)) = leaves.next(self) {
+            let mut dirty =
+                self.nodes[leaf].words[word::DIRTY] & at_or_behind(from, first) & up_to(to, first);
+            while dirty != 0 {
+                self.nodes.set(leaf, dirty.trailing_zeros(), word::TOWRITE);
+                dirty &= dirty - 1;
+            }
+        }
+    }
+
+    /// The page of a folio, which is in this leaf, gets a tag, or loses it.
+    #[inline]
+    pub(in crate::pagecache) fn set_tag(&mut self, leaf: u32, page: u64, tag: Tag, on: bool) {
+        let offset = offset_of(narrow(page));
+        if on {
+            self.nodes.set(leaf, offset, tag.word());
+        } else {
+            self.nodes.clear(leaf, offset, tag.word());
+        }
+    }
+
+    /// Whether a page has a tag.
+    pub(in crate::pagecache) fn has_tag(&self, inode: Inode, page: u64, tag: Tag) -> bool {
+        let leaf = self.leaf(inode, narrow(page));
+        leaf.is_some_and(|leaf| self.nodes[leaf].words[tag.word()] >> offset_of(page as u32) & 1 == 1)
+    }
+
+    /// The first page of `most` from `from` on that is missing, or the last of them if none is (`page_cache_next_miss` of 6.1, whose comment says
+    /// otherwise).
+    pub(in crate::pagecache) fn next_miss(&self, inode: Inode, from: u64, most: u64) -> u64 {
+        let last = from + most.saturating_sub(1);
+        self.next_missing(inode, from, last).unwrap_or(last)
+    }
+
+    /// The first page from `from` on, to `to` inclusive, that is missing.
+    pub(in crate::pagecache) fn next_missing(&self, inode: Inode, from: u64, to: u64) -> Option<u64> {
+        let mut page = from;
+        while page <= to {
+            let leaf = u32::try_from(page).ok().and_then(|page| self.leaf(inode, page));
+            let Some(leaf) = leaf else { return Some(page) };
+            let missing = !self.nodes[leaf].words[word::PRESENT] >> offset_of(page as u32);
+            if missing != 0 {
+                let found = page + u64::from(missing.trailing_zeros());
+                return (found <= to).then_some(found);
+            }
+            page = (page | 63) + 1;
+        }
+        None
+    }
+
+    /// The last page of `most` before and with `from` that is missing, or the first of them if none is (`page_cache_prev_miss` of 6.1); -1,
+    /// which is 2^64 - 1, if all pages from the beginning of the file are there.
+    pub(in crate::pagecache) fn prev_miss(&self, inode: Inode, from: u64, most: u64) -> u64 {
+        let first = from.saturating_sub(most.saturating_sub(1));
+        let mut page = from;
+        loop {
+            let Some(leaf) = self.leaf(inode, narrow(page)) else { return page };
+            let missing = !self.nodes[leaf].words[word::PRESENT] << (63 - offset_of(page as u32));
+            let found = page.wrapping_sub(missing.leading_zeros().into());
+            if missing != 0 && found >= first && found <= page {
+                return found;
+            }
+            let begin = page & !63;
+            if begin <= first {
+                return if from + 1 < most { u64::MAX } else { first };
+            }
+            page = begin - 1;
+        }
+    }
+
+    /// Appends the runs of pages that are missing among these.
+    pub(in crate::pagecache) fn missing_runs(
+        &self,
+        inode: Inode,
+        first: u64,
+        pages: u64,
+        runs: &mut Vec<Run>,
+    ) {
+        let end = first + pages;
+        let mut next = first;
+        while next < end
+            && let Some(from) = self.next_missing(inode, next, end - 1)
+        {
+            let to = self.next_present(inode, from).map_or(end, |present| present.min(end));
+            runs.push(Run { first: from, pages: to - from });
+            next = to;
         }
     }
 }

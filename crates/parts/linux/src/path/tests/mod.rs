@@ -1,7 +1,6 @@
 //! Programs on a host with a drive that serves one command after another, each after a latency and at a speed.
 
-mod mapped;
-mod orders;
+mod costs;
 mod queued;
 mod races;
 

@@ -1,6 +1,6 @@
 //! Calls that meet others half way.
 
-use super::super::failure::Errors;
+use super::super::io::Errors;
 use super::*;
 use crate::Inode;
 use crate::fs::{FsSpec, JournalMode};

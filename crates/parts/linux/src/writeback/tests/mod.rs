@@ -1,12 +1,9 @@
 //! Each formula against numbers worked out by hand from the kernel's function, then the machines: alone, in a loop with writers and
 //! devices, and under anything that a host may do.
 
-mod accounts;
 mod balance;
-mod bandwidth;
 mod flusher;
-mod position;
-mod settling;
+mod hosts;
 
 use super::{
     Clock, Dirtier, FRAC_BASE, Global, Local, MinPause, Rates, Reason, Step, Writeback, WritebackSpec, Wrote,
@@ -16,7 +13,7 @@ use crate::{
     Inode,
     writeback::{
         Bound, DirtyBounds, DirtyLimits,
-        limits::{Domain, Ratios},
+        spec::{Domain, Ratios},
     },
 };
 use config::units::{Bytes, Share};

@@ -4,8 +4,6 @@ pub mod fifo;
 pub mod lru;
 pub mod random;
 pub mod srrip;
-#[cfg(test)]
-mod tests;
 pub mod tree_plru;
 
 use engine::Snapshot;
@@ -67,4 +65,136 @@ const CLOCK_MAX: u64 = 1 << 62;
 /// Takes as many values off the front as there were.
 fn as_many<T: Snapshot>(known: &[T], input: &mut &[u8]) -> Option<Vec<T>> {
     Vec::load(input).filter(|loaded: &Vec<T>| loaded.len() == known.len())
+}
+
+#[cfg(test)]
+mod tests {
+    // Every policy against its contract, and what plays a policy against a naive reference.
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What a policy is told, on one set of `ways`.
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        /// Touches a full way.
+        Touch(u32),
+        /// Empties a way.
+        Leave(u32),
+        /// Fills an empty way, or one of those in the mask.
+        Enter(u32),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![
+            3 => any::<u32>().prop_map(Step::Touch),
+            1 => any::<u32>().prop_map(Step::Leave),
+            4 => any::<u32>().prop_map(Step::Enter),
+        ];
+        prop::collection::vec(step, 1..80)
+    }
+
+    /// One set, described in the words of a policy's paper; chooses among the ways in `mask`, all of which are full. Each policy's file
+    /// has its own.
+    pub(super) trait Reference {
+        fn enter(&mut self, way: u32);
+        fn touch(&mut self, way: u32);
+        fn victim(&mut self, mask: u32) -> u32;
+    }
+
+    /// Ways in the order of their last use or, with `stays`, of their entry.
+    pub(super) struct List {
+        pub(super) order: Vec<u32>,
+        pub(super) stays: bool,
+    }
+
+    impl Reference for List {
+        fn enter(&mut self, way: u32) {
+            self.order.retain(|w| *w != way);
+            self.order.push(way);
+        }
+        fn touch(&mut self, way: u32) {
+            if !self.stays {
+                self.enter(way);
+            }
+        }
+        fn victim(&mut self, mask: u32) -> u32 {
+            *self.order.iter().find(|w| mask >> **w & 1 == 1).expect("a full way")
+        }
+    }
+
+    /// Plays random steps with a policy and, for each number of ways, with its reference. A policy that treats empty ways as more
+    /// than a place to fill says so by `empties`: references know no empty ways.
+    pub(super) fn decides_as<R: Reference>(
+        policy: &ReplacementPolicy,
+        empties: bool,
+        reference: impl Fn(u32) -> R,
+    ) {
+        let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(200));
+        let played = runner.run(&(1..9u32, steps()), |(ways, mut steps)| {
+            steps.retain(|step| !(empties && matches!(step, Step::Leave(_))));
+            play(policy, ways, &steps, Some(reference(ways)))
+        });
+        played.unwrap_or_else(|fault| panic!("{}: {fault}", policy.name()));
+    }
+
+    /// Plays the steps on the second of two sets.
+    fn play(
+        policy: &ReplacementPolicy,
+        ways: u32,
+        steps: &[Step],
+        mut naive: Option<impl Reference>,
+    ) -> Result<(), TestCaseError> {
+        let mut tested = policy.build(&Places { sets: 2, ways, seed: 3 });
+        let all = u32::MAX >> (32 - ways);
+        let mut full = 0u32;
+        for step in steps {
+            match *step {
+                Step::Touch(draw) if full >> (draw % ways) & 1 == 1 => {
+                    tested.touch(1, draw % ways);
+                    naive.iter_mut().for_each(|naive| naive.touch(draw % ways));
+                }
+                Step::Leave(draw) if full >> (draw % ways) & 1 == 1 => {
+                    tested.leave(1, draw % ways);
+                    full &= !(1 << (draw % ways));
+                }
+                Step::Touch(_) | Step::Leave(_) => {}
+                Step::Enter(mask) => {
+                    let way = if full != all {
+                        (!full).trailing_zeros()
+                    } else {
+                        let may = |way: u32| mask >> way & 1 == 1;
+                        let victim = tested.victim(1, &may);
+                        prop_assert_eq!(tested.victim(1, &may), victim, "asking changes nothing");
+                        prop_assert_eq!(victim.is_some(), mask & all != 0);
+                        let Some(way) = victim else { continue };
+                        prop_assert!(may(way) && way < ways);
+                        if let Some(naive) = &mut naive {
+                            prop_assert_eq!(way, naive.victim(mask & all));
+                        }
+                        way
+                    };
+                    full |= 1 << way;
+                    tested.enter(1, way);
+                    naive.iter_mut().for_each(|naive| naive.enter(way));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn every_policy_keeps_its_contract(ways in 1..9u32, steps in steps()) {
+            for policy in ReplacementPolicy::all_defaults() {
+                play(&policy, ways, &steps, None::<List>)?;
+            }
+        }
+    }
+
+    #[test]
+    fn the_family_keeps_its_contract() {
+        config::policy::check_family::<ReplacementPolicy>().expect("the list is whole");
+    }
 }

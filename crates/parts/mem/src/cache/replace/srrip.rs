@@ -59,7 +59,7 @@ impl Replacement for Srrip {
 mod tests {
     use super::super::tests::{Reference, decides_as};
     use super::super::{Places, ReplacementPolicy};
-    use crate::cache::tags::{Shape, Tags};
+    use crate::cache::{Shape, Tags};
 
     /// The algorithm as Jaleel et al. print it: look for a 3 from the left; increment all, and look again.
     struct Intervals(Vec<u32>);

@@ -1,8 +1,7 @@
 //! Memories alone: latencies, bandwidths, order.
 
-mod latency;
-mod order;
 mod presets;
+mod timing;
 
 use super::{Dram, DramSpec, Event, Map, Out};
 use crate::dram::{DramEnergySpec, sched::DramScheduler};

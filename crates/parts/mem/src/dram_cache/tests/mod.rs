@@ -1,6 +1,5 @@
 //! A DRAM cache alone, with a flash device of given latencies behind it.
 
-mod admission;
 mod latency;
 mod misses;
 mod random;

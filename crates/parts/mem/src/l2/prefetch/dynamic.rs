@@ -1,8 +1,6 @@
-//! A chunk of varying size where the predictor says so.
+//! A chunk of varying size where the predictor says so: the access monitor sets the size.
 
-use super::monitor::Monitor;
-use super::predictor::{self, Predictor};
-use super::{Prefetch, PrefetchContext, PrefetchStats, Reading, check_chunk};
+use super::{Predictor, Prefetch, PrefetchContext, PrefetchStats, Reading, check_chunk};
 use config::SpecError;
 use config::units::{Bytes, Share};
 use proto::memory::PAGE;
@@ -54,7 +52,7 @@ impl Default for Params {
 impl Params {
     pub(super) fn check(&self, line: u64) -> Result<(), SpecError> {
         let key = |name: &str| format!("prefetch.dynamic.{name}");
-        predictor::check("dynamic", self.entries, self.cutoff)?;
+        super::check_predictor("dynamic", self.entries, self.cutoff)?;
         SpecError::positive(&key("window"), self.window.into())?;
         check_chunk(&key("step"), self.step, 1, line)?;
         check_chunk(&key("least"), self.least, 2, line)?;
@@ -105,5 +103,107 @@ impl Prefetch for Dynamic {
     }
     fn evicted(&mut self, wasted: bool, stats: &mut PrefetchStats) {
         self.monitor.evicted(wasted, stats);
+    }
+}
+
+// The access monitor, which sets the granularity of prefetching (ZnG, section IV-B).
+
+/// Counts lines that are evicted, and how many of them a prefetch had brought for nobody. After every `window` of them
+/// the share of the wasted, the waste ratio, is compared with two thresholds, and the counts begin anew.
+struct Monitor {
+    high: Share,
+    low: Share,
+    window: u32,
+    /// Bounds of the granularity, and what it grows by, in lines.
+    least: u32,
+    most: u32,
+    step: u32,
+    /// Lines that a prefetch fetches.
+    granularity: u32,
+    evicted: u32,
+    wasted: u32,
+}
+
+impl Monitor {
+    /// A line has been evicted.
+    fn evicted(&mut self, wasted: bool, stats: &mut PrefetchStats) {
+        self.evicted += 1;
+        self.wasted += u32::from(wasted);
+        if self.evicted < self.window {
+            return;
+        }
+        let waste = f64::from(self.wasted) / f64::from(self.evicted);
+        (self.evicted, self.wasted) = (0, 0);
+        stats.evaluations += 1;
+        if waste > self.high.get() {
+            stats.halvings += 1;
+            self.granularity = (self.granularity / 2).max(self.least);
+        } else if waste < self.low.get() {
+            stats.raises += 1;
+            self.granularity = (self.granularity + self.step).min(self.most);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::memory::LINE;
+
+    fn reading(page: u64) -> Reading {
+        Reading { pc: 0, app: 0, warp: 0, page, line: 0 }
+    }
+
+    fn monitor() -> Monitor {
+        let (high, low) = (Share::percent(30), Share::percent(5));
+        Monitor { high, low, window: 20, least: 2, most: 32, step: 8, granularity: 32, evicted: 0, wasted: 0 }
+    }
+
+    /// The granularity, in bytes, after 20 lines have been evicted, `wasted` of them prefetched for nobody.
+    fn after(monitor: &mut Monitor, wasted: u32) -> u64 {
+        let mut stats = PrefetchStats::default();
+        for n in 0..20 {
+            monitor.evicted(n < wasted, &mut stats);
+        }
+        assert_eq!(stats.evaluations, 1);
+        u64::from(monitor.granularity) * LINE
+    }
+
+    #[test]
+    fn the_monitor_halves_and_adds_a_kib() {
+        // Section IV-B: above 0.3 half of it, below 0.05 1 KB more; the bounds themselves are neither.
+        let mut monitor = monitor();
+        assert_eq!(after(&mut monitor, 7), 2048);
+        assert_eq!(after(&mut monitor, 20), 1024);
+        assert_eq!(after(&mut monitor, 6), 1024);
+        assert_eq!(after(&mut monitor, 1), 1024);
+        assert_eq!(after(&mut monitor, 0), 2048);
+        assert_eq!(after(&mut monitor, 0), 3072);
+        assert_eq!(after(&mut monitor, 0), 4096);
+        assert_eq!(after(&mut monitor, 0), 4096);
+        let down: Vec<u64> = (0..5).map(|_| after(&mut monitor, 20)).collect();
+        assert_eq!(down, [2048, 1024, 512, 256, 256]);
+        // 1.25 KiB is a multiple of lines too.
+        assert_eq!(after(&mut monitor, 0), 1280);
+    }
+
+    #[test]
+    fn a_dynamic_prefetcher_follows_its_monitor() {
+        let params = Params { cutoff: 0, window: 1, ..Params::default() };
+        let mut dynamic = Dynamic::new(&params, &PrefetchContext { line: LINE });
+        let mut stats = PrefetchStats::default();
+        let mut chunk = |dynamic: &mut Dynamic, wasted: Option<bool>| {
+            if let Some(wasted) = wasted {
+                dynamic.evicted(wasted, &mut stats);
+            }
+            dynamic.read(&reading(1), &mut stats);
+            dynamic.chunk(&reading(1), &mut stats)
+        };
+        assert_eq!(chunk(&mut dynamic, None), 1, "the first read only records its page");
+        assert_eq!(chunk(&mut dynamic, None), 32);
+        assert_eq!(chunk(&mut dynamic, Some(true)), 16);
+        assert_eq!(chunk(&mut dynamic, Some(false)), 24);
+        assert_eq!((stats.prefetches, stats.chunk_lines), (3, 32 + 16 + 24));
+        assert_eq!((stats.halvings, stats.raises, stats.evaluations), (1, 1, 2));
     }
 }

@@ -1,7 +1,6 @@
 //! A chunk of fixed size where the predictor says so.
 
-use super::predictor::{self, Predictor};
-use super::{Prefetch, PrefetchContext, PrefetchStats, Reading, check_chunk};
+use super::{Predictor, Prefetch, PrefetchContext, PrefetchStats, Reading, check_chunk};
 use config::SpecError;
 use config::units::Bytes;
 use proto::memory::PAGE;
@@ -30,7 +29,7 @@ impl Default for Params {
 
 impl Params {
     pub(super) fn check(&self, line: u64) -> Result<(), SpecError> {
-        predictor::check("predicted", self.entries, self.cutoff)?;
+        super::check_predictor("predicted", self.entries, self.cutoff)?;
         check_chunk("prefetch.predicted.chunk", self.chunk, 1, line)
     }
 }

@@ -1,8 +1,7 @@
 //! The shared cache alone, with a memory that the test plays.
 
-mod parking;
+mod by_hand;
 mod soak;
-mod timing;
 
 use super::prefetch::{Prefetching, fixed};
 use super::*;

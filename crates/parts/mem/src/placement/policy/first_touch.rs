@@ -1,7 +1,6 @@
 //! A page gets a frame when it is used for the first time.
 
-use super::{Placing, Table};
-use crate::placement::targets::{Extent, Place, Targets};
+use super::{Extent, Place, Placing, Table, Targets};
 use engine::Time;
 
 /// See the family's list.

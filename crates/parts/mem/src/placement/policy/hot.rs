@@ -13,8 +13,7 @@
 //! an exchange, as in memories that hardware governs (Sim, Alameldeen, Chishti, Wilkerson and Kim, MICRO 2014). Which one, a
 //! clock says (Corbato 1968), for Linux's two lists: the first page that was not used since the hand came by.
 
-use super::{Placing, Table, Verdict};
-use crate::placement::targets::{Extent, Place, Targets};
+use super::{Extent, Place, Placing, Table, Targets, Verdict};
 use config::SpecError;
 use config::units::{Bandwidth, Bytes, Duration};
 use engine::Time;

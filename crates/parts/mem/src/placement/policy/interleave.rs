@@ -1,7 +1,6 @@
 //! Granules of addresses go to the memories in turn, in the proportion of their sizes.
 
-use super::Placing;
-use crate::placement::targets::{Extent, Place, Targets};
+use super::{Extent, Place, Placing, Targets};
 use config::SpecError;
 use config::units::Bytes;
 use engine::Time;

@@ -1,7 +1,6 @@
 //! Addresses fill the memories in order.
 
-use super::Placing;
-use crate::placement::targets::{Extent, Place, Targets};
+use super::{Extent, Place, Placing, Targets};
 use engine::Time;
 
 /// See the family's list.

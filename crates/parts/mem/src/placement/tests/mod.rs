@@ -1,7 +1,6 @@
 //! A placement alone, in front of memories of given latencies that answer in any order.
 
 mod exchanges;
-mod hot;
 mod memories;
 mod places;
 

@@ -1,13 +1,13 @@
 //! Random commands against the shadow and the conservation checks, with a shared cache that parks pages.
 
+use super::{Rig, small};
 use crate::direct::spec::{DirectHelper, DirectRedirect, DirectSpec, Transfer};
-use crate::direct::testing::{Rig, small};
 use crate::direct::{Direct, Out};
 use config::units::{Duration, Share};
 use engine::{Rng, Time};
 use nand::dies::sched::Scheduling;
 use nand::planes::spec::FlashNetwork;
-use nand::registers::spec::RegisterNetwork;
+use nand::registers::RegisterNetwork;
 use net::mesh::{MeshSpec, Switching};
 use proptest::prelude::*;
 use proto::memory::{Absent, CPU_LINE, LINE, Lines, MemCommand, PAGE};

@@ -1,7 +1,7 @@
 //! Log blocks and merges in time.
 
+use super::{ALL, Rig, small};
 use crate::direct::spec::DirectSpec;
-use crate::direct::testing::{ALL, Rig, small};
 use crate::direct::{DirectHelper, Out};
 use engine::Time;
 use proto::memory::{Absent, MemCommand, PAGE, Stage};

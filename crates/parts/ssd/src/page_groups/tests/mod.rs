@@ -1,5 +1,3 @@
-mod batch;
-mod energy;
 mod random;
 mod time;
 
@@ -107,7 +105,7 @@ fn one_channel_stands_for_all() {
     // Dies that may differ are all simulated; these do not.
     let none = SpreadSpec { read: Share::ZERO, program: Share::ZERO, erase: Share::ZERO };
     for translation in GroupTranslation::all_defaults() {
-        let mut spec = energy::spec(translation);
+        let mut spec = time::metered(translation);
         spec.scheduler = Scheduling::oldest;
         let [one, all] = [None, Some(none.clone())].map(|spread| {
             spec.cell.spread = spread;
@@ -142,7 +140,7 @@ fn pages_of_groups_are_read_again() {
         })
     };
     let translation = GroupTranslation::all_defaults().swap_remove(0);
-    let mut spec = energy::spec(translation);
+    let mut spec = time::metered(translation);
     spec.scheduler = Scheduling::oldest;
     let [without, corrected, twice] = [None, errors(0.005), errors(0.02)].map(|errors| {
         spec.cell.errors = errors;

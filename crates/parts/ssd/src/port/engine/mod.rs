@@ -36,30 +36,25 @@
 //! Bounds: the sources are closed, so requests are bounded by theirs; pages with something under way by requests, by
 //! evictions (one for each place of the write buffer, and `evictions` on their way) and by the pages of their superpages.
 
-mod busy;
-mod dram;
-mod evict;
-mod look_up;
+mod cache;
 mod spec;
 mod stats;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod trail;
 
 pub use spec::{BufferDramSpec, EngineSpec, PageBufferSpec, PrefetchSpec};
 pub use stats::{EngineBusy, EngineStats, LookUps};
 
-use busy::{Busy, Fetch};
+use cache::{Busy, Fetch};
 use config::SpecError;
-use dram::Dram;
 use engine::resource::{Pool, Serial};
 use engine::{Cx, Lists, Slab, Time};
 use mem::cache::replace::ReplacementPolicy;
-use mem::cache::tags::{Shape, Tags};
+use mem::cache::{Shape, Tags};
 use proto::memory::{Lines, MemCommand, PAGE, Stage, Tally};
 use proto::{Command, Completion, IoOp, Status};
 use rustc_hash::FxHashMap;
+use spec::Dram;
 use std::collections::VecDeque;
 
 engine::events! {
@@ -212,7 +207,7 @@ impl Engine {
         self.ledger.completed += 1;
         self.stats.failed += u64::from(completion.status != Status::Success);
         let name = completion.tag;
-        if self.pages[name].fetch == busy::Fetch::Reading {
+        if self.pages[name].fetch == cache::Fetch::Reading {
             self.fetched(name, cx);
         } else {
             self.programmed(name, cx);
@@ -413,5 +408,32 @@ impl Tracker {
         }
         let first = page - page % self.pages;
         Some(first..first + self.pages)
+    }
+}
+
+/// Where the engine moves data, written down for tests: they move versions along and see whether answers are right.
+#[cfg(test)]
+mod trail {
+    use proto::memory::MemCommand;
+
+    /// One move of data, in the order of the DRAM's accesses.
+    #[derive(Clone, Copy, Debug)]
+    pub(super) enum Moved {
+        /// A write's lines go into a row.
+        Stored { tag: u32, row: u32, lines: u64 },
+        /// A read's lines come out of a row, those of `newer` out of another.
+        Loaded { tag: u32, row: u32, lines: u64, newer: Option<(u64, u32)> },
+        /// Lines of a page that has come from flash go into a row.
+        Filled { page: u64, row: u32, lines: u64 },
+        /// A page goes to flash: `lines` from its row, the rest from another.
+        Out { page: u64, row: u32, lines: u64, rest: Option<u32> },
+    }
+
+    impl Moved {
+        /// The lines of a request.
+        pub(super) fn lines(command: &MemCommand, row: u32, newer: Option<(u64, u32)>) -> Moved {
+            let MemCommand { tag, write, lines, .. } = *command;
+            if write { Moved::Stored { tag, row, lines } } else { Moved::Loaded { tag, row, lines, newer } }
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Counters of the engine.
 
 use super::Engine;
-use super::busy::{Busy, Outbound, Translation};
+use super::cache::{Busy, Outbound, Translation};
 use crate::check::Check;
 use engine::Time;
 

@@ -1,24 +1,18 @@
 //! Small drives of all kinds at work, against what must hold of any drive.
 
-mod bad_blocks;
-mod budget;
 mod mutants;
 mod power_cut;
-mod retry;
-mod slc;
 
 use config::{
     StatePower,
     units::{Energy, Power, TransferRate},
 };
 use engine::{Digest, Rng, Time};
-use nand::{
-    dies::{
-        observe::{Observer, Tenure},
-        op::{Class, OpKind},
-        timing::Timing,
-    },
-    energy::FlashEnergySpec,
+use nand::dies::{
+    FlashEnergySpec,
+    observe::{Observer, Tenure},
+    op::{Class, OpKind},
+    timing::Timing,
 };
 use net::energy::LinkEnergySpec;
 use ssd::{
@@ -31,27 +25,22 @@ use std::{
     rc::Rc,
 };
 
-// The long soak: `cargo test --release -p nandscape-ssd --test all soaked::long -- --ignored --nocapture`.
+// The long soak: `cargo xtask soak`.
 //
-// `SOAK_OPS` sets how many operations at least, ten million otherwise; `SOAK_SEED` the first seed; `SOAK_EACH` the
-// operations of one combination with one seed.
-
-fn setting(name: &str, otherwise: u64) -> u64 {
-    std::env::var(name)
-        .map_or(otherwise, |text| text.parse().unwrap_or_else(|e| panic!("{name}={text}: {e}")))
-}
+// `SOAK_OPS` sets the least number of operations, ten million otherwise; `SOAK_SEED` the first seed; `SOAK_EACH` the
+// operations of one combination with one seed; `SOAK_TIMES` by how much the tests below are longer.
 
 #[test]
 #[ignore = "ten million operations take minutes: `cargo xtask soak` runs it"]
 fn ten_million_operations_keep_their_data() {
     let (wanted, mut seed) = (setting("SOAK_OPS", 10_000_000), setting("SOAK_SEED", 1));
     let each = setting("SOAK_EACH", 30_000);
-    let (mut operations, mut compared, mut bad) = (0, 0, 0);
+    let (mut done, mut compared, mut bad) = (0, 0, 0);
     let mut digest = Digest::default();
-    while operations < wanted {
+    while done < wanted {
         for combination in ssd::soak::combinations(seed) {
             let outcome = ssd::soak::run(&combination, each, seed, true).expect("it can be built");
-            operations += outcome.operations;
+            done += outcome.operations;
             compared += outcome.units_checked;
             digest.word(outcome.digest);
             // The same without shadow, and the other way round with folding.
@@ -67,7 +56,7 @@ fn ten_million_operations_keep_their_data() {
         }
         seed += 1;
     }
-    println!("{operations} operations, {compared} units compared, {bad} runs failed");
+    println!("{done} operations, {compared} units compared, {bad} runs failed");
     println!("digest {:016x}", digest.value());
     assert_eq!(bad, 0, "failed runs");
 }
@@ -93,14 +82,14 @@ fn a_copy_goes_on_as_the_original_does() {
     for combination in &combinations(7) {
         let device = combination.build(7).expect("it can be built");
         let mut host = Host::new(device, 7, combination.depth);
-        for operations in [3_000, 6_000, 9_000] {
+        for count in [1_000, 2_000].map(operations) {
             // The copy is built with another seed: what it draws is part of the state.
             let mut copy = copied(&host, combination);
             // What a map cache holds is nothing that a shadow could take for granted.
             if combination.map == Map::Table {
                 copy.device.attach_shadow();
             }
-            let ends = (host.drive(operations), copy.drive(operations));
+            let ends = (host.drive(count), copy.drive(count));
             assert_eq!(ends, (End::Done, End::Done), "{combination}");
             assert_eq!(copy.digest(), host.digest(), "{combination}");
             assert_eq!(copy.failed, [], "{combination}");
@@ -131,24 +120,24 @@ fn a_snapshot_that_does_not_fit_is_refused() {
 
 #[test]
 fn every_combination_keeps_its_data() {
-    let report = soak(20_000, 1);
+    let report = soak(operations(5_000), 1);
     for outcome in &report.outcomes {
         assert!(outcome.is_ok(), "{outcome:#?}");
-        assert!(outcome.units_checked > 2_000, "{outcome:#?}");
+        assert!(outcome.units_checked > 500, "{outcome:#?}");
     }
     // The soak is worth nothing if nothing races.
     let sum = |f: &dyn Fn(&Outcome) -> u64| report.outcomes.iter().map(f).sum::<u64>();
-    assert!(sum(&|o| o.moves) > 100_000);
-    assert!(sum(&|o| o.moves_dropped) > 1_000);
-    assert!(sum(&|o| o.merges_dropped) > 1_000);
-    assert!(sum(&|o| o.register_hits) > 10_000);
-    assert!(sum(&|o| o.joined_reads) > 10_000);
-    assert!((0..2).all(|n| sum(&|o| o.retried_reads[n]) > 1_000));
-    assert!(sum(&|o| o.ahead.used) > 1_000);
-    assert!(sum(&|o| o.ahead.met) > 1_000);
-    assert!(sum(&|o| o.ahead.dropped) > 1_000);
-    assert!((0..3).all(|pace| sum(&|o| o.evicted[pace]) > 1_000));
-    assert!(sum(&|o| o.skipped) > 1_000);
+    assert!(sum(&|o| o.moves) > 20_000);
+    assert!(sum(&|o| o.moves_dropped) > 200);
+    assert!(sum(&|o| o.merges_dropped) > 200);
+    assert!(sum(&|o| o.register_hits) > 2_000);
+    assert!(sum(&|o| o.joined_reads) > 2_000);
+    assert!((0..2).all(|n| sum(&|o| o.retried_reads[n]) > 200));
+    assert!(sum(&|o| o.ahead.used) > 200);
+    assert!(sum(&|o| o.ahead.met) > 200);
+    assert!(sum(&|o| o.ahead.dropped) > 200);
+    assert!((0..3).all(|pace| sum(&|o| o.evicted[pace]) > 200));
+    assert!(sum(&|o| o.skipped) > 200);
 }
 
 /// Wherever planes can read on their own, they lose nothing, and folding leaves them as they are.
@@ -161,8 +150,8 @@ fn planes_that_read_independently_keep_their_data() {
         combination.independent_reads = true;
         let [folded, whole] = [true, false].map(|fold| {
             combination.fold = fold;
-            let outcome = run(combination, 4_000, 1, true).expect("it can be built");
-            assert!(outcome.is_ok() && outcome.units_checked > 200, "{outcome:#?}");
+            let outcome = run(combination, operations(1_500), 1, true).expect("it can be built");
+            assert!(outcome.is_ok() && outcome.units_checked > 100, "{outcome:#?}");
             outcome.digest
         });
         assert_eq!(folded, whole, "{combination}");
@@ -172,7 +161,7 @@ fn planes_that_read_independently_keep_their_data() {
 #[test]
 fn the_shadow_changes_nothing() {
     for combination in &combinations(2) {
-        let run = |shadow| run(combination, 2_000, 2, shadow).expect("it can be built").digest;
+        let run = |shadow| run(combination, operations(1_000), 2, shadow).expect("it can be built").digest;
         assert_eq!(run(true), run(false), "{combination}");
     }
 }
@@ -182,7 +171,7 @@ fn folding_changes_nothing() {
     for combination in combinations(3).iter().chain(&combinations(4)) {
         let run = |fold| {
             let folded = Combination { fold, ..combination.clone() };
-            run(&folded, 2_000, 3, false).expect("it can be built").digest
+            run(&folded, operations(1_000), 3, false).expect("it can be built").digest
         };
         assert_eq!(run(true), run(false), "{combination}");
     }
@@ -246,7 +235,7 @@ fn devices_with_parity_keep_their_data() {
             let mut device = combination.build(seed).unwrap_or_else(|e| panic!("{combination}: {}", e.what));
             device.attach_shadow();
             let mut host = Host::new(device, seed, combination.depth);
-            let end = host.drive(6_000);
+            let end = host.drive(operations(2_000));
             assert_eq!((end, &host.failed[..]), (End::Done, &[][..]), "{combination}");
             let seen = host.device.parity().expect("there is parity");
             let data = u64::from(combination.parity.expect("it was given"));
@@ -263,7 +252,7 @@ fn devices_with_parity_keep_their_data() {
         }
     }
     let ParityCounters { programs, rebuilt, lost } = all_of_it;
-    assert!(programs > 10_000 && rebuilt > 1_000 && lost > 100, "{all_of_it:?}");
+    assert!(programs > 3_000 && rebuilt > 300 && lost > 30, "{all_of_it:?}");
 }
 
 /// The shadow and folded stages change nothing.

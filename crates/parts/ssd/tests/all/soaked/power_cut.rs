@@ -7,7 +7,7 @@ use nand::array::{Stamp, Stamps};
 use proto::{IoOp, Lpn, Slot};
 use ssd::device::Device;
 use ssd::shadow::{Shadow, Survivors};
-use ssd::soak::{Combination, End, Fill, Host, Map, Memory, combinations};
+use ssd::soak::{Combination, End, Fill, Host, Map, Memory, combinations, operations};
 use ssd::spec::{GcModeSpec, ReclaimUnit};
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ fn what_was_durable_survives_any_cut() {
         for life in 0..8 {
             device.watch_durability();
             let mut host = Host::new(device, 6 + life, combination.depth);
-            assert_eq!(host.run_events(4_000 + rng.below(16_000)), End::Done, "{combination}");
+            assert_eq!(host.run_events(3_000 + rng.below(operations(7_000))), End::Done, "{combination}");
             let left = cut(host);
             let what = left.0.cut;
             let (found, report, survivors) = recovered(combination, left, newest);

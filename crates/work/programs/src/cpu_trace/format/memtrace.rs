@@ -4,8 +4,7 @@
 use text::{Bad, Base, Fields};
 
 use crate::cpu_trace::format::Format;
-use crate::cpu_trace::format::events::{Events, Told};
-use crate::cpu_trace::format::text::{access, begins_with};
+use crate::cpu_trace::format::text::{Events, Told, access, begins_with};
 
 pub(in crate::cpu_trace) static FORMAT: Format = Format {
     name: "memtrace",

@@ -3,7 +3,6 @@
 mod address;
 mod champsim;
 pub(super) mod compact;
-mod events;
 pub(super) mod lackey;
 mod memtrace;
 mod text;

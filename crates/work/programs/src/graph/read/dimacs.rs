@@ -2,8 +2,7 @@
 
 use config::Diagnostic;
 
-use super::Named;
-use super::text::Text;
+use super::{Named, Text};
 use crate::graph::Edges;
 
 /// `c` comments, at most one `p sp n m` line, `a from to weight` lines. With a `p` line, vertices are 1 to `n`; without

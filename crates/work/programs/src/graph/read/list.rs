@@ -2,8 +2,7 @@
 
 use config::Diagnostic;
 
-use super::Named;
-use super::text::{Text, Word};
+use super::{Named, Text, Word};
 
 /// Fields of a line at most: two ends, a value, and when the edge came to be (KONECT).
 const FIELDS_MOST: usize = 4;

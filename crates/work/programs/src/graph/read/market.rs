@@ -2,8 +2,7 @@
 
 use config::Diagnostic;
 
-use super::Named;
-use super::text::Text;
+use super::{Named, Text};
 use crate::graph::Edges;
 
 const BANNER: &str = "%%MatrixMarket matrix coordinate <pattern|integer|real|complex> <general|symmetric|skew-symmetric|hermitian>";

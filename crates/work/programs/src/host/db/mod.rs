@@ -1,26 +1,21 @@
 //! `db-s` and `db-u`: point selects and updates by key, as sysbench asks InnoDB for them.
 
-mod cleaner;
-mod flush;
 mod pool;
-mod redo;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod writeback;
 
 use engine::{Rng, Time};
 use proto::file::{Call, Fd, FileId, FileSpec, Next, OpenFlags};
 use requests::synth::{Permutation, Zipf};
 
-use self::cleaner::{Capacity, Cleaner};
-use self::flush::Flush;
 use self::pool::{Pool, Room};
-use self::redo::{Commit, Redo};
 use self::tree::{Keys, Tree};
-use super::arrivals::{self, Arrivals};
-use super::list::{Built, Entry, Named};
-use super::options::{DRIVE, Options, Parameter, Range, SWITCH, SWITCHED};
+use self::writeback::{Capacity, Cleaner, Commit, Flush, Redo};
+use super::demand::{self, Arrivals};
 use super::server::{Serve, Server, Step};
+use super::{Built, DRIVE, Entry, Named, Options, Parameter, Range, SWITCH, SWITCHED};
 
 /// Bytes of a page.
 const PAGE: u64 = 16 << 10;
@@ -163,7 +158,7 @@ pub(super) const SELECT: Entry = Entry {
     name: "db-s",
     source: "sysbench 1.0 on MySQL 8.0, InnoDB",
     what: WHAT,
-    parameters: &[&arrivals::parameters("4000"), PARAMETERS, &[updates("0")]],
+    parameters: &[&demand::arrival_parameters("4000"), PARAMETERS, &[updates("0")]],
     build,
 };
 
@@ -172,7 +167,7 @@ pub(super) const UPDATE: Entry = Entry {
     name: "db-u",
     source: "sysbench 1.0 on MySQL 8.0, InnoDB",
     what: WHAT,
-    parameters: &[&arrivals::parameters("2000"), PARAMETERS, &[updates("100")]],
+    parameters: &[&demand::arrival_parameters("2000"), PARAMETERS, &[updates("100")]],
     build,
 };
 
@@ -346,7 +341,7 @@ impl Serve for Database {
 
     fn files(&self) -> Vec<FileSpec> {
         let file = |name: &str, bytes| FileSpec { name: name.to_owned(), bytes, drive: self.drive };
-        let copies = cleaner::BATCH as u64 * PAGE;
+        let copies = writeback::BATCH as u64 * PAGE;
         vec![
             file("sbtest1.ibd", Some(self.tree.bytes())),
             file("ib_logfile", Some(self.log_bytes)),

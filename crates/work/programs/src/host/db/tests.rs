@@ -1,6 +1,6 @@
 use super::{DOUBLEWRITE, LOG, PAGE, TABLE};
-use crate::host::drive::{Calls, Did, drive};
 use crate::host::open;
+use crate::host::tests::{Calls, Did, drive};
 use engine::Time;
 use proto::file::{Call, Fd, Next};
 

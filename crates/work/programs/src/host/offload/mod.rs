@@ -6,15 +6,14 @@
 //! steps. What is read and sent when is a [`Plan`]'s business; what a call takes is the host's, what an order takes the coprocessor's.
 
 mod lane;
-mod spent;
 #[cfg(test)]
 mod tests;
 
-pub use spent::{Executed, Phase, Shares, Spent};
+pub use lane::{Executed, Phase, Shares, Spent};
 
 use self::lane::{Doing, Place, Slot, Stage, Step};
 use super::HostProgram;
-use super::served::Served;
+use super::server::Served;
 use config::units::Bandwidth;
 use engine::Time;
 use proto::file::{Call, CallError, Fd, FileId, FileSpec, Next, OpenFlags, Program};

@@ -267,7 +267,7 @@ fn a_program_without_instances_ends_at_once() {
 /// Everything takes 10 ms: 10 MB are copied at 1 GB/s. The second load may begin when the first step is done, and runs beside the second step; the third step waits for it; the store waits for that.
 #[test]
 fn a_second_thread_moves_data_beside_steps() {
-    use crate::host::drive::{Calls, drive};
+    use crate::host::tests::{Calls, drive};
     use config::units::Bandwidth;
 
     let plan = Plan {
@@ -321,7 +321,7 @@ fn a_second_thread_moves_data_beside_steps() {
 /// when one is over. Each thread has descriptors of its own; files are those of the instances.
 #[test]
 fn threads_have_an_instance_each() {
-    use crate::host::drive::{Calls, drive};
+    use crate::host::tests::{Calls, drive};
     use config::units::Bandwidth;
 
     let plan = Plan {

@@ -3,9 +3,8 @@
 use proto::file::{Advice, Call, Fd, FileId, OpenFlags, SyncRange};
 
 use super::Fault;
-use super::descriptors::Target;
-use super::line::{Syscall, number, path_of};
-use super::table::Kind;
+use super::files::Target;
+use super::line::{Kind, Syscall, number, path_of};
 use super::tracer::{NO_NAME, Tracer};
 
 /// Replayed by the host, in its own time.

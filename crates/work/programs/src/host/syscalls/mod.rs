@@ -23,12 +23,10 @@
 
 mod calls;
 mod clock;
-mod descriptors;
 mod files;
 mod iolog;
 mod line;
 mod replay;
-mod table;
 #[cfg(test)]
 mod tests;
 mod tracer;
@@ -47,9 +45,8 @@ use self::clock::Choice;
 use self::files::Files;
 use self::replay::{KINDS, Recorded, kind_of};
 use self::tracer::{Op, Tracer};
-use super::list::{Built, Entry, Named};
-use super::options::{DRIVE, Options, Parameter, Range};
-use table::dispensable;
+use super::{Built, DRIVE, Entry, Named, Options, Parameter, Range};
+use line::dispensable_calls;
 use text::{Input, Line, Lines, shown};
 
 const PARAMETERS: &[Parameter] = &[
@@ -139,7 +136,7 @@ pub(crate) fn is_strace(start: &[u8]) -> bool {
             Some(line::Said::Begun(call)) => call.split(|byte| *byte == b'(').next().unwrap_or_default(),
             _ => continue,
         };
-        calls += usize::from(table::kind(call).is_some());
+        calls += usize::from(line::kind_of_call(call).is_some());
     }
     calls > 0
 }
@@ -303,7 +300,7 @@ impl Notes {
 /// The program does not stop for the others, so that its times are nearer to those without `strace`.
 pub fn strace_options() -> Vec<String> {
     // A machine need not have every one of these calls.
-    let without: Vec<String> = dispensable().map(|name| format!("?{name}")).collect();
+    let without: Vec<String> = dispensable_calls().map(|name| format!("?{name}")).collect();
     let calls = format!("trace=!{}", without.join(","));
     // Data is not replayed and need not be in the log (-s 0); a signal to strace is one to the program (-I 2).
     let fixed = ["-f", "-ttt", "-T", "-y", "-q", "-s", "0", "-I", "2", "-e"];

@@ -12,7 +12,7 @@ use super::files::Files;
 use super::tracer::{NO_NAME, Op};
 use super::{Log, Reader, Settings, Survey, survey};
 use crate::host::HostProgram;
-use crate::host::served::Served;
+use crate::host::server::Served;
 
 /// Steps of all threads that are read ahead, beyond which the log is not read.
 const WINDOW: usize = 1 << 16;

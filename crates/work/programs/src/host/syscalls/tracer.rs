@@ -7,10 +7,9 @@ use rustc_hash::FxHashMap;
 
 use super::calls::Made;
 use super::clock::Clock;
-use super::descriptors::{Closed, Descriptors, Target};
-use super::files::Files;
+use super::files::{Closed, Descriptors, Files, Target};
+use super::line::{self, Kind};
 use super::line::{Line, Said, Syscall};
-use super::table::{self, Kind};
 use super::{Fault, Notes, Settings, Unknown};
 
 /// The most files that may be open at a time: a program's descriptors are numbers of 16 bits, and a replay may close later than the log did.
@@ -252,7 +251,7 @@ impl Tracer {
     }
 
     fn call(&mut self, thread: u32, at: u64, call: &Syscall<'_>) -> Result<(), Fault> {
-        let Some(kind) = table::kind(call.name) else {
+        let Some(kind) = line::kind_of_call(call.name) else {
             return self.unknown(call.name);
         };
         let of = &mut self.threads[thread as usize];
@@ -316,7 +315,7 @@ impl Tracer {
         // All of Linux' calls are too long a list.
         let word = (!known).then(|| Unknown {
             allowed: vec!["a call that Linux 6.1 has on x86-64 or arm64"],
-            nearest: nearest(&name, table::names()),
+            nearest: nearest(&name, line::call_names()),
         });
         Err(Fault { what, at: 0, help, word })
     }

@@ -1,8 +1,9 @@
 //! FDTD-2D: a finite-difference time-domain kernel on three fields; three launches a time step.
 
-use crate::program::dense::data::{lanes, rows, such, uniform};
-use crate::program::{Array, Code, Emit, Entry, Inputs, Kernel, Key, Params, Program, Slots, Space, Table};
-use crate::program::{WarpAt, cost};
+use super::{lanes, rows, such, uniform};
+use crate::program::{
+    Array, Code, Emit, Entry, Inputs, Kernel, Key, Params, Program, Slots, Space, Table, WarpAt, cost,
+};
 
 /// Its place in the list.
 pub(super) const ENTRY: Entry = Entry {

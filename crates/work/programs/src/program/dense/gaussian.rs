@@ -1,8 +1,9 @@
 //! Gaussian elimination: two launches a pivot, `Fan1` for the column of multipliers, `Fan2` for all rows below.
 
-use crate::program::dense::data::{lanes, rows, such, uniform};
-use crate::program::{Array, Code, Emit, Entry, Inputs, Kernel, Key, Params, Program, Slots, Space, Table};
-use crate::program::{WarpAt, cost};
+use super::{lanes, rows, such, uniform};
+use crate::program::{
+    Array, Code, Emit, Entry, Inputs, Kernel, Key, Params, Program, Slots, Space, Table, WarpAt, cost,
+};
 
 /// Its place in the list.
 pub(super) const ENTRY: Entry = Entry {

@@ -1,9 +1,10 @@
 //! Gram-Schmidt: three launches a column, for its norm, its direction, and the projection of the columns behind it.
 
-use crate::program::dense::data::{lanes, rows, such, uniform};
+use super::{lanes, rows, such, uniform};
 use crate::program::dense::gaussian::divide;
-use crate::program::{Array, Code, Emit, Entry, Inputs, Kernel, Key, Params, Program, Slots, Space, Table};
-use crate::program::{WarpAt, cost};
+use crate::program::{
+    Array, Code, Emit, Entry, Inputs, Kernel, Key, Params, Program, Slots, Space, Table, WarpAt, cost,
+};
 
 /// Its place in the list.
 pub(super) const ENTRY: Entry = Entry {

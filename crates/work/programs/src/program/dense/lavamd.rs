@@ -3,9 +3,10 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::program::dense::data::{LIVES, lanes, such, uniform};
-use crate::program::{Array, Code, Emit, Entry, Inputs, Kernel, Key, Params, Program, Slots, Space};
-use crate::program::{WarpAt, cost};
+use super::{LIVES, lanes, such, uniform};
+use crate::program::{
+    Array, Code, Emit, Entry, Inputs, Kernel, Key, Params, Program, Slots, Space, WarpAt, cost,
+};
 
 /// Its place in the list.
 pub(super) const ENTRY: Entry = Entry {

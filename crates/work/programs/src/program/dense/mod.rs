@@ -6,7 +6,6 @@
 //! that results can be compared: those of the sources are rank one, or contain zero columns.
 
 mod backprop;
-mod data;
 mod fdtd;
 mod gaussian;
 mod gramschmidt;
@@ -16,7 +15,8 @@ mod lavamd;
 #[cfg(test)]
 mod tests;
 
-use crate::program::Entry;
+use crate::program::{Entry, Params};
+use config::Diagnostic;
 
 pub(super) use gaussian::divide;
 pub(super) use gramschmidt::root;
@@ -24,3 +24,47 @@ pub(super) use gramschmidt::root;
 /// All of them.
 pub(super) const ENTRIES: &[Entry] =
     &[backprop::ENTRY, gaussian::ENTRY, fdtd::ENTRY, gramschmidt::ENTRY, hotspot::ENTRY, lavamd::ENTRY];
+
+// Values that the programs begin with, sizes, and lanes.
+
+/// Why what a warp keeps for its block is there.
+const LIVES: &str = "a block's shared memory lives as long as its warps";
+
+/// Element `n` of a stream of numbers in [0, 1): SplitMix64 (Steele, Lea, Flood 2014), of which any element can be had alone.
+#[inline]
+fn uniform(stream: u64, n: usize) -> f32 {
+    const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut z = (stream << 40).wrapping_add(n as u64 + 1).wrapping_mul(GOLDEN);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^= z >> 31;
+    (z >> 40) as f32 / (1_u64 << 24) as f32
+}
+
+/// Rows of a program's matrix of `n` columns: as many, unless its parameter `rows` says otherwise.
+fn rows(params: &Params, n: usize) -> Result<usize, Diagnostic> {
+    if params.text("rows").is_none_or(str::is_empty) {
+        Ok(n)
+    } else {
+        Ok(params.integer("rows", 2..=32_768)? as usize)
+    }
+}
+
+/// The lanes of a mask, lowest first.
+#[inline]
+fn lanes(mask: u32) -> impl Iterator<Item = usize> {
+    let mut rest = mask;
+    std::iter::from_fn(move || {
+        let lane = rest.trailing_zeros();
+        (lane < u32::BITS).then(|| {
+            rest &= rest - 1;
+            lane as usize
+        })
+    })
+}
+
+/// The lanes, among those of a mask, for which something holds.
+#[inline]
+fn such(mask: u32, mut holds: impl FnMut(usize) -> bool) -> u32 {
+    lanes(mask).filter(|lane| holds(*lane)).fold(0, |such, lane| such | 1 << lane)
+}

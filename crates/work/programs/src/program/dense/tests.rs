@@ -1,7 +1,7 @@
 //! Results against plain sequential implementations, and counts against formulas.
 
+use super::{lanes, such, uniform};
 use crate::program::dense::backprop::{self, Backprop, ETA, MOMENTUM, ROW, SIDE, squash};
-use crate::program::dense::data::uniform;
 use crate::program::dense::fdtd::Fdtd;
 use crate::program::dense::gaussian::Gaussian;
 use crate::program::dense::gramschmidt::GramSchmidt;
@@ -363,4 +363,18 @@ fn what_cannot_be_a_pyramid_or_a_box_is_refused() {
     assert!(wrong("lavamd:particles=0").contains("from 1 to 512"));
     assert!(wrong("lavaMD").contains("did you mean `lavamd`?"), "{}", wrong("lavaMD"));
     assert_eq!(open(&["hotspot:rows=16,cols=8", "lavamd:boxes1d=1"]).unwrap().len(), 2);
+}
+
+#[test]
+fn numbers_are_even_and_streams_differ() {
+    let mean = (0..10_000).map(|n| f64::from(uniform(1, n))).sum::<f64>() / 10_000.0;
+    // The standard deviation of the mean is 1 / sqrt(12 * 10,000) = 0.0029.
+    assert!((mean - 0.5).abs() < 0.012, "{mean}");
+    assert!((0..100).any(|n| uniform(1, n) != uniform(2, n)));
+}
+
+#[test]
+fn lanes_of_a_mask() {
+    assert_eq!(lanes(0x8000_0011).collect::<Vec<_>>(), [0, 4, 31]);
+    assert_eq!(such(0x8000_0011, |lane| lane > 3), 0x8000_0010);
 }

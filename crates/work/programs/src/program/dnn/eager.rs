@@ -3,7 +3,7 @@
 use super::kernels::{
     Bias, Columns, Gather, Gemm, Gemv, Ids, Image, Map, Matrix, Pool, RANK, Right, Rows, Sweep, Target, Task,
 };
-use super::view::View;
+use super::memory::View;
 
 /// Arithmetic and special functions of an element, of functions that models use.
 pub(crate) mod work {
@@ -61,8 +61,8 @@ pub(crate) struct Eager {
 
 impl Eager {
     /// A pass over a store's tensors.
-    pub(crate) fn new(store: &super::store::Store) -> Eager {
-        let size = |t: &super::store::Tensor| t.dims.iter().product::<u64>() * u64::from(t.width);
+    pub(crate) fn new(store: &super::memory::Store) -> Eager {
+        let size = |t: &super::memory::Tensor| t.dims.iter().product::<u64>() * u64::from(t.width);
         let sizes: Vec<u64> = store.tensors().iter().map(size).collect();
         Eager { lasting: sizes.len() as u32, sizes, tasks: Vec::new() }
     }

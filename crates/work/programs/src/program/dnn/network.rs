@@ -1,12 +1,14 @@
-//! A model as an application: its sequence of launches, recorded pass by pass when it is their turn.
+//! A model as an application: its sequence of launches, recorded pass by pass when it is their turn, and the selection of
+//! those that are executed.
 
 use crate::program::dnn::eager::Eager;
 use crate::program::dnn::kernels::{Task, Warp};
 use crate::program::dnn::memory::{Pass, lay_out};
 use crate::program::dnn::model::Model;
-use crate::program::dnn::selection::Selection;
-use crate::program::{Code, Emit, Kernel, Space, WarpAt};
-use std::rc::Rc;
+use crate::program::{Code, Emit, Kernel, Params, Space, WarpAt};
+use config::{Diagnostic, Place};
+use serde::Deserialize;
+use std::{ops::Range, path::Path, rc::Rc};
 
 /// A model and how many inputs it takes.
 #[derive(Clone)]
@@ -174,5 +176,92 @@ impl Code for Network {
     fn step(&mut self, warp: &mut Warp, e: &mut Emit) -> bool {
         let task = self.task.as_ref().expect("a warp is of a kernel");
         task.step(warp, &self.rows, e)
+    }
+}
+
+// The launches of a whole sequence that are executed.
+
+/// Launches, by their numbers in the whole sequence.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Selection {
+    Range(Range<u64>),
+    /// In rising order, none twice.
+    List(Vec<u64>),
+}
+
+/// What is read of a file of sampled kernels; further tables and keys are the sampler's own.
+#[derive(Deserialize)]
+struct Sampled {
+    /// Kernels of the run that was sampled.
+    kernels: Option<u64>,
+    #[serde(default)]
+    group: Vec<Group>,
+}
+
+#[derive(Deserialize)]
+struct Group {
+    #[serde(default)]
+    samples: Vec<u64>,
+}
+
+impl Selection {
+    /// What the parameters `launches` and `kernels` say of a sequence of `count` launches.
+    ///
+    /// # Errors
+    /// A range or a file that cannot be read, both at once, or launches that the sequence does not have.
+    pub(crate) fn read(params: &Params, count: u64) -> Result<Selection, Diagnostic> {
+        let (range, file) = (params.text("launches"), params.text("kernels"));
+        match (range, file) {
+            (None, None) => Ok(Selection::Range(0..count)),
+            (Some(_), Some(_)) => {
+                let both = Diagnostic::new("`launches` and `kernels` both say what is executed");
+                Err(both.help("give one of them"))
+            }
+            (Some(text), None) => {
+                let bounds =
+                    text.split_once("..").and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+                let within = bounds.filter(|(a, b): &(u64, u64)| a < b && *b <= count);
+                let allowed = || {
+                    params.refused("launches", vec![format!("A..B, from A up to B - 1, within 0..{count}")])
+                };
+                within.map(|(a, b)| Selection::Range(a..b)).ok_or_else(allowed)
+            }
+            (None, Some(file)) => Selection::from_file(Path::new(file), count),
+        }
+    }
+
+    fn from_file(path: &Path, count: u64) -> Result<Selection, Diagnostic> {
+        let name = path.display().to_string();
+        let place = || Place { source: name.clone(), ..Place::default() };
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| Diagnostic::new(format!("cannot read `{name}`: {e}")).at(place()))?;
+        let sampled: Sampled = toml::from_str(&text).map_err(|e| {
+            Diagnostic::new(format!("no file of sampled kernels: {}", e.message())).at(place())
+        })?;
+        if let Some(other) = sampled.kernels.filter(|kernels| *kernels != count) {
+            let what = format!("samples of a run with {other} kernels, for a program with {count} launches");
+            return Err(Diagnostic::new(what).at(place()).help("sample the program with these parameters"));
+        }
+        let mut list: Vec<u64> = sampled.group.into_iter().flat_map(|group| group.samples).collect();
+        list.sort_unstable();
+        list.dedup();
+        match list.last() {
+            None => Err(Diagnostic::new("a file of sampled kernels without samples")
+                .at(place())
+                .help("`nandscape sample` writes tables [[group]] with samples = [launch, ...]")),
+            Some(last) if *last >= count => {
+                let what = format!("sample {last} of a program with {count} launches");
+                Err(Diagnostic::new(what).at(place()).help("sample the program with these parameters"))
+            }
+            Some(_) => Ok(Selection::List(list)),
+        }
+    }
+
+    /// Number of the `n`-th of them.
+    pub(crate) fn get(&self, n: u64) -> Option<u64> {
+        match self {
+            Selection::Range(range) => Some(range.start + n).filter(|number| *number < range.end),
+            Selection::List(list) => list.get(usize::try_from(n).ok()?).copied(),
+        }
     }
 }

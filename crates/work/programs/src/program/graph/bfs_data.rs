@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use super::INFINITY;
 use super::bfs_topo::grid;
-use super::sweep::{Csr, OWN_BLOCKS, Sweep, Warp, by_thread, by_warp, lanes, lanes_where, reg};
-use super::worklist::Worklists;
+use super::sweep::{Csr, OWN_BLOCKS, Sweep, Warp, Worklists, by_thread, by_warp, lanes, lanes_where, reg};
 use crate::graph::Graph;
 use crate::program::{Array, Code, Emit, Kernel, Space, WarpAt, cost};
 

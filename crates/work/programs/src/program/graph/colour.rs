@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use engine::Rng;
 
-use super::sweep::{CHUNK, Csr, OWN_BLOCKS, Sweep, Warp, by_thread, by_warp, lanes, lanes_where, reg};
-use super::worklist::Worklists;
+use super::sweep::{
+    CHUNK, Csr, OWN_BLOCKS, Sweep, Warp, Worklists, by_thread, by_warp, lanes, lanes_where, reg,
+};
 use super::{BLOCK, INFINITY, REGISTERS};
 use crate::graph::Graph;
 use crate::program::{Array, Code, Emit, Kernel, Space, WarpAt, cost};

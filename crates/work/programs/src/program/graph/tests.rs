@@ -7,7 +7,6 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proto::simt::{InstKind, Tape};
 
-use super::INFINITY;
 use super::betw::Betweenness;
 use super::bfs_atomic::BfsAtomic;
 use super::bfs_data::BfsData;
@@ -15,9 +14,9 @@ use super::bfs_frontier::BfsFrontier;
 use super::bfs_topo::BfsTopo;
 use super::colour::Colour;
 use super::degree::Degree;
-use super::options::ENTRIES;
 use super::rank::{DAMPING, Rank};
 use super::sssp::Sssp;
+use super::{ENTRIES, INFINITY};
 use crate::graph::{Edges, Graph, Keep, Rmat};
 use crate::program::{Code, Slots, census, open};
 

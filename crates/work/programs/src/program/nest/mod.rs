@@ -12,9 +12,10 @@ use nest::{Binary, Grid, Lanes, Microblock, Passed, Span, Statement, Term, Unary
 
 use crate::kernels::{Application, Program as Offloaded};
 use crate::program::{
-    Array, Code, Emit, Kernel, Program, Slots, Space, WarpAt, cost,
+    Array, Code, Emit, Kernel, Program, Slots, Space, WarpAt,
+    code::BLOCK_INSTS,
+    cost,
     dense::{divide, root},
-    emit::BLOCK_INSTS,
 };
 
 /// Threads of a block where nothing else is said: PolyBench/GPU's `DIM_THREAD_BLOCK_X` times `_Y`, 256 x 1 and 32 x 8.

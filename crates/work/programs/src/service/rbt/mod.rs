@@ -9,13 +9,10 @@
 
 mod tree;
 
+use super::{Built, Entry};
 use crate::program::Params;
-use crate::service::common::{Common, keys};
-use crate::service::emit::{Emit, LINE, Value};
-use crate::service::list::{Built, Entry};
-use crate::service::objects::Objects;
-use crate::service::requests::{LOOKUPS, Want, loaded, loaded_below, loaded_key, want};
-use crate::service::served::{DATA, FIRST_BLOCK, Program, Served};
+use crate::service::common::{Common, LOOKUPS, Objects, Want, keys, loaded, loaded_below, loaded_key, want};
+use crate::service::jobs::{DATA, Emit, FIRST_BLOCK, LINE, Program, Served, Value};
 use std::ops::RangeInclusive;
 use tree::{NIL, Node, Tree};
 
@@ -284,8 +281,8 @@ impl Shape {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::common::loaded;
     use crate::service::drive::{chased, drive, small};
-    use crate::service::requests::loaded;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 

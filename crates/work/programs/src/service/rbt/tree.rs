@@ -9,8 +9,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Shape;
 use crate::service::{
-    changed,
-    requests::{loaded, loaded_below},
+    common::{loaded, loaded_below},
+    loaded,
 };
 use engine::Snapshot;
 
@@ -65,13 +65,13 @@ impl Tree {
     pub(crate) fn save(&self, out: &mut Vec<u8>) {
         debug_assert!(self.touched.is_empty(), "a change is under way");
         self.root.save(out);
-        changed::save(&self.changed, out);
+        loaded::save_changes(&self.changed, out);
     }
 
     /// Brings the tree, as it was loaded with keys `0..n`, to what was saved; `None` if it breaks a rule of red-black trees.
     pub(crate) fn load(&mut self, input: &mut &[u8], n: u64) -> Option<()> {
         self.root = u64::load(input)?;
-        self.changed = changed::load(input, |key, _| key < n)?;
+        self.changed = loaded::load_changes(input, |key, _| key < n)?;
         let loaded = Loaded { shape: &self.shape, root: self.root, changed: &self.changed, keys: n };
         loaded.is_sound().then_some(())
     }

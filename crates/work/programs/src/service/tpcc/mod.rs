@@ -23,13 +23,11 @@ mod tables;
 use requests::synth::Stream;
 use rustc_hash::FxHashMap;
 
+use super::{Built, Entry};
 use crate::program::Params;
-use crate::service::changed::{self, COUNT_MAX};
-use crate::service::common::{Common, keys};
-use crate::service::emit::{Emit, Value};
-use crate::service::list::{Built, Entry};
-use crate::service::objects::Objects;
-use crate::service::served::{FIRST_BLOCK, Program, Served, turns};
+use crate::service::common::{Common, Objects, keys};
+use crate::service::jobs::{Emit, FIRST_BLOCK, Program, Served, Value, turns};
+use crate::service::loaded::{self, COUNT_MAX};
 use tables::{CUSTOMERS, DISTRICTS, ITEMS, LINES, LOADED_ORDERS, NEW_ORDER, ORDER, ORDER_LINE, Tables};
 
 /// Where columns are in their rows: W_TAX and W_ID; D_TAX and D_NEXT_O_ID.
@@ -341,20 +339,21 @@ impl Program for Tpcc {
     }
 
     fn save(&self, out: &mut Vec<u8>) {
-        changed::save(&self.entered, out);
-        changed::save(&self.stocks, out);
+        loaded::save_changes(&self.entered, out);
+        loaded::save_changes(&self.stocks, out);
     }
 
     fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         let warehouses = self.warehouses.len();
         let may_be = |orders: &u64| *orders < COUNT_MAX;
-        self.entered =
-            changed::load(input, |district, orders| district < warehouses * DISTRICTS && may_be(orders))?;
+        self.entered = loaded::load_changes(input, |district, orders| {
+            district < warehouses * DISTRICTS && may_be(orders)
+        })?;
         let is_stock = |stock: &Stock| {
             let Stock { quantity, ytd, orders, remote } = stock;
             [quantity, ytd, orders, remote].into_iter().all(may_be)
         };
-        self.stocks = changed::load(input, |key, stock| key < warehouses * ITEMS && is_stock(stock))?;
+        self.stocks = loaded::load_changes(input, |key, stock| key < warehouses * ITEMS && is_stock(stock))?;
         Some(())
     }
 }
@@ -447,7 +446,7 @@ mod tests {
             let mut jobs = Vec::new();
             drive(&mut tpcc, 0..300, 1, |_, number, job, history| {
                 let ended = job.order.is_some();
-                let data = |op: &Op| op.width > 0 && op.address >= crate::service::served::DATA;
+                let data = |op: &Op| op.width > 0 && op.address >= crate::service::jobs::DATA;
                 let longest = history.split(data).map(instructions).max();
                 jobs.push((number, ended, job.lines.len() as u64, instructions(history), longest));
             });

@@ -3,8 +3,7 @@
 //! Rows and their sizes: TPC Benchmark C, revision 5.11, clauses 1.2.1 and 1.3; each row that is updated has a lock of eight
 //! bytes before its columns, and rows begin on lines unless several fit one.
 
-use crate::service::emit::LINE;
-use crate::service::served::DATA;
+use crate::service::jobs::{DATA, LINE};
 
 /// Districts of a warehouse, customers of a district, items and so stocks of a warehouse (clause 1.2.1).
 pub(super) const DISTRICTS: u64 = 10;

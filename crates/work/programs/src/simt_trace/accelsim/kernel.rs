@@ -14,8 +14,8 @@ use text::{
 };
 
 use super::super::{Builder, Grid, Recorded, Windows, blocks, threads};
+use super::InstLines;
 use crate::program::Kernel;
-use crate::simt_trace::accelsim::inst::Lines as InstLines;
 use crate::simt_trace::code::WarpWriter;
 
 /// Reads a kernel file into the trace. `function` gives a function's number by its name.

@@ -1,6 +1,5 @@
-//! Accel-Sim's traces: a list of kernels (`kernelslist.g`) and a file of instruction lines for each.
+//! Accel-Sim's traces: a list of kernels (`kernelslist.g`), and a file for each of them with a line an instruction.
 
-mod inst;
 mod kernel;
 
 use std::fs::File;
@@ -8,10 +7,17 @@ use std::path::Path;
 
 use config::Diagnostic;
 use rustc_hash::FxHashMap;
-use text::fault::{self, Bad};
 use text::{Base, Input, Line, Lines, unsigned};
+use text::{
+    Fields,
+    fault::{self, Bad},
+};
 
-use super::Builder;
+use super::{Builder, Windows};
+use crate::simt_trace::{
+    code::{Static, WarpWriter, register, sources},
+    opcode::{self, Class},
+};
 
 /// Functions of a trace: kernels of the same name are the same code.
 #[derive(Default)]
@@ -122,4 +128,157 @@ fn absent(list: &Path, name: &str) -> Bad {
     others.sort_unstable();
     Bad::new(format!("no kernel file `{name}` beside the list"))
         .nearest(name, others.iter().map(String::as_str))
+}
+
+// Instruction lines: `[line] PC mask ndst [Rn] opcode nsrc [Rn …] width [mode addresses] [immediate]`.
+
+/// The most registers that a line names, as the tracer has it (`MAX_SRC` is 5 since version 4).
+const MOST_SOURCES: u64 = 5;
+
+/// How a kernel's instruction lines are to be read, and what of them is known by now.
+struct InstLines {
+    function: u32,
+    windows: Windows,
+    line_numbers: bool,
+    /// Registers and opcode of the instruction at each address, as written, and what they mean.
+    known: FxHashMap<u32, (Box<[u8]>, Static)>,
+    addresses: Vec<u64>,
+}
+
+impl InstLines {
+    /// Lines of a kernel whose function has this number.
+    fn new(function: u32, windows: Windows, line_numbers: bool) -> InstLines {
+        InstLines { function, windows, line_numbers, known: FxHashMap::default(), addresses: Vec::new() }
+    }
+
+    /// Reads a line from where its fields stand and appends it to the warp.
+    fn read(&mut self, fields: &mut Fields, builder: &mut Builder, warp: &mut WarpWriter) -> Result<(), Bad> {
+        if self.line_numbers {
+            fields.number("source line", Base::Decimal)?;
+        }
+        let at = fields.at();
+        let pc = fields.number("PC", Base::Hex)?;
+        let pc = u32::try_from(pc).map_err(|_| Bad::new("the PC has more than 32 bits").at(at))?;
+        let at = fields.at();
+        let mask = fields.number("mask", Base::Hex)?;
+        let mask = u32::try_from(mask).map_err(|_| Bad::new("a mask of more than 32 lanes").at(at))?;
+        let start = fields.at();
+        let inst = self.inst(pc, fields, builder)?;
+        let width = fields.number("memory width", Base::Decimal)?;
+        self.addresses.clear();
+        if width > 0 {
+            self.read_addresses(mask, fields)?;
+        }
+        // Versions 3 and 4 write no immediate.
+        if !fields.rest().is_empty() {
+            // Of 64 bits, signed or not.
+            fields.signed::<i128>("immediate")?;
+        }
+        fields.end()?;
+        let Some(window) = inst.class.window().filter(|_| mask != 0) else {
+            builder.push(warp, inst, mask, None);
+            return Ok(());
+        };
+        if width == 0 {
+            return Err(Bad::new("an access without addresses").at(start));
+        }
+        let place = builder
+            .place(window, self.windows, inst.width, &mut self.addresses)
+            .map_err(|bad| bad.at(start))?;
+        builder.push(warp, inst, mask, Some((place, &self.addresses)));
+        Ok(())
+    }
+
+    /// The instruction that registers and opcode say. Most lines repeat one that is known.
+    fn inst(&mut self, pc: u32, fields: &mut Fields, builder: &mut Builder) -> Result<Static, Bad> {
+        let rest = fields.rest();
+        if let Some((text, inst)) = self.known.get(&pc)
+            && rest.starts_with(text)
+            && rest.get(text.len()).is_some_and(u8::is_ascii_whitespace)
+        {
+            fields.skip(text.len());
+            return Ok(*inst);
+        }
+        let start = fields.at();
+        let mut to = 0;
+        for _ in 0..fields.count("number of destinations", 1)? {
+            to = read_register(fields)?;
+        }
+        let at = fields.at();
+        let opcode = String::from_utf8_lossy(fields.next("opcode")?);
+        let class = class(&opcode).map_err(|bad| bad.at(at))?;
+        let mut from = [0; MOST_SOURCES as usize];
+        for register in from.iter_mut().take(fields.count("number of sources", MOST_SOURCES)?) {
+            *register = read_register(fields)?;
+        }
+        let address = builder.code.address(self.function, u64::from(pc))?;
+        let width = if class.is_access() { opcode::width(&opcode) } else { 0 };
+        let inst = Static { class, width, to, from: sources(from), pc: address };
+        let length = fields.at() - start;
+        let text = rest[..length.min(rest.len())].trim_ascii_end();
+        self.known.insert(pc, (text.into(), inst));
+        Ok(inst)
+    }
+
+    /// One address for each lane of the mask, in whichever way they are written.
+    fn read_addresses(&mut self, mask: u32, fields: &mut Fields) -> Result<(), Bad> {
+        let lanes = mask.count_ones() as usize;
+        let at = fields.at();
+        match fields.number("address mode", Base::Decimal)? {
+            0 => {
+                for _ in 0..lanes {
+                    self.addresses.push(fields.number("address", Base::Hex)?);
+                }
+            }
+            1 => {
+                let base = fields.number("base address", Base::Hex)?;
+                let stride: i64 = fields.signed("stride")?;
+                // The tracer writes a stride only where the lanes at work stand in a row.
+                let shifted = u64::from(mask >> mask.trailing_zeros().min(31));
+                if shifted & (shifted + 1) != 0 {
+                    return Err(Bad::new(format!(
+                        "a stride over the lanes of mask {mask:08x}, which has gaps"
+                    ))
+                    .at(at));
+                }
+                let address = |n: usize| base.wrapping_add_signed(stride.wrapping_mul(n as i64));
+                self.addresses.extend((0..lanes).map(address));
+            }
+            2 => {
+                let mut address = fields.number("base address", Base::Hex)?;
+                for lane in 0..lanes {
+                    if lane > 0 {
+                        address = address.wrapping_add_signed(fields.signed("address difference")?);
+                    }
+                    self.addresses.push(address);
+                }
+            }
+            mode => {
+                let modes = "0 is a list, 1 a base and a stride, 2 a base and differences";
+                return Err(Bad::new(format!("unknown address mode {mode}")).at(at).help(modes));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `R0` to `R255`; the last is the zero register.
+fn read_register(fields: &mut Fields) -> Result<u8, Bad> {
+    let at = fields.at();
+    let text = fields.next("register")?;
+    std::str::from_utf8(text)
+        .ok()
+        .and_then(|text| text.strip_prefix('R')?.parse().ok())
+        .and_then(register)
+        .ok_or_else(|| Bad::new(format!("`{}` is no register R0 to R255", text.escape_ascii())).at(at))
+}
+
+/// What an opcode does, if it can be executed from a trace.
+fn class(opcode: &str) -> Result<Class, Bad> {
+    let stem = opcode.split('.').next().unwrap_or_default();
+    match opcode::class(opcode) {
+        None => Err(Bad::new(format!("unknown opcode `{opcode}`")).nearest(stem, opcode::names())),
+        Some(Class::Unreadable(why)) => Err(Bad::new(format!("`{opcode}` {why}"))),
+        Some(class) => Ok(class),
+    }
 }

@@ -1,9 +1,8 @@
 //! MacSim's traces of type `nvbit`: a list of kernels, for each kernel a list of warps, for each warp a compressed file of
 //! records; as a folder, or as a tar archive of one.
 
-mod lists;
+mod files;
 mod record;
-mod tar;
 
 use std::path::{Path, PathBuf};
 use std::{
@@ -18,17 +17,17 @@ use text::{Bad, Input, fault};
 
 use super::{Builder, Grid, Recorded, blocks, threads};
 use crate::program::Kernel;
-use crate::simt_trace::macsim::lists::{Config, Launched, WarpId};
+use crate::simt_trace::macsim::files::{Config, Launched, WarpId};
+use files::Tar;
 use record::Recording;
-use tar::Tar;
 
-pub(super) use lists::is_config;
+pub(super) use files::is_config;
 
 /// Whether bytes are the start of an archive of a trace.
 pub(super) fn is_archive(start: &[u8]) -> bool {
     let mut head = start;
-    while tar::is_head(head) {
-        let name = tar::name(head);
+    while files::is_member_head(head) {
+        let name = files::member_name(head);
         if name.ends_with(".raw") || ROOTS.iter().any(|root| is_named(&name, root)) {
             return true;
         }
@@ -63,13 +62,13 @@ pub(super) fn read_files(path: &Path, builder: &mut Builder) -> Result<(), Diagn
 fn read(tree: &Tree, root: &str, builder: &mut Builder) -> Result<(), Diagnostic> {
     let source = tree.source(root);
     let text = tree.text(root)?.ok_or_else(|| Bad::new("no such file").in_file(&source))?;
-    let kernels = match lists::read(&source, &text)? {
+    let kernels = match files::read(&source, &text)? {
         Config::Kernel(warps) => return read_kernel(tree, root, &warps, None, builder),
         Config::Application(kernels) => kernels,
     };
     let names = beside(root, "kernel_names.txt");
     let launched = match tree.text(&names)? {
-        Some(text) => lists::read_names(&tree.source(&names), &text)?,
+        Some(text) => files::read_names(&tree.source(&names), &text)?,
         None => BTreeMap::new(),
     };
     for kernel in kernels {
@@ -77,7 +76,7 @@ fn read(tree: &Tree, root: &str, builder: &mut Builder) -> Result<(), Diagnostic
         let here = tree.source(&name);
         let absent = || Bad::new(format!("no configuration of a kernel `{kernel}` beside the list"));
         let text = tree.text(&name)?.ok_or_else(|| absent().in_file(&source))?;
-        let Config::Kernel(warps) = lists::read(&here, &text)? else {
+        let Config::Kernel(warps) = files::read(&here, &text)? else {
             return Err(Bad::new("a list of kernels in a list of kernels").in_file(&here));
         };
         let folder = kernel.split('/').next().unwrap_or_default();
@@ -109,7 +108,7 @@ fn read_kernel(
     let base = name.rsplit_once('.').map_or(name, |(base, _)| base);
     let info = format!("{base}_info.txt");
     let counts: BTreeMap<u32, u64> = match tree.text(&info)? {
-        Some(text) => lists::read_counts(&tree.source(&info), &text)?.into_iter().collect(),
+        Some(text) => files::read_counts(&tree.source(&info), &text)?.into_iter().collect(),
         None => BTreeMap::new(),
     };
     let (mut grid, mut registers, mut shared) = (Grid::default(), 0, 0);

@@ -1,12 +1,9 @@
 //! The injector: asks its sources, submits commands to their targets, measures completions.
 
-mod batch;
-mod floors;
 mod flows;
 mod look;
 
-use self::batch::Thread;
-use self::floors::FloorsOfFlows;
+use self::flows::{FloorsOfFlows, Thread};
 use super::explain::Explain;
 use super::{
     Ended, Explained, FlowStats, HostCost, NONE, Next, Observer, Path, Queues, Seen, Source, Split, Targets,
@@ -59,13 +56,13 @@ pub enum Out {
 struct Flow {
     /// Index into the injector's flows, [`UNSEEN`] at first.
     index: u16,
-    /// Index into the threads of its source that work in batches, or [`batch::NONE`].
+    /// Index into the threads of its source that work in batches, or [`flows::NO_THREAD`].
     thread: u16,
     path: Path,
 }
 
 const UNSEEN: Flow =
-    Flow { index: u16::MAX, thread: batch::NONE, path: Path { at: 0, target: 0, queue: 0, number: 0 } };
+    Flow { index: u16::MAX, thread: flows::NO_THREAD, path: Path { at: 0, target: 0, queue: 0, number: 0 } };
 
 struct Running {
     source: Box<dyn Source>,
@@ -465,7 +462,7 @@ impl Injector {
         running.outstanding -= 1;
         running.source.completed(now, request);
         let thread = running.flows[usize::from(request.flow)].thread;
-        if thread != batch::NONE && request.op != proto::IoOp::Flush {
+        if thread != flows::NO_THREAD && request.op != proto::IoOp::Flush {
             self.took(source, usize::from(thread));
         }
     }

@@ -8,10 +8,10 @@ use serde::Serialize;
 use text::{MAX_LINE, shown};
 
 use crate::trace::detect::known::{no_trace, refuse_magic, wrong_door};
-use crate::trace::fault::is_binary;
 use crate::trace::format::{FORMATS, Format, Framing, Settings, columns, formats, is_header, named};
 use crate::trace::human;
 use crate::trace::options::TraceOptions;
+use crate::trace::record::is_binary;
 
 pub use known::{OtherFiles, what_is};
 pub use reading::Reading;

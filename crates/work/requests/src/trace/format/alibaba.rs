@@ -1,11 +1,10 @@
 //! The block traces of Alibaba's cloud.
 
-use crate::trace::fault::Fault;
+use super::{Units, plain};
 use crate::trace::field::Fields;
-use crate::trace::format::plain::{Units, plain};
-use crate::trace::format::{Format, FormatInfo, Framing, any_request, ops};
+use crate::trace::format::{Format, FormatInfo, Framing, any_request};
 use crate::trace::options::TimeUnit;
-use crate::trace::record::{Extent, Sheet};
+use crate::trace::record::{Extent, Fault, Sheet};
 
 pub(crate) static FORMAT: Format = Format {
     info: FormatInfo {
@@ -32,7 +31,7 @@ fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
     let mut fields = Fields::commas(line);
     let device = fields.next("device")?;
     device.integer()?;
-    let op = ops::letter(fields.next("opcode")?)?;
+    let op = super::operation_by_letter(fields.next("opcode")?)?;
     let offset = fields.next("offset")?;
     let length = fields.next("length")?;
     let at = fields.next("timestamp")?.whole_moment(units.exponent)?;

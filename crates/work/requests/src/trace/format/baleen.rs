@@ -3,11 +3,10 @@
 use proto::IoOp;
 
 use super::super::Objects;
-use crate::trace::fault::{Fault, FaultKind};
 use crate::trace::field::{Field, Fields};
 use crate::trace::format::{Format, FormatInfo, Framing, LineParser, any_request};
 use crate::trace::options::TimeUnit;
-use crate::trace::record::{Extent, Sheet};
+use crate::trace::record::{Extent, Fault, FaultKind, Sheet};
 
 /// Bytes of a block of Tectonic: `MAX_BLOCK_SIZE` of Baleen's simulator.
 pub(super) const BLOCK: u64 = 8 << 20;

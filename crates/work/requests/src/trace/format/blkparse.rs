@@ -2,11 +2,10 @@
 
 use proto::IoOp;
 
-use crate::trace::fault::{Fault, FaultKind};
 use crate::trace::field::{Field, Fields};
 use crate::trace::format::{Format, FormatInfo, Framing, LineParser, Settings, any_request};
 use crate::trace::options::{Action, TimeUnit};
-use crate::trace::record::{Extent, Sheet};
+use crate::trace::record::{Extent, Fault, FaultKind, Sheet};
 
 pub(crate) static FORMAT: Format = Format {
     info: FormatInfo {

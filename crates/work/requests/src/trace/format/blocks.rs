@@ -2,11 +2,10 @@
 
 use proto::IoOp;
 
-use crate::trace::fault::{Fault, FaultKind};
+use super::{Units, plain};
 use crate::trace::field::{Field, Fields};
-use crate::trace::format::plain::{Units, plain};
 use crate::trace::format::{Format, FormatInfo, Framing, any_request};
-use crate::trace::record::{Extent, Sheet};
+use crate::trace::record::{Extent, Fault, FaultKind, Sheet};
 
 pub(crate) static FORMAT: Format = Format {
     info: FormatInfo {

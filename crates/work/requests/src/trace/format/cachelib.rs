@@ -4,12 +4,11 @@ use proto::IoOp;
 use text::shown;
 
 use super::super::Objects;
-use crate::trace::fault::{Fault, FaultKind};
 use crate::trace::field::{Field, Fields};
 use crate::trace::format::baleen::BLOCK;
 use crate::trace::format::{Format, FormatInfo, Framing, LineParser, Settings, any_request};
 use crate::trace::options::TimeUnit;
-use crate::trace::record::{Extent, Sheet};
+use crate::trace::record::{Extent, Fault, FaultKind, Sheet};
 
 pub(crate) static FORMAT: Format = Format {
     info: FormatInfo {

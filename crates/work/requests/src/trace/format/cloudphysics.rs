@@ -1,11 +1,10 @@
 //! The CSV form of CloudPhysics' traces.
 
-use crate::trace::fault::{Fault, FaultKind};
+use super::{Units, plain};
 use crate::trace::field::{Field, Fields};
-use crate::trace::format::plain::{Units, plain};
-use crate::trace::format::{Format, FormatInfo, Framing, any_request, ops};
+use crate::trace::format::{Format, FormatInfo, Framing, any_request};
 use crate::trace::options::TimeUnit;
-use crate::trace::record::{Extent, Sheet};
+use crate::trace::record::{Extent, Fault, FaultKind, Sheet};
 
 pub(crate) static FORMAT: Format = Format {
     info: FormatInfo {
@@ -33,7 +32,8 @@ fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
     fields.next("version")?.integer()?;
     let at = fields.next("time")?.whole_moment(units.exponent)?;
     let code = fields.next("SCSI opcode")?;
-    let op = ops::scsi(code.hexadecimal()?).ok_or(code.fault(FaultKind::UnknownOperation, ops::SCSI))?;
+    let op = super::operation_by_scsi_code(code.hexadecimal()?)
+        .ok_or(code.fault(FaultKind::UnknownOperation, super::SCSI_CODES))?;
     let size = fields.next("size")?;
     let block = fields.next("block number")?;
     fields.end()?;

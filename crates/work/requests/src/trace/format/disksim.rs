@@ -2,12 +2,11 @@
 
 use proto::IoOp;
 
-use crate::trace::fault::Fault;
+use super::{Units, plain};
 use crate::trace::field::Fields;
-use crate::trace::format::plain::{Units, plain};
 use crate::trace::format::{Format, FormatInfo, Framing, any_request};
 use crate::trace::options::TimeUnit;
-use crate::trace::record::{Extent, Sheet};
+use crate::trace::record::{Extent, Fault, Sheet};
 
 pub(crate) static FORMAT: Format = Format {
     info: FormatInfo {

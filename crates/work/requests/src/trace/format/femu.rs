@@ -1,11 +1,10 @@
 //! The traces of FEMU's and IODA's replayer.
 
-use crate::trace::fault::Fault;
+use super::{Units, plain};
 use crate::trace::field::Fields;
-use crate::trace::format::plain::{Units, plain};
-use crate::trace::format::{Format, FormatInfo, Framing, ops};
+use crate::trace::format::{Format, FormatInfo, Framing};
 use crate::trace::options::TimeUnit;
-use crate::trace::record::{Extent, Sheet};
+use crate::trace::record::{Extent, Fault, Sheet};
 
 pub(crate) static FORMAT: Format = Format {
     info: FormatInfo {
@@ -36,7 +35,7 @@ fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
     disk.integer()?;
     let offset = fields.next("offset")?;
     let bytes = fields.next("length")?;
-    let op = ops::one_is_read(fields.next("type")?)?;
+    let op = super::one_is_read(fields.next("type")?)?;
     fields.end()?;
     let extent = Extent::read(op, offset, 1, bytes, 1)?;
     let flow = sheet.flow(disk)?;

@@ -1,11 +1,10 @@
 //! The traces of Florida International University (IODedup).
 
-use crate::trace::fault::Fault;
+use super::{Units, plain};
 use crate::trace::field::{Field, Fields};
-use crate::trace::format::plain::{Units, plain};
-use crate::trace::format::{Format, FormatInfo, Framing, any_request, ops};
+use crate::trace::format::{Format, FormatInfo, Framing, any_request};
 use crate::trace::options::TimeUnit;
-use crate::trace::record::{Extent, Sheet};
+use crate::trace::record::{Extent, Fault, Sheet};
 
 pub(crate) static FORMAT: Format = Format {
     info: FormatInfo {
@@ -36,7 +35,7 @@ fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
     fields.next("process")?;
     let block = fields.next("block address")?;
     let blocks = fields.next("number of blocks")?;
-    let op = ops::letter(fields.next("type")?)?;
+    let op = super::operation_by_letter(fields.next("type")?)?;
     let major = fields.next("major device number")?;
     major.integer()?;
     let minor = fields.next("minor device number")?;

@@ -1,5 +1,5 @@
 //! The formats: one file each, and one line in [`FORMATS`], which makes detection, the names of `--format`, the
-//! documentation and the contract test.
+//! documentation and the contract test. Here besides: codes of operations, and lines that say all there is to say.
 
 mod alibaba;
 mod arc;
@@ -22,9 +22,7 @@ mod iosnoop;
 mod kvcache;
 mod mqsim;
 mod msr;
-mod ops;
 mod oracle;
-mod plain;
 mod spc;
 mod srt;
 mod systor17;
@@ -34,10 +32,10 @@ mod vscsi;
 use config::Diagnostic;
 use serde::Serialize;
 
-use crate::trace::detect::Translation;
-use crate::trace::fault::Fault;
 use crate::trace::options::{Action, TimeUnit, TraceOptions};
-use crate::trace::record::{RawRequest, Sheet};
+use crate::trace::record::{Fault, FaultKind, RawRequest, Sheet};
+use crate::trace::{detect::Translation, field::Field};
+use proto::IoOp;
 
 /// Every format. Content that fits several is read as the one that has the fewest implausible
 /// requests, the first among equals, with a warning.
@@ -269,3 +267,93 @@ pub(crate) fn is_header(line: &[u8], names: &str) -> bool {
         && given.first() == all.first()
         && given.iter().all(|name| known.any(|known| known == name))
 }
+
+// Formats whose lines say all there is to say, but for a header that may come first.
+
+/// Units of a file.
+#[derive(Clone, Copy)]
+pub(crate) struct Units {
+    /// A unit of its times is 10^`exponent` ps.
+    pub(crate) exponent: u32,
+    /// Bytes of an address unit.
+    pub(crate) sector: u64,
+}
+
+/// Reads a line and puts its requests on the sheet.
+pub(crate) type ParseLine = fn(&[u8], Units, &mut Sheet) -> Result<(), Fault>;
+
+struct PlainLines {
+    units: Units,
+    /// Columns of the header, until the first line has been seen.
+    header: Option<&'static str>,
+    parse: ParseLine,
+}
+
+/// A parser that reads line by line with `parse`; the first line may be a header of the columns `header`.
+pub(crate) fn plain(
+    settings: &Settings<'_>,
+    header: Option<&'static str>,
+    parse: ParseLine,
+) -> Box<dyn LineParser> {
+    let units = Units { exponent: settings.exponent, sector: settings.sector };
+    Box::new(PlainLines { units, header, parse })
+}
+
+impl LineParser for PlainLines {
+    fn parse(&mut self, line: &[u8], sheet: &mut Sheet) -> Result<(), Fault> {
+        match self.header.take() {
+            Some(header) if is_header(line, header) => Ok(()),
+            _ => (self.parse)(line, self.units, sheet),
+        }
+    }
+}
+
+// The codes that formats use for operations. They contradict each other: that is why each format names its own.
+
+/// 1 is a read, 0 a write (MQSim, FEMU).
+pub(crate) fn one_is_read(field: Field<'_>) -> Result<IoOp, Fault> {
+    match field.text {
+        b"1" => Ok(IoOp::Read),
+        b"0" => Ok(IoOp::Write),
+        _ => Err(field.fault(FaultKind::UnknownOperation, "1 (read), 0 (write)")),
+    }
+}
+
+/// 0 is a read, 1 a write (Tencent).
+pub(crate) fn zero_is_read(field: Field<'_>) -> Result<IoOp, Fault> {
+    match field.text {
+        b"0" => Ok(IoOp::Read),
+        b"1" => Ok(IoOp::Write),
+        _ => Err(field.fault(FaultKind::UnknownOperation, "0 (read), 1 (write)")),
+    }
+}
+
+/// `R` or `W`, in either case.
+pub(crate) fn operation_by_letter(field: Field<'_>) -> Result<IoOp, Fault> {
+    match field.text {
+        b"R" | b"r" => Ok(IoOp::Read),
+        b"W" | b"w" => Ok(IoOp::Write),
+        _ => Err(field.fault(FaultKind::UnknownOperation, "R (read), W (write)")),
+    }
+}
+
+/// The operation of a SCSI block command (SBC-4, table of operation codes).
+pub(crate) fn operation_by_scsi_code(opcode: u64) -> Option<IoOp> {
+    match opcode {
+        // READ(6), (10), (12), (16)
+        0x08 | 0x28 | 0xa8 | 0x88 => Some(IoOp::Read),
+        // WRITE(6), (10), (12), (16); WRITE AND VERIFY(10), (12), (16)
+        0x0a | 0x2a | 0xaa | 0x8a | 0x2e | 0xae | 0x8e => Some(IoOp::Write),
+        // UNMAP
+        0x42 => Some(IoOp::Trim),
+        // WRITE SAME(10), (16)
+        0x41 | 0x93 => Some(IoOp::WriteZeroes),
+        // SYNCHRONIZE CACHE(10), (16)
+        0x35 | 0x91 => Some(IoOp::Flush),
+        _ => None,
+    }
+}
+
+/// What [`operation_by_scsi_code`] knows.
+pub(crate) const SCSI_CODES: &str =
+    "reads 08 28 88 a8, writes 0a 2a 8a aa 2e 8e ae, unmap 42, write same 41 93, synchronize 35 91";

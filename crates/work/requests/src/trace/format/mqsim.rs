@@ -1,11 +1,10 @@
 //! MQSim's ASCII traces.
 
-use crate::trace::fault::Fault;
+use super::{Units, plain};
 use crate::trace::field::Fields;
-use crate::trace::format::plain::{Units, plain};
-use crate::trace::format::{Format, FormatInfo, Framing, any_request, ops};
+use crate::trace::format::{Format, FormatInfo, Framing, any_request};
 use crate::trace::options::TimeUnit;
-use crate::trace::record::{Extent, Sheet};
+use crate::trace::record::{Extent, Fault, Sheet};
 
 pub(crate) static FORMAT: Format = Format {
     info: FormatInfo {
@@ -35,7 +34,7 @@ fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
     device.integer()?;
     let start = fields.next("start sector")?;
     let sectors = fields.next("number of sectors")?;
-    let op = ops::one_is_read(fields.next("type")?)?;
+    let op = super::one_is_read(fields.next("type")?)?;
     fields.end()?;
     let extent = Extent::read(op, start, units.sector, sectors, units.sector)?;
     let flow = sheet.flow(device)?;

@@ -3,11 +3,10 @@
 use proto::IoOp;
 
 use super::super::{Bytes, Objects, fault};
-use crate::trace::fault::{Fault, FaultKind};
 use crate::trace::field::Field;
 use crate::trace::format::{Format, FormatInfo, Framing, LineParser, Settings, any_request};
 use crate::trace::options::TimeUnit;
-use crate::trace::record::{Extent, Sheet};
+use crate::trace::record::{Extent, Fault, FaultKind, Sheet};
 
 /// Bytes of a record.
 const RECORD: usize = 24;

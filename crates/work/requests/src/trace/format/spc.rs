@@ -1,11 +1,10 @@
 //! Storage Performance Council traces (UMass Financial, WebSearch).
 
-use crate::trace::fault::Fault;
+use super::{Units, plain};
 use crate::trace::field::Fields;
-use crate::trace::format::plain::{Units, plain};
-use crate::trace::format::{Format, FormatInfo, Framing, any_request, ops};
+use crate::trace::format::{Format, FormatInfo, Framing, any_request};
 use crate::trace::options::TimeUnit;
-use crate::trace::record::{Extent, Sheet};
+use crate::trace::record::{Extent, Fault, Sheet};
 
 pub(crate) static FORMAT: Format = Format {
     info: FormatInfo {
@@ -35,7 +34,7 @@ fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
     unit.integer()?;
     let block = fields.next("LBA")?;
     let size = fields.next("size")?;
-    let op = ops::letter(fields.next("opcode")?)?;
+    let op = super::operation_by_letter(fields.next("opcode")?)?;
     let at = fields.next("timestamp")?.moment(units.exponent)?;
     let extent = Extent::read(op, block, units.sector, size, 1)?;
     let flow = sheet.flow(unit)?;

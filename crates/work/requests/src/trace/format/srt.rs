@@ -3,10 +3,9 @@
 use proto::IoOp;
 
 use super::super::{Bytes, fault};
-use crate::trace::fault::{Fault, FaultKind};
 use crate::trace::field::Field;
 use crate::trace::format::{Format, FormatInfo, Framing, LineParser, any_request};
-use crate::trace::record::{Extent, Sheet};
+use crate::trace::record::{Extent, Fault, FaultKind, Sheet};
 
 pub(crate) static FORMAT: Format = Format {
     info: FormatInfo {

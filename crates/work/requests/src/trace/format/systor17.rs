@@ -1,11 +1,10 @@
 //! The traces of SYSTOR '17 (an enterprise VDI).
 
-use crate::trace::fault::Fault;
+use super::{Units, plain};
 use crate::trace::field::Fields;
-use crate::trace::format::plain::{Units, plain};
-use crate::trace::format::{Format, FormatInfo, Framing, any_request, ops};
+use crate::trace::format::{Format, FormatInfo, Framing, any_request};
 use crate::trace::options::TimeUnit;
-use crate::trace::record::{Extent, Sheet};
+use crate::trace::record::{Extent, Fault, Sheet};
 
 pub(crate) static FORMAT: Format = Format {
     info: FormatInfo {
@@ -35,7 +34,7 @@ fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
     let at = fields.next("timestamp")?.moment(units.exponent)?;
     let response = fields.next("response time")?;
     let took = if response.text.is_empty() { 0 } else { response.decimal_time(units.exponent)? };
-    let op = ops::letter(fields.next("type")?)?;
+    let op = super::operation_by_letter(fields.next("type")?)?;
     let lun = fields.next("LUN")?;
     lun.integer()?;
     let offset = fields.next("offset")?;

@@ -1,11 +1,10 @@
 //! The traces of Tencent's cloud block storage.
 
-use crate::trace::fault::Fault;
+use super::{Units, plain};
 use crate::trace::field::Fields;
-use crate::trace::format::plain::{Units, plain};
-use crate::trace::format::{Format, FormatInfo, Framing, any_request, ops};
+use crate::trace::format::{Format, FormatInfo, Framing, any_request};
 use crate::trace::options::TimeUnit;
-use crate::trace::record::{Extent, Sheet};
+use crate::trace::record::{Extent, Fault, Sheet};
 
 pub(crate) static FORMAT: Format = Format {
     info: FormatInfo {
@@ -33,7 +32,7 @@ fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
     let at = fields.next("timestamp")?.whole_moment(units.exponent)?;
     let offset = fields.next("offset")?;
     let size = fields.next("size")?;
-    let op = ops::zero_is_read(fields.next("type")?)?;
+    let op = super::zero_is_read(fields.next("type")?)?;
     let volume = fields.next("volume")?;
     volume.integer()?;
     fields.end()?;

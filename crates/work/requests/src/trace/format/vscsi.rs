@@ -1,11 +1,10 @@
 //! The binary traces of VMware's vscsiStats, as CloudPhysics and libCacheSim keep them: versions 1 and 2.
 
 use super::super::{Bytes, fault};
-use crate::trace::fault::{Fault, FaultKind};
 use crate::trace::field::Field;
-use crate::trace::format::{Format, FormatInfo, Framing, LineParser, any_request, ops};
+use crate::trace::format::{Format, FormatInfo, Framing, LineParser, any_request};
 use crate::trace::options::TimeUnit;
-use crate::trace::record::{Extent, Sheet};
+use crate::trace::record::{Extent, Fault, FaultKind, Sheet};
 
 const SOURCE: &str =
     "cacheMon/libCacheSim, traceReader/customizedReader/vscsi.h (trace_v1_record_t, trace_v2_record_t)";
@@ -98,12 +97,12 @@ impl LineParser for Parser {
             ));
         }
         let code = bytes.u16(fields.command);
-        let op = ops::scsi(code).ok_or(fault(
+        let op = super::operation_by_scsi_code(code).ok_or(fault(
             FaultKind::UnknownOperation,
             "SCSI opcode",
             fields.command,
             2,
-            ops::SCSI,
+            super::SCSI_CODES,
         ))?;
         let (block, length) = (bytes.u64(fields.block), bytes.u32(fields.length));
         let extent = Extent::of(

@@ -1,6 +1,5 @@
 //! What is in a trace: one pass over the file as it is, in the order of its lines.
 
-mod footprint;
 mod show;
 mod tally;
 
@@ -14,18 +13,14 @@ use serde::Serialize;
 use stats::{Histogram, Summary};
 
 use crate::inject::Recorded;
-use crate::trace::fault::FaultKind;
-use crate::trace::inspect::footprint::Footprint;
-use crate::trace::inspect::tally::{PeakRate, Sizes, Stream};
-use crate::trace::notes::Skipped;
+use crate::trace::inspect::tally::{Footprint, PeakRate, Sizes, Stream};
 use crate::trace::options::{Align, Remap, TimeScale, TraceOptions, Volumes};
 use crate::trace::order::Disorder;
-use crate::trace::parts::parts;
-use crate::trace::record::RawRequest;
+use crate::trace::record::{FaultKind, RawRequest, Skipped};
 use crate::trace::scan::Scan;
-use crate::trace::together::too_long;
+use crate::trace::together::{parts, too_long};
 
-pub(crate) use footprint::mix;
+pub(crate) use tally::mix;
 
 /// Streams that an inspection lists.
 const STREAMS: usize = 10;

@@ -7,7 +7,6 @@ mod bad_input;
 mod data;
 mod detection;
 mod formats;
-mod headers;
 mod more_formats;
 mod properties;
 mod replay;

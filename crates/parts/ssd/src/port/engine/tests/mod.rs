@@ -2,9 +2,8 @@
 
 mod device;
 mod rig;
-mod truth;
 
-use super::busy::Outbound;
+use super::cache::Outbound;
 use super::*;
 use proto::memory::LINE as LINE_BYTES;
 use rig::{ALL, CROSS_LINE, CROSS_PAGE, DISPATCH, FTL, OPEN, PROGRAM, READ, Rig, at, page, spec};

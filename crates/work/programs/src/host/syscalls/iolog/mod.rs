@@ -12,11 +12,10 @@ use engine::Time;
 use proto::file::{Call, Fd, FileId, FileSpec, Next, OpenFlags, Program};
 
 use self::line::{Action, RECORD, Reader, Request};
+use super::super::{Built, DRIVE, Entry, Named, Options, Parameter, Range, SWITCH, SWITCHED};
 use super::replay::{KINDS, kind_of};
 use crate::host::HostProgram;
-use crate::host::list::{Built, Entry, Named};
-use crate::host::options::{DRIVE, Options, Parameter, Range, SWITCH, SWITCHED};
-use crate::host::served::Served;
+use crate::host::server::Served;
 
 const PARAMETERS: &[Parameter] = &[
     super::named("log of fio's write_iolog, plain or compressed (gzip, xz, bzip2, zstd)"),
@@ -212,8 +211,8 @@ impl HostProgram for Replay {
 
 #[cfg(test)]
 mod tests {
-    use crate::host::drive::{Calls, Did, drive};
     use crate::host::open;
+    use crate::host::tests::{Calls, Did, drive};
     use engine::Time;
     use proptest::prelude::*;
     use proto::file::{Call, Fd, FileId, Next, OpenFlags};

@@ -3,7 +3,7 @@ mod written;
 
 use super::clock::Choice;
 use super::{Settings, read_all};
-use crate::host::drive::{Calls, Did, drive};
+use crate::host::tests::{Calls, Did, drive};
 use crate::host::{HostProgram, open};
 use engine::Time;
 use proptest::prelude::*;

@@ -2,17 +2,15 @@
 //!
 //! A kernel's operands are [`At`]: a byte of a tensor while a pass is recorded, a virtual address once memory is laid out.
 
-mod gather;
 mod gemm;
 mod gemv;
 mod map;
 mod rows;
 
-pub(super) use gather::{Gather, Ids};
 pub(super) use gemm::{Bias, Gemm, Image, Right, Target};
 pub(super) use gemv::Gemv;
 pub(super) use map::{Map, Operand, RANK};
-pub(super) use rows::{Columns, Rows, Sweep};
+pub(super) use rows::{Columns, Gather, Ids, Rows, Sweep};
 
 use crate::program::{Emit, Kernel, WarpAt, cost};
 

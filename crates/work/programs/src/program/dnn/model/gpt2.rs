@@ -3,9 +3,8 @@
 
 use crate::program::dnn::eager::{Eager, work};
 use crate::program::dnn::kernels::Ids;
+use crate::program::dnn::memory::{Store, View};
 use crate::program::dnn::model::Model;
-use crate::program::dnn::store::Store;
-use crate::program::dnn::view::View;
 
 /// Published dimensions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,7 +5,7 @@ pub(super) mod gpt2;
 pub(super) mod resnet;
 
 use super::eager::Eager;
-use super::store::Store;
+use super::memory::Store;
 
 /// A model. An input (a pair of sentences, a sentence, a batch of images) takes one pass or several, each of which launches
 /// the same kernels for every input.

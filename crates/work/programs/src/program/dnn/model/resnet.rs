@@ -2,9 +2,8 @@
 //! convolution.
 
 use crate::program::dnn::eager::{Eager, Window, work};
+use crate::program::dnn::memory::{Store, View};
 use crate::program::dnn::model::Model;
-use crate::program::dnn::store::Store;
-use crate::program::dnn::view::View;
 
 /// Blocks of the four stages, and channels within them; a block's output has four times as many.
 const STAGES: [(u32, u64); 4] = [(3, 64), (4, 128), (6, 256), (3, 512)];

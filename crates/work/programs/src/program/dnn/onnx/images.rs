@@ -4,11 +4,11 @@ use config::Diagnostic;
 
 use super::compute::{Made, check_product, one, refuse, together};
 use super::proto::NodeProto;
-use super::scope::{Operator, Scope};
 use super::value::{check_size, dims_of, integer, integers, text};
+use super::{Operator, Scope};
 use crate::program::dnn::eager::{Window, work};
 use crate::program::dnn::kernels::RANK;
-use crate::program::dnn::view::View;
+use crate::program::dnn::memory::View;
 
 /// Operators by name.
 pub(super) const OPERATORS: &[(&str, Operator)] = &[

@@ -1,15 +1,10 @@
-//! Models from ONNX files: shapes are inferred, arithmetic on shapes is done, each node launches its kernels.
+//! Models from ONNX files: shapes are inferred, arithmetic on shapes is done, each node launches its kernels. A node finds its
+//! values and its operator by name.
 
 mod compute;
-mod dimensions;
-mod external;
 mod images;
 mod moves;
 mod proto;
-mod quantised;
-mod scope;
-mod shapes;
-mod sniff;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -22,13 +17,12 @@ use prost::bytes::Bytes;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::program::dnn::eager::Eager;
+use crate::program::dnn::memory::{Store, View};
 use crate::program::dnn::model::Model;
-use crate::program::dnn::store::Store;
-pub(crate) use dimensions::Dimensions;
+pub(crate) use proto::is_onnx;
 use proto::{GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto};
-use scope::Scope;
-pub(crate) use sniff::is_onnx;
-use value::Value;
+pub(crate) use value::Dimensions;
+use value::{Value, axis, integers};
 
 /// A model from a file. One pass runs every node once.
 #[derive(Debug)]
@@ -52,7 +46,7 @@ impl Onnx {
             .map_err(|e| Diagnostic::new(format!("cannot read `{name}`: {e}")).at(place()))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let built = decode(bytes).and_then(|mut graph| {
-            external::bring_in(&mut graph, folder)?;
+            value::bring_in_external(&mut graph, folder)?;
             Onnx::build(graph, open)
         });
         built.map_err(|fault| {
@@ -93,7 +87,7 @@ impl Onnx {
         let mut eager = Eager::new(&self.store);
         let scope = self.run(&mut eager)?;
         let declared = self.graph.output.iter().chain(&self.graph.value_info);
-        dimensions::agree(declared, |name| scope.dims(name))
+        value::agree(declared, |name| scope.dims(name))
     }
 
     /// Values that are the same in every pass: initializers, `Constant` nodes, and what other nodes make of nothing else, which
@@ -110,7 +104,7 @@ impl Onnx {
             let known = |name: &String| name.is_empty() || fixed.contains(name);
             if node.op_type == "Constant" {
                 let name = node.output.pop().unwrap_or_default();
-                let tensor = shapes::constant_of(&node).map_err(|fault| named(fault, &name))?;
+                let tensor = moves::constant_of(&node).map_err(|fault| named(fault, &name))?;
                 fixed.insert(name.clone());
                 tensors.push(TensorProto { name, ..tensor });
             } else if !node.input.is_empty()
@@ -214,4 +208,114 @@ impl Model for Onnx {
     fn record(&self, _: u32, eager: &mut Eager) {
         self.run(eager).expect("the file's nodes have been run when it was read");
     }
+}
+
+// Running nodes: values by name, operators by name, diagnostics that name the node.
+
+/// What an operator does with a node; the values of its outputs.
+type Operator = fn(&mut Scope, &NodeProto) -> Result<Vec<Value>, Diagnostic>;
+
+/// The graph while it is run.
+pub(crate) struct Scope<'a> {
+    eager: &'a mut Eager,
+    given: &'a FxHashMap<String, Value>,
+    made: FxHashMap<String, Value>,
+}
+
+impl<'a> Scope<'a> {
+    fn new(eager: &'a mut Eager, given: &'a FxHashMap<String, Value>) -> Scope<'a> {
+        Scope { eager, given, made: FxHashMap::default() }
+    }
+
+    /// Runs a node.
+    ///
+    /// # Errors
+    /// An operator that is not supported, or one that cannot be run on these inputs.
+    fn node(&mut self, node: &NodeProto) -> Result<(), Diagnostic> {
+        let named = if node.name.is_empty() { node.output.first() } else { Some(&node.name) };
+        let name = named.cloned().unwrap_or_default();
+        let place = || Place { key: name.clone(), ..Place::default() };
+        let all = || {
+            let lists =
+                [compute::OPERATORS, images::OPERATORS, moves::OPERATORS, compute::QUANTISED_OPERATORS];
+            lists.into_iter().chain([moves::SHAPE_OPERATORS]).flatten()
+        };
+        let Some((_, run)) = all().find(|(op, _)| *op == node.op_type) else {
+            let what = format!("operator `{}` of node `{name}` is not supported", node.op_type);
+            return Err(Diagnostic::new(what).allowed(&node.op_type, all().map(|(op, _)| *op)).at(place()));
+        };
+        let values = run(self, node).map_err(|fault| {
+            let what = format!("operator `{}` of node `{name}`: {}", node.op_type, fault.what);
+            Diagnostic { what, ..fault }.at(place())
+        })?;
+        for (output, value) in node.output.iter().zip(values) {
+            self.made.insert(output.clone(), value);
+        }
+        Ok(())
+    }
+
+    /// A value that a node has made.
+    fn made(&self, name: &str) -> Option<&Value> {
+        self.made.get(name)
+    }
+
+    /// Dimensions of a value, if anything has made it.
+    fn dims(&self, name: &str) -> Option<&[u64]> {
+        self.made.get(name).map(|value| value.dims.as_slice())
+    }
+
+    /// An input that may be left out.
+    fn maybe(&self, node: &NodeProto, n: usize) -> Result<Option<Value>, Diagnostic> {
+        let Some(name) = node.input.get(n).filter(|name| !name.is_empty()) else { return Ok(None) };
+        let found = self.made.get(name).or_else(|| self.given.get(name)).cloned();
+        found.map(Some).ok_or_else(|| Diagnostic::new(format!("nothing makes its input `{name}`")))
+    }
+
+    /// An input.
+    fn input(&self, node: &NodeProto, n: usize) -> Result<Value, Diagnostic> {
+        self.maybe(node, n)?.ok_or_else(|| Diagnostic::new(format!("input {n} is missing")))
+    }
+
+    /// An input's tensor.
+    fn view(&mut self, node: &NodeProto, n: usize) -> Result<View, Diagnostic> {
+        let value = self.input(node, n)?;
+        self.tensor(&value)
+    }
+
+    /// A value's tensor. Known numbers that no file holds are written by the host.
+    fn tensor(&mut self, value: &Value) -> Result<View, Diagnostic> {
+        if value.count() == 0 {
+            return Err(Diagnostic::new(format!("a tensor of {:?} elements is empty", value.dims)));
+        }
+        if value.packed.is_some() {
+            return Err(Diagnostic::new(
+                "its input has several elements in a byte: only `DequantizeLinear` and `Cast` read them",
+            ));
+        }
+        Ok(value.view.clone().unwrap_or_else(|| self.eager.empty(&value.dims, value.width)))
+    }
+
+    /// An input that must be known when the file is read.
+    fn known(&self, node: &NodeProto, n: usize) -> Result<Vec<i64>, Diagnostic> {
+        let value = self.input(node, n)?;
+        value.known.ok_or_else(|| {
+            Diagnostic::new(format!("its input `{}` is not known before the model runs", node.input[n]))
+        })
+    }
+
+    /// Dimensions from an attribute, or from an input, as newer versions of operators have them.
+    fn axes(&self, node: &NodeProto, n: usize) -> Result<Option<Vec<i64>>, Diagnostic> {
+        if let Some(axes) = integers(node, "axes") {
+            return Ok(Some(axes.to_vec()));
+        }
+        if self.maybe(node, n)?.is_some() { self.known(node, n).map(Some) } else { Ok(None) }
+    }
+}
+
+/// Dimensions counted from the front.
+fn from_front(axes: &[i64], rank: usize) -> Result<Vec<usize>, Diagnostic> {
+    let mut all: Vec<usize> = axes.iter().map(|n| axis(*n, rank)).collect::<Result<_, _>>()?;
+    all.sort_unstable();
+    all.dedup();
+    Ok(all)
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::{Bases, Traffic, traffic};
 use crate::program::dnn::eager::{Eager, Window, work};
 use crate::program::dnn::kernels::Ids;
-use crate::program::dnn::store::Store;
+use crate::program::dnn::memory::Store;
 
 /// Counts of elements, by address.
 #[derive(Default)]
@@ -37,7 +37,8 @@ fn product(batch: u64, [m, n, k]: [u64; 3], turned: [bool; 2], width: u8) -> (Tr
     let dims = |rows, columns, turned| if turned { [batch, columns, rows] } else { [batch, rows, columns] };
     let a = store.parameter("a", &dims(m, k, turned[0]), width);
     let b = store.parameter("b", &dims(k, n, turned[1]), width);
-    let turn = |x: &super::super::view::View, turned| if turned { x.permute(&[0, 2, 1]) } else { x.clone() };
+    let turn =
+        |x: &super::super::memory::View, turned| if turned { x.permute(&[0, 2, 1]) } else { x.clone() };
     let (a, b) = (turn(&a, turned[0]), turn(&b, turned[1]));
     traffic(store, u64::from(width), move |eager: &mut Eager| {
         eager.matmul(&a, &b);

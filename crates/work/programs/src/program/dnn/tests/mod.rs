@@ -7,10 +7,9 @@ use std::collections::BTreeMap;
 use proto::simt::{InstKind, LANES, Tape};
 
 use super::eager::Eager;
+use super::memory::Store;
 use super::model::Model;
-use super::network::{Network, Plan};
-use super::selection::Selection;
-use super::store::Store;
+use super::network::{Network, Plan, Selection};
 use crate::program::{
     Census, Kernel, Program, Slots, WarpAt, census, census_within,
     dnn::{

@@ -1,6 +1,5 @@
 //! CSV whose header names each column with its unit: the way in for any other trace, and nandscape's own text form.
 
-mod codes;
 mod names;
 mod table;
 
@@ -8,12 +7,11 @@ use config::Diagnostic;
 use proto::IoOp;
 
 use super::super::Objects;
-use crate::trace::fault::{Fault, FaultKind};
 use crate::trace::field::{Field, Fields};
 use crate::trace::format::columns::names::Role;
 use crate::trace::format::columns::table::{Problem, Table};
 use crate::trace::format::{Format, FormatInfo, Framing, LineParser, Settings, any_request};
-use crate::trace::record::{Extent, Sheet};
+use crate::trace::record::{Extent, Fault, FaultKind, Sheet};
 use crate::trace::{detect::Translation, human, options::TimeUnit};
 
 pub(crate) static FORMAT: Format = Format {

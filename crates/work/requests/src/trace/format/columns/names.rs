@@ -2,7 +2,7 @@
 
 use proto::IoOp;
 
-use crate::trace::format::columns::codes::{self, Codes};
+use crate::trace::format::columns::table::{self, Codes};
 use crate::trace::options::TimeUnit;
 
 /// What a column holds.
@@ -410,7 +410,7 @@ fn legend(name: &str) -> (&str, Option<Codes>) {
         let (left, right) = (left.trim(), right.trim());
         let is_code = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         let (code, word) = if is_code(left) { (left, right) } else { (right, left) };
-        codes.push((code.to_owned(), codes::word(word.as_bytes())));
+        codes.push((code.to_owned(), table::operation_by_word(word.as_bytes())));
     }
     (&name[..from], Some(Codes::Legend(codes)))
 }

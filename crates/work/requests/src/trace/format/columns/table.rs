@@ -1,13 +1,16 @@
-//! What each column of a table is, by its header or by the user.
+//! The columns of a table, by its header or by the user, and the names that it has for operations.
 
 use config::{Diagnostic, Place};
 use text::shown;
 
-use crate::trace::fault::{Fault, FaultKind};
-use crate::trace::format::Settings;
-use crate::trace::format::columns::codes::Codes;
 use crate::trace::format::columns::names::{Role, Unit, meaning};
+use crate::trace::format::{Settings, blkparse::Flags};
 use crate::trace::options::TimeUnit;
+use crate::trace::{
+    field::Field,
+    record::{Fault, FaultKind},
+};
+use proto::IoOp;
 
 /// More columns than any header has; a longer line is not a header.
 const MAX_COLUMNS: usize = 64;
@@ -373,4 +376,96 @@ fn address(plain: &str, sectors: &str, unit: Unit) -> String {
         Unit::Bytes(bytes) if bytes > 1 => format!("{plain}_{bytes}"),
         _ => plain.to_owned(),
     }
+}
+
+// The names of operations in a table.
+
+/// How operations are called.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Codes {
+    Words,
+    /// 0 = read, 1 = write.
+    ZeroIsRead,
+    /// 1 = read, 0 = write.
+    OneIsRead,
+    /// As the header says; `None` moves no data.
+    Legend(Vec<(String, Option<IoOp>)>),
+}
+
+/// An operation, and whether it is written through; `None` moves no data.
+pub(super) type Called = (Option<IoOp>, bool);
+
+impl Codes {
+    /// The operation, and whether it is written through.
+    pub(super) fn operation(&self, field: Field<'_>) -> Result<Called, Fault> {
+        let text = match field.text {
+            text if text.eq_ignore_ascii_case(b"false") => b"0",
+            text if text.eq_ignore_ascii_case(b"true") => b"1",
+            text => text,
+        };
+        let code = Field { text, ..field };
+        match self {
+            Codes::ZeroIsRead => super::super::zero_is_read(code).map(|op| (Some(op), false)),
+            Codes::OneIsRead => super::super::one_is_read(code).map(|op| (Some(op), false)),
+            Codes::Legend(codes) => {
+                let found = codes.iter().find(|(code, _)| code.as_bytes() == field.text);
+                let unknown = field.fault(FaultKind::UnknownOperation, "the codes of the header");
+                found.map(|(_, op)| (*op, false)).ok_or(unknown)
+            }
+            Codes::Words => called_by_words(field),
+        }
+    }
+}
+
+fn called_by_words(field: Field<'_>) -> Result<Called, Fault> {
+    if let Some(op) = operation_by_word(field.text) {
+        return Ok((Some(op), false));
+    }
+    if IDLE.iter().any(|word| field.text.eq_ignore_ascii_case(word)) {
+        return Ok((None, false));
+    }
+    // Other text may be letters of the kernel: RA, WS, WFS, D, FN.
+    let fault = field.fault(
+        FaultKind::UnknownOperation,
+        "R, W, read, write, trim, discard, T, D, zeroes, flush, sync, get, put, delete; op_0r and op_1r are codes",
+    );
+    let flags = Flags::read(field).map_err(|_| fault)?;
+    let op = flags.op.or(flags.flush.then_some(IoOp::Flush)).ok_or(fault)?;
+    Ok((Some(op), flags.fua))
+}
+
+/// Operations that move no data of a device.
+const IDLE: [&[u8]; 5] = [b"head", b"list", b"stat", b"open", b"close"];
+
+/// The operation that a word means, in either case.
+pub(super) fn operation_by_word(text: &[u8]) -> Option<IoOp> {
+    const WORDS: [(&[u8], IoOp); 26] = [
+        (b"R", IoOp::Read),
+        (b"W", IoOp::Write),
+        (b"read", IoOp::Read),
+        (b"reads", IoOp::Read),
+        (b"rd", IoOp::Read),
+        (b"get", IoOp::Read),
+        (b"write", IoOp::Write),
+        (b"writes", IoOp::Write),
+        (b"wr", IoOp::Write),
+        (b"put", IoOp::Write),
+        (b"set", IoOp::Write),
+        (b"trim", IoOp::Trim),
+        (b"discard", IoOp::Trim),
+        (b"unmap", IoOp::Trim),
+        (b"deallocate", IoOp::Trim),
+        (b"delete", IoOp::Trim),
+        (b"del", IoOp::Trim),
+        (b"T", IoOp::Trim),
+        (b"D", IoOp::Trim),
+        (b"zeroes", IoOp::WriteZeroes),
+        (b"write_zeroes", IoOp::WriteZeroes),
+        (b"flush", IoOp::Flush),
+        (b"sync", IoOp::Flush),
+        (b"fsync", IoOp::Flush),
+        (b"datasync", IoOp::Flush),
+        (b"fdatasync", IoOp::Flush),
+    ];
+    WORDS.iter().find(|(word, _)| text.eq_ignore_ascii_case(word)).map(|(_, op)| *op)
 }

@@ -1,0 +1,360 @@
+//! `nandscape trace capture`: runs a program and records it. With Valgrind's lackey, what it executes and accesses,
+//! for the cores of a server; with strace, what it asks of the kernel, for a host.
+//!
+//! lackey is slow (600 to 1,100 times) and everywhere; plugins of QEMU's user mode are some 40 times faster, and
+//! are no part of this.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, PipeReader, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::options;
+use crate::output::{Beside, Fault, Files, cannot_write, write_whole_with};
+use crate::outside::{STOP, catch_interrupts, result_is_coming};
+use config::Diagnostic;
+use config::units::Bytes;
+use programs::cpu_trace::{Counts, record};
+use programs::host::{LogContents, log_contents, strace_options};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// What to record.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The file to write; PROGRAM.cputrace.gz in the present folder if left out, PROGRAM.strace for --syscalls
+    #[arg(short, long)]
+    out: Option<PathBuf>,
+    /// Records system calls with strace, those of the program's children too, for `run --workload strace:file=FILE`
+    #[arg(long)]
+    syscalls: bool,
+    /// Ends the program after N instructions
+    #[arg(long, value_name = "N", value_parser = options::from_one, conflicts_with = "syscalls")]
+    limit: Option<u64>,
+    /// The program and its arguments; without --syscalls, what it starts, or becomes by exec, is not recorded
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    program: Vec<OsString>,
+}
+
+/// Records a program; whether the recording is whole. The program's own exit status is said, and is not that of the command;
+/// what was killed has left a part of a recording, which is kept.
+///
+/// # Errors
+/// No tool to record with, no such program, and a file that cannot be written.
+pub(super) fn run(args: &Args) -> Result<bool, Fault> {
+    let name = Path::new(args.program.first().map_or("".as_ref(), OsString::as_os_str));
+    let out = args.out.clone().unwrap_or_else(|| {
+        let file = name.file_name().unwrap_or_default().to_string_lossy();
+        PathBuf::from(format!("{file}.{}", if args.syscalls { "strace" } else { "cputrace.gz" }))
+    });
+    let files = Files::default().writes("--out", Some(&out));
+    let read = |files: Files, word: &OsString| files.reads("PROGRAM", Path::new(word));
+    args.program.iter().fold(files, read).apart()?;
+    catch_interrupts()?;
+    result_is_coming();
+    if args.syscalls {
+        record_calls(&args.program, name, &out)
+    } else {
+        record_accesses(&args.program, name, args.limit, &out)
+    }
+}
+
+/// How often a program is looked at that nothing is heard of.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How a program ended.
+enum End {
+    Itself(ExitStatus),
+    Limit(u64),
+    Interrupt,
+}
+
+impl End {
+    /// Whether the recording is whole.
+    fn is_whole(&self) -> bool {
+        match self {
+            End::Itself(status) => status.signal().is_none(),
+            End::Limit(_) => true,
+            End::Interrupt => false,
+        }
+    }
+
+    /// Says it. Standard output is the program's.
+    fn say(&self, program: &Path) {
+        let name = program.display();
+        match self {
+            End::Itself(status) if status.signal().is_some() => {
+                tell!("note: `{name}` was killed ({status}): the recording ends there");
+            }
+            End::Itself(status) => tell!("note: `{name}` ended: {status}"),
+            End::Limit(limit) => tell!("note: `{name}` was ended after {limit} instructions"),
+            End::Interrupt => tell!("note: `{name}` was interrupted: the recording ends there"),
+        }
+    }
+
+    /// How it ended by itself, in parentheses.
+    fn status(&self) -> String {
+        match self {
+            End::Itself(status) => format!(" ({status})"),
+            End::Limit(_) | End::Interrupt => String::new(),
+        }
+    }
+}
+
+/// A program under another one. It does not outlive this.
+struct Traced {
+    child: Mutex<Child>,
+    /// The signal that ends both; what is left when this is dropped is killed.
+    last: Signal,
+}
+
+impl Traced {
+    /// Starts `tool`, which is to be ended by `last`.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    fn start(tool: &str, command: &mut Command, last: Signal) -> Result<Traced, Diagnostic> {
+        let child = command.spawn().map_err(|fault| {
+            Diagnostic::new(format!("cannot start `{tool}`: {fault}")).help(format!(
+                "programs are recorded with it: install the package `{tool}` (apt install {tool}; dnf, pacman, brew)"
+            ))
+        })?;
+        Ok(Traced { child: Mutex::new(child), last })
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Child) -> T) -> T {
+        work(&mut self.child.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Tells both to end.
+    fn stop(&self) {
+        self.with(|child| {
+            // One that has ended and was waited for has no number any more; one that has just ended need not hear it.
+            if let Ok(None) = child.try_wait() {
+                let _ = kill_process(Pid::from_child(child), self.last);
+            }
+        });
+    }
+
+    /// Waits for its end, or ends it at the limit that has been reached.
+    fn end(&self, limit: Option<u64>) -> Result<End, Diagnostic> {
+        let unknown =
+            |fault: std::io::Error| Diagnostic::new(format!("cannot learn how the program ended: {fault}"));
+        let mut told = limit.is_some();
+        if told {
+            self.stop();
+        }
+        loop {
+            if let Some(status) = self.with(Child::try_wait).map_err(unknown)? {
+                return Ok(match limit {
+                    _ if STOP.load(Ordering::Relaxed) => End::Interrupt,
+                    Some(limit) => End::Limit(limit),
+                    None => End::Itself(status),
+                });
+            }
+            if STOP.load(Ordering::Relaxed) && !std::mem::replace(&mut told, true) {
+                self.stop();
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+}
+
+impl Drop for Traced {
+    fn drop(&mut self) {
+        self.with(|child| {
+            // One that has ended already cannot be killed, and need not be.
+            let _ = child.kill();
+            let _ = child.wait();
+        });
+    }
+}
+
+/// Records a program; whether the recording is whole.
+///
+/// # Errors
+/// No Valgrind, no such program, and a file that cannot be written.
+fn record_accesses(program: &[OsString], name: &Path, limit: Option<u64>, out: &Path) -> Result<bool, Fault> {
+    let (counts, end) = write_whole_with(out, |file| {
+        let (traced, pipe) = start(program)?;
+        let counts = watched(&traced, pipe, file, limit)?;
+        let end = traced.end(limit.filter(|limit| counts.instructions >= *limit))?;
+        if counts.instructions > 0 {
+            return Ok((counts, end));
+        }
+        Err(Diagnostic::new(format!("nothing of `{}` was recorded{}", name.display(), end.status())).help(
+            "a program that runs on this machine must be given behind `--`; Valgrind's own words stand above",
+        ))
+    })?;
+    end.say(name);
+    let Counts { instructions, loads, stores, data_pages, text_pages } = counts;
+    tell!(
+        "note: {instructions} instructions, {loads} loads, {stores} stores, {data_pages} pages of data and \
+         {text_pages} of text (4 KiB) written to {}",
+        out.display()
+    );
+    Ok(end.is_whole())
+}
+
+/// Reads what lackey writes, and ends the program at an interrupt even while it is silent.
+fn watched(
+    traced: &Traced,
+    pipe: PipeReader,
+    to: &mut dyn Write,
+    limit: Option<u64>,
+) -> Result<Counts, Diagnostic> {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                if STOP.load(Ordering::Relaxed) {
+                    return traced.stop();
+                }
+                std::thread::sleep(LOOK);
+            }
+        });
+        let counts = record(pipe, to, limit, || STOP.load(Ordering::Relaxed));
+        done.store(true, Ordering::Relaxed);
+        counts
+    })
+}
+
+/// Starts it; lackey's output comes through the pipe, and the program has standard input and output to itself.
+fn start(program: &[OsString]) -> Result<(Traced, PipeReader), Diagnostic> {
+    let fault = |fault: std::io::Error| Diagnostic::new(format!("cannot make a pipe for Valgrind: {fault}"));
+    let (read, write) = std::io::pipe().map_err(fault)?;
+    // Valgrind must have the end that it writes to.
+    rustix::io::fcntl_setfd(&write, rustix::io::FdFlags::empty()).map_err(|errno| fault(errno.into()))?;
+    let mut valgrind = Command::new("valgrind");
+    valgrind
+        // Nobody's settings may send the output elsewhere.
+        .args(["--command-line-only=yes", "--tool=lackey", "--trace-mem=yes", "--basic-counts=no"])
+        // The child of a fork would write in between.
+        .arg("--child-silent-after-fork=yes")
+        .arg(format!("--log-fd={}", write.as_raw_fd()))
+        .arg("--")
+        .args(program);
+    Ok((Traced::start("valgrind", &mut valgrind, Signal::KILL)?, read))
+}
+
+/// Of the first line of a log: a path may be 4 KiB long.
+const HEAD: u64 = 16 << 10;
+
+/// Records what a program and its children ask of the kernel; whether the recording is whole.
+///
+/// # Errors
+/// No strace, no such program, and a file that cannot be written. Exit status 1: strace may not record the program, or what it wrote is not
+/// understood.
+fn record_calls(program: &[OsString], name: &Path, out: &Path) -> Result<bool, Fault> {
+    if !is_there(name.as_os_str()) {
+        return Err(Diagnostic::new(format!("there is no program `{}`", name.display()))
+            .help("give a program of this machine behind `--`, by its path or as a shell finds it")
+            .into());
+    }
+    if out.exists() && !out.is_file() {
+        return Err(Diagnostic::new(format!("`{}` is no file", out.display()))
+            .help("strace writes into a file: name one with --out")
+            .into());
+    }
+    // strace takes a name that begins with `|` or `!` for a command.
+    let whole = std::path::absolute(out).map_err(|fault| cannot_write(out, &fault))?;
+    let (beside, _) = Beside::hidden(&whole).map_err(|fault| cannot_write(out, &fault))?;
+    let mut strace = Command::new("strace");
+    strace.args(strace_options()).arg("-o").arg(beside.path()).arg("--").args(program);
+    // Told to end, strace tells the program; killed, it would leave it.
+    let end = Traced::start("strace", &mut strace, Signal::TERM)?.end(None)?;
+    let first = first_line(beside.path());
+    let first = first.map_err(|fault| {
+        Fault::Undelivered(Diagnostic::new(format!("cannot read what strace wrote: {fault}")))
+    })?;
+    if !has_begun(&first) {
+        let what = format!("nothing of `{}` was recorded{}", name.display(), end.status());
+        let help = "strace must be allowed to trace (ptrace), and the program to run; strace's own words stand above";
+        return Err(Fault::Undelivered(Diagnostic::new(what).help(help)));
+    }
+    beside.settle().map_err(|fault| cannot_write(out, &fault))?;
+    end.say(name);
+    let contents = log_contents(out).map_err(Fault::Undelivered)?;
+    say(&contents, out);
+    Ok(end.is_whole())
+}
+
+fn first_line(path: &Path) -> io::Result<Vec<u8>> {
+    let mut first = Vec::new();
+    BufReader::new(File::open(path)?).take(HEAD).read_until(b'\n', &mut first)?;
+    Ok(first)
+}
+
+/// Whether a shell would find it.
+fn is_there(program: &OsStr) -> bool {
+    if program.as_encoded_bytes().contains(&b'/') {
+        return Path::new(program).is_file();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+/// Whether the program has been executed, by the first line of the log.
+fn has_begun(line: &[u8]) -> bool {
+    let line = String::from_utf8_lossy(line);
+    let was_refused = line.contains("execve(") && line.contains(" = -1 E");
+    !line.trim().is_empty() && !was_refused
+}
+
+fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// What was recorded, what a replay leaves out of it, and how to replay it. Standard output is the program's.
+fn say(contents: &LogContents, out: &Path) {
+    let kinds = contents.kinds.iter().map(|kind| match kind.bytes {
+        0 => format!("{} {}", kind.calls, kind.name),
+        bytes => format!("{} {} ({})", kind.calls, kind.name, Bytes::new(bytes)),
+    });
+    let kinds = kinds.collect::<Vec<_>>().join(", ");
+    let (threads, files) = (counted(contents.threads, "thread"), counted(contents.files, "file"));
+    tell!("note: {threads}, {files}; calls that are replayed: {kinds}");
+    for sentence in &contents.left_out {
+        tell!("note: {sentence}");
+    }
+    let skip = if contents.skips { ",unknown=skip" } else { "" };
+    let path = out.display().to_string();
+    tell!("note: written to {path}");
+    if path.contains(',') {
+        tell!("note: to replay it, give it a name without a comma");
+    } else {
+        let workload = quoted(&format!("strace:file={path}{skip}"));
+        tell!("note: to replay it: nandscape run pm9a3 --workload {workload}");
+    }
+}
+
+/// As a shell takes it for one word.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/.:=,_-+@%".contains(c);
+    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_could_not_be_executed_has_not_begun() {
+        assert!(has_begun(b"7 1.0 execve(\"/bin/a\", [...], 0x7ff) = 0 <0.1>\n"));
+        assert!(has_begun(b"7 1.0 read(3, \"\", 1) = -1 EIO (Input/output error) <0.1>\n"));
+        assert!(!has_begun(b"7 1.0 execve(\"./a\", [...], 0x7ff) = -1 ENOEXEC (Exec format error) <0.1>\n"));
+        assert!(!has_begun(b"\n"));
+    }
+
+    #[test]
+    fn a_word_is_quoted_if_a_shell_would_read_it_otherwise() {
+        assert_eq!(quoted("strace:file=a/b-1.strace,unknown=skip"), "strace:file=a/b-1.strace,unknown=skip");
+        assert_eq!(quoted("file=a b"), "'file=a b'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
+}

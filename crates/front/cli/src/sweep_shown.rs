@@ -1,0 +1,281 @@
+//! A person sees two tables of a sweep: one grows while it runs, the other has all runs. The first is on standard
+//! error, if that is a terminal; elsewhere a line every ten seconds says how many runs have ended.
+
+use crate::progress::Counter;
+use serde_json::Value;
+use sweep::{Answer, Outcome, Point, Progress, RunEnded, Sweep, answered, columns, text};
+
+/// What the columns of a person's table are: what varies, and the metrics that are there. Workloads are numbered where
+/// there are several.
+struct View {
+    /// The column of the workload.
+    workload: usize,
+    workloads: Vec<String>,
+    labels: Vec<usize>,
+    metrics: Vec<usize>,
+    header: Vec<String>,
+}
+
+impl View {
+    /// The columns for a sweep whose runs have come to these outcomes, or to others like them.
+    fn new<'o>(sweep: &Sweep, points: &[Point], outcomes: impl Iterator<Item = &'o Outcome> + Clone) -> View {
+        let columns = columns(sweep);
+        let workload = usize::from(sweep.has_systems);
+        let mut workloads: Vec<String> = Vec::new();
+        for name in points.iter().map(|point| text(&point.labels[workload])) {
+            if !workloads.contains(&name) {
+                workloads.push(name);
+            }
+        }
+        let varies = |at: &usize| points.iter().any(|p| p.labels[*at] != points[0].labels[*at]);
+        let labels: Vec<usize> = (0..columns.len()).filter(varies).collect();
+        let is_there = |at: &usize| outcomes.clone().any(|outcome| !outcome.metric(*at).is_null());
+        let metrics: Vec<usize> = (0..sweep.metrics.len()).filter(is_there).collect();
+        let mut header = vec!["run".to_owned()];
+        header.extend(labels.iter().map(|at| short(&columns[*at])));
+        header.extend(metrics.iter().map(|at| short_metric(&sweep.metrics[*at])));
+        View { workload, workloads, labels, metrics, header }
+    }
+
+    /// The heads of the columns.
+    fn header(&self) -> &[String] {
+        &self.header
+    }
+
+    /// The workloads by their numbers; empty if there is one.
+    fn legend(&self) -> String {
+        if self.workloads.len() < 2 {
+            return String::new();
+        }
+        let lines = self.workloads.iter().enumerate();
+        lines.map(|(number, workload)| format!("workload {number}: {workload}\n")).collect::<String>() + "\n"
+    }
+
+    /// What distinguishes a run.
+    fn labels(&self, number: usize, point: &Point) -> Vec<String> {
+        let label = |at: &usize| {
+            let name = text(&point.labels[*at]);
+            if *at != self.workload {
+                return name;
+            }
+            self.workloads.iter().position(|w| *w == name).unwrap_or_default().to_string()
+        };
+        std::iter::once(number.to_string()).chain(self.labels.iter().map(label)).collect()
+    }
+
+    /// A run's row; a message stands behind the metrics, or in their place.
+    fn row(&self, number: usize, point: &Point, outcome: &Outcome) -> Vec<String> {
+        let mut row = self.labels(number, point);
+        match outcome {
+            Outcome::Done(run) => {
+                let shown = |at: &usize| match outcome.metric(*at) {
+                    Value::Null => "-".into(),
+                    value => figure(value),
+                };
+                row.extend(self.metrics.iter().map(shown));
+                row.extend((!run.well).then(|| "A CHECK FAILED".to_owned()));
+            }
+            Outcome::Failed(diagnostic) => row.push(format!("FAILED: {}", diagnostic.what)),
+            Outcome::NotRun => row.push("not run".into()),
+        }
+        row
+    }
+}
+
+/// The table of all runs.
+pub(crate) fn human(sweep: &Sweep, points: &[Point], outcomes: &[Outcome]) -> String {
+    let view = View::new(sweep, points, outcomes.iter());
+    let mut rows = vec![view.header().to_vec()];
+    rows.extend(points.iter().zip(outcomes).enumerate().map(|(number, (p, o))| view.row(number, p, o)));
+    let widths = widths(&rows, view.header().len());
+    let lines: Vec<String> = rows.iter().map(|row| aligned(row, &widths)).collect();
+    view.legend() + &lines.join("\n")
+}
+
+/// What a search has found, for a person.
+pub(crate) fn found(sweep: &Sweep, points: &[Point], answer: &Answer) -> String {
+    let (heads, rows) = answered(sweep, answer);
+    let columns = columns(sweep);
+    let varies = |at: &usize| {
+        let label = columns.iter().position(|name| *name == heads[*at]);
+        let label = label.filter(|_| *at < heads.len() - answer.heads.len());
+        label.is_none_or(|label| points.iter().any(|point| point.labels[label] != points[0].labels[label]))
+    };
+    let shown: Vec<usize> = (0..heads.len()).filter(varies).collect();
+    let cell = |value: &Value| if value.is_number() { figure(value) } else { text(value) };
+    let mut lines = vec![shown.iter().map(|at| short_metric(&heads[*at])).collect::<Vec<_>>()];
+    lines.extend(rows.iter().map(|row| shown.iter().map(|at| cell(&row[*at])).collect()));
+    let widths = widths(&lines, shown.len());
+    let lines: Vec<String> = lines.iter().map(|row| aligned(row, &widths)).collect();
+    format!("{}:\n{}", answer.what, lines.join("\n"))
+}
+
+/// The widths that the cells of some rows need.
+fn widths(rows: &[Vec<String>], columns: usize) -> Vec<usize> {
+    // A message behind the last column, or in its place, does not widen it.
+    let is_whole = |row: &&Vec<String>| row.len() >= columns;
+    let width = |at: usize| rows.iter().filter(is_whole).map(|row| row[at].chars().count()).max();
+    (0..columns).map(|at| width(at).unwrap_or(0)).collect()
+}
+
+/// A row with its cells to the right of their columns.
+fn aligned(row: &[String], widths: &[usize]) -> String {
+    let cell = |(at, text): (usize, &String)| {
+        let is_cell = row.len() >= widths.len() || at + 1 < row.len();
+        let width = widths.get(at).filter(|_| is_cell).copied().unwrap_or(0);
+        format!("{text:>width$}")
+    };
+    row.iter().enumerate().map(cell).collect::<Vec<_>>().join("  ")
+}
+
+/// To five digits.
+fn figure(value: &Value) -> String {
+    match value.as_f64() {
+        None => text(value),
+        Some(number) if value.is_u64() || number.abs() >= 99_999.5 => format!("{number:.0}"),
+        Some(0.0) => "0".into(),
+        Some(number) => {
+            let before = number.abs().log10().floor() as i32;
+            format!("{number:.*}", (4 - before).clamp(0, 9) as usize)
+        }
+    }
+}
+
+/// The last two parts of a key.
+fn short(key: &str) -> String {
+    let parts: Vec<&str> = key.rsplitn(3, '.').collect();
+    parts[..parts.len().min(2)].iter().rev().copied().collect::<Vec<_>>().join(".")
+}
+
+/// A metric without the tables that go without saying.
+fn short_metric(name: &str) -> String {
+    name.trim_start_matches("io.").trim_start_matches("flash.0.").to_owned()
+}
+
+/// The least width of a metric's column: what comes later may be wider than what came first.
+const METRIC: usize = 9;
+
+/// A sweep that is shown while it runs.
+pub(crate) struct Shown<'s>(pub(crate) &'s Sweep);
+
+impl Progress for Shown<'_> {
+    fn round<'p>(&'p self, points: &'p [Point], before: usize) -> RunEnded<'p> {
+        let mut live = Live::new(self.0, points, before);
+        Box::new(move |number, outcome, made| live.ended(number, outcome, made))
+    }
+}
+
+/// The growing table and its bar, which goes away with it; what was printed stays.
+struct Live<'s> {
+    sweep: &'s Sweep,
+    points: &'s [Point],
+    /// Runs of earlier rounds.
+    before: usize,
+    counter: Counter,
+    /// Runs that have ended, and those of them that were taken from the store.
+    ended: usize,
+    taken: usize,
+    /// The columns, known from the first run that has metrics.
+    view: Option<(View, Vec<usize>)>,
+    /// Whether it was told what the first run lacks.
+    told: bool,
+}
+
+impl<'s> Live<'s> {
+    /// An empty table of a round's runs, behind those of `before`.
+    fn new(sweep: &'s Sweep, points: &'s [Point], before: usize) -> Live<'s> {
+        Live { sweep, points, before, counter: Counter::new(), ended: 0, taken: 0, view: None, told: false }
+    }
+
+    /// A run has ended; `made` unless it was taken from the store.
+    fn ended(&mut self, number: usize, outcome: &Outcome, made: bool) {
+        if !self.counter.bar().is_hidden() {
+            self.lines(number, outcome).into_iter().for_each(|line| self.counter.bar().println(line));
+        }
+        if matches!(outcome, Outcome::Done(_)) && !std::mem::replace(&mut self.told, true) {
+            self.tell_what_lacks(number, outcome);
+        }
+        self.ended += 1;
+        self.taken += usize::from(!made);
+        if !made {
+            // What costs nothing says nothing about the rest.
+            self.counter.bar().reset_eta();
+        }
+        self.counter.show(self.ended, self.points.len(), self.taken);
+    }
+
+    /// A metric that the first run lacks may be misspelt, and others may lack it as well: who waits for them should know.
+    fn tell_what_lacks(&self, number: usize, outcome: &Outcome) {
+        for (at, name) in self.sweep.named().iter().enumerate() {
+            if !outcome.has(at) {
+                self.counter
+                    .bar()
+                    .suspend(|| tell!("note: run {} has no metric `{name}`", self.before + number));
+            }
+        }
+    }
+
+    /// The lines that a run adds.
+    fn lines(&mut self, number: usize, outcome: &Outcome) -> Vec<String> {
+        let mut lines = Vec::new();
+        if self.view.is_none() && matches!(outcome, Outcome::Done(_)) {
+            let view = View::new(self.sweep, self.points, std::iter::once(outcome));
+            let widths = self.widths(&view);
+            lines.extend(view.legend().lines().map(str::to_owned));
+            lines.push(aligned(view.header(), &widths));
+            self.view = Some((view, widths));
+        }
+        lines.push(match &self.view {
+            Some((view, widths)) => {
+                aligned(&view.row(self.before + number, &self.points[number], outcome), widths)
+            }
+            None => format!("run {} failed", self.before + number),
+        });
+        lines
+    }
+
+    /// Widths for all labels, and for metrics as they usually are.
+    fn widths(&self, view: &View) -> Vec<usize> {
+        let mut widths: Vec<usize> = view.header().iter().map(|head| head.chars().count()).collect();
+        let mut labels = 0;
+        for (number, point) in self.points.iter().enumerate() {
+            let cells = view.labels(self.before + number, point);
+            labels = cells.len();
+            for (width, cell) in widths.iter_mut().zip(&cells) {
+                *width = cell.chars().count().max(*width);
+            }
+        }
+        widths[labels..].iter_mut().for_each(|width| *width = METRIC.max(*width));
+        widths
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn figures_have_five_digits() {
+        for (value, shown) in [
+            (json!(1234567), "1234567"),
+            (json!(123456.7), "123457"),
+            (json!(1234.567), "1234.6"),
+            (json!(1.234567), "1.2346"),
+            (json!(0.001234567), "0.0012346"),
+            (json!(0.0), "0"),
+            (json!(null), ""),
+        ] {
+            assert_eq!(figure(&value), shown);
+        }
+    }
+
+    #[test]
+    fn columns_are_right_aligned_and_messages_do_not_widen_them() {
+        let row = |cells: &[&str]| cells.iter().map(|c| (*c).to_owned()).collect::<Vec<_>>();
+        let rows = [row(&["run", "x", "iops"]), row(&["0", "10", "5"]), row(&["1", "FAILED: a long story"])];
+        let widths = widths(&rows, 3);
+        let shown: Vec<String> = rows.iter().map(|row| aligned(row, &widths)).collect();
+        assert_eq!(shown, ["run   x  iops", "  0  10     5", "  1  FAILED: a long story"]);
+    }
+}
