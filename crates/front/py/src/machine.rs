@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use timeline::{Format, Timeline, record};
+use timeline::{Format, Timeline, show};
 
 /// What the thread of a machine has.
 struct State {

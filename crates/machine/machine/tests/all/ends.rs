@@ -184,7 +184,7 @@ fn check(plan: &Plan, step: Time) {
 
 #[test]
 fn requests_with_collection() {
-    let plan = Plan::new("d16", "fio:rw=randrw,bs=4k,iodepth=32,number_ios=20000")
+    let plan = Plan::new("d16", "fio:rw=randrw,bs=4k,iodepth=32,number_ios=5000")
         .set("flash.geometry.channels=2")
         .set("flash.geometry.ways=1")
         .set("flash.geometry.blocks=64")

@@ -153,7 +153,9 @@ fn growth_entries(figures: &[Figure], suite: &Suite, effort: Effort) -> Vec<Entr
     let run = |long: bool| !long || effort == Effort::Whole;
     let lengths = || JOBS.iter().filter(move |(_, long)| run(*long));
     let bounds = PENDING.iter().filter(|(_, long)| run(*long));
-    bounds.flat_map(|(pending, _)| lengths().map(|(jobs, _)| growth_entry(figure, suite, *pending, *jobs))).collect()
+    bounds
+        .flat_map(|(pending, _)| lengths().map(|(jobs, _)| growth_entry(figure, suite, *pending, *jobs)))
+        .collect()
 }
 
 fn growth_entry(figure: &Figure, suite: &Suite, pending: u32, jobs: u32) -> Entry {

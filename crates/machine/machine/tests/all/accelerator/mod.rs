@@ -129,9 +129,9 @@ fn every_scheduler_ends_two_programs() {
 /// Reads without events of their pages: fewer events, and nothing else is different, in a run that ends in the middle neither.
 #[test]
 fn folding_changes_no_result() {
-    let jobs = ["gemm:ni=1024,nj=1024,nk=1024,t=64,instances=2", "atax:m=1024,n=1024,instances=3"];
+    let jobs = ["gemm:ni=512,nj=512,nk=512,t=64,instances=2", "atax:m=512,n=512,instances=3"];
     for system in ALL {
-        for end in [&[][..], &["sim.until=1500ms"]] {
+        for end in [&[][..], &["sim.until=200ms"]] {
             let [folded, each] = ["true", "false"].map(|fold| {
                 let fold = format!("sim.fold={fold}");
                 let set = [&["sim.shadow=false", &fold], end].concat();

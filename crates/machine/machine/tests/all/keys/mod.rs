@@ -26,9 +26,10 @@ mod state;
 mod write_caches;
 
 use digests::Digests;
+use machine::result::spec_digest;
 use machine::run::{Plan, run_alone};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A key, and what its values make of a short run.
 pub(crate) struct Case {
@@ -324,14 +325,21 @@ fn cases() -> impl Iterator<Item = &'static Case> {
     all.flat_map(|(_, cases)| *cases)
 }
 
-/// The result document of a run with these values set, or the diagnostic.
-fn run(bench: &Bench, set: &[&str], jobs: &[&str]) -> Result<Value, String> {
-    let mut plan = Plan::new(bench.system, jobs[0]);
-    plan.workloads = jobs.iter().map(|job| (*job).to_owned()).collect();
-    plan.set =
-        bench.set.iter().copied().flatten().chain(set).map(|assignment| (*assignment).to_owned()).collect();
-    let document = run_alone(&plan).map_err(|diagnostic| diagnostic.to_string())?;
-    assert!(document.ok, "{set:?}: {:?}", document.checks);
+impl Bench {
+    /// A run of these workloads with these values set.
+    fn plan(&self, set: &[&str], jobs: &[&str]) -> Plan {
+        let mut plan = Plan::new(self.system, jobs[0]);
+        plan.workloads = jobs.iter().map(|job| (*job).to_owned()).collect();
+        let all = self.set.iter().copied().flatten().chain(set);
+        plan.set = all.map(|assignment| (*assignment).to_owned()).collect();
+        plan
+    }
+}
+
+/// The result document of a run, or the diagnostic.
+fn run(plan: &Plan) -> Result<Value, String> {
+    let document = run_alone(plan).map_err(|diagnostic| diagnostic.to_string())?;
+    assert!(document.ok, "{:?}: {:?}", plan.set, document.checks);
     Ok(serde_json::to_value(document).expect("a document has a JSON form"))
 }
 
@@ -353,14 +361,20 @@ fn figure(document: &Value, path: &str) -> f64 {
     found.and_then(Value::as_f64).unwrap_or_else(|| panic!("no figure {path}"))
 }
 
-fn hold(bench: &Bench, case: &Case, digests: &mut Digests) -> Result<(), String> {
+/// Results by the digest of their spec and their workloads: cases share the run with the value that is set anyway.
+type Runs = BTreeMap<(String, &'static [&'static str]), Result<Value, String>>;
+
+fn hold(bench: &Bench, case: &Case, runs: &mut Runs, digests: &mut Digests) -> Result<(), String> {
     let Case { key, context, jobs, values, predicted } = case;
     let results: Vec<Result<Value, String>> = values
         .iter()
         .map(|value| {
             let own = format!("{key}={value}");
             let set: Vec<&str> = context.iter().copied().chain([own.as_str()]).collect();
-            run(bench, &set, jobs).map(found)
+            let plan = bench.plan(&set, jobs);
+            let Ok(loaded) = plan.load() else { return run(&plan).map(found) };
+            let known = runs.entry((spec_digest(&loaded.spec), jobs));
+            known.or_insert_with(|| run(&plan).map(found)).clone()
         })
         .collect();
     let name = format!("{} {} {} {}", bench.system, assigned(key, values), context.join(" "), jobs.join(" "));
@@ -416,10 +430,10 @@ fn assigned(key: &str, values: &[&str]) -> String {
 
 /// What is wrong with the cases of these lists, or has changed since their results were frozen under this name.
 fn faults(name: &str, lists: &[(&Bench, &'static [Case])]) -> String {
-    let mut digests = Digests::new();
+    let (mut runs, mut digests) = (Runs::new(), Digests::new());
     let mut faults = Vec::new();
     for (bench, cases) in lists {
-        faults.extend(cases.iter().filter_map(|case| hold(bench, case, &mut digests).err()));
+        faults.extend(cases.iter().filter_map(|case| hold(bench, case, &mut runs, &mut digests).err()));
     }
     faults.extend(digests::compare(name, &digests).err());
     faults.join("\n")
@@ -516,7 +530,7 @@ fn inert_keys_change_nothing() {
         ] {
             let of = |value: &str| {
                 let own = format!("{key}={value}");
-                let mut document = found(run(bench, &[&own], jobs).expect("it runs"));
+                let mut document = found(run(&bench.plan(&[&own], jobs)).expect("it runs"));
                 if key == "sim.shadow" {
                     document.as_object_mut().expect("an object").remove("checks");
                 }

@@ -34,7 +34,7 @@ impl In {
 
     pub(crate) fn workload(self) -> &'static str {
         match self {
-            In::Gpu => "back:n=4096",
+            In::Gpu => "back:n=2048",
             In::Server => "tatp:size=32MiB,work=1000",
         }
     }
