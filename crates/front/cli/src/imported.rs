@@ -4,7 +4,6 @@ use crate::output::Fault;
 use config::{Diagnostic, read_text};
 use foreign::Imported;
 use foreign::mqsim::{self, File, Scenario, Sort, Work, Workloads};
-use machine::Loaded;
 use machine::run::Plan;
 use std::path::{Path, PathBuf};
 
@@ -67,7 +66,7 @@ impl Pair {
 pub(crate) fn buildable(system: &Imported, set: &[String]) -> Result<(), Diagnostic> {
     // No file has this name: places in the spec are those of the file that it comes from.
     let name = format!("what {} becomes", system.file);
-    let loaded = Loaded::from_text(&name, &system.toml(), set);
+    let loaded = machine::from_text(&name, &system.toml(), set);
     loaded.map(|_| ()).map_err(|fault| system.placed(fault, &name))
 }
 

@@ -12,11 +12,11 @@ use machine::Warmup;
 use machine::plan::workloads::WORKLOADS;
 use machine::result::metrics as of_result;
 use machine::run::{Observers, Outside, Plan as OfMachine, Policies, Session, Several, Stage};
-use machine::systems::SYSTEMS;
 use outside::{Clocks, peak_rss};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use spec::systems::SYSTEMS;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use timeline::{Format, Timeline, show};
@@ -297,7 +297,7 @@ pub(crate) fn workloads() -> Vec<(&'static str, &'static str, &'static str)> {
 /// Keys of a spec below a prefix: key, kind with units, limits and default, meaning.
 #[pyfunction]
 pub(crate) fn params(py: Python<'_>, prefix: &str) -> PyResult<Vec<(String, String, String)>> {
-    let found = config::schema::params(::machine::spec::document(), prefix);
+    let found = config::schema::params(spec::document(), prefix);
     let found = found.map_err(|fault| Fault::spec(fault).raised(py))?;
     Ok(found.into_iter().map(|param| (param.key.clone(), param.kind_and_default(), param.doc)).collect())
 }
@@ -315,5 +315,5 @@ pub(crate) fn metrics() -> Vec<(String, &'static str, String)> {
 /// The JSON Schema of a system file.
 #[pyfunction]
 pub(crate) fn schema() -> String {
-    ::machine::spec::of_file().to_string()
+    spec::of_file().to_string()
 }

@@ -5,12 +5,12 @@ use config::Diagnostic;
 use engine::Time;
 use ftl::page_map::gc::{Victim, VictimView};
 use machine::run::{Policies, Schedulers};
-use machine::spec::{Loaded, MemorySpec};
 use mem::dram_cache::admit::Admission;
 use pyo3::{
     exceptions::{PyKeyError, PyValueError},
     prelude::*,
 };
+use spec::{Loaded, MemorySpec};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -69,7 +69,7 @@ pub(crate) fn policies(
 ) -> Result<Policies, Diagnostic> {
     let spec = &loaded.spec;
     let victims = spec.flash.iter().map(|part| format!("{}.ftl.gc.victim", part.table())).collect::<Vec<_>>();
-    let admission = |part: &::machine::spec::Part<MemorySpec>| match part.spec {
+    let admission = |part: &spec::Part<MemorySpec>| match part.spec {
         MemorySpec::DramCache(_) => Some(format!("{}.dram_cache.admission", part.table())),
         _ => None,
     };

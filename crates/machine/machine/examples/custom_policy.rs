@@ -9,11 +9,11 @@ use ftl::page_map::Ftl;
 use ftl::page_map::gc::{Victim, VictimView};
 use ftl::page_map::wear::WearRule;
 use machine::source::FioSource;
-use machine::spec::queues;
-use machine::{End, Loaded, Machine};
+use machine::{End, Machine};
 use nand::dies::op::Class;
 use requests::fio;
 use requests::inject::{HostCost, Injector};
+use spec::queues;
 use std::sync::atomic::AtomicBool;
 
 /// The emptiest unit that has rested while nine tenths of what all closed units hold was written.
@@ -40,7 +40,7 @@ fn write_amplification(victim: &str, own: Option<Box<dyn Victim>>) -> Result<f64
         "flash.ftl.gc.hard=1",
         &format!("flash.ftl.gc.victim={victim}"),
     ];
-    let loaded = Loaded::load("d16", &set.map(str::to_owned))?;
+    let loaded = machine::load("d16", &set.map(str::to_owned))?;
     let mut device = loaded.device(1)?;
     if let Some(own) = own {
         let Ftl { geo, thresholds, .. } = &device.ftl;

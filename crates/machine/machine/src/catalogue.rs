@@ -1,10 +1,7 @@
 //! The one list of everything that a machine can choose: all policy families. `list`, `explain` and `docs/policies.md`
 //! read it; a new family is a line, a new place that uses one is a field of its type.
 
-use crate::precondition::Precondition;
-use crate::precondition::steady::Distribution;
 pub use crate::result::metrics;
-use crate::warmup::WarmupPolicy;
 use compute::ooo::sched::ThreadScheduling;
 use compute::ooo::{Arrivals, MissAction, TableSharing};
 use compute::simt::blocks::BlockScheduling;
@@ -42,6 +39,9 @@ use nand::planes::spec::FlashNetwork;
 use nand::registers::RegisterNetwork;
 use net::mesh::Switching;
 use net::noc::topology::Topology;
+use spec::precondition::Precondition;
+use spec::precondition::steady::Distribution;
+use spec::warmup::WarmupPolicy;
 use ssd::direct::spec::Transfer;
 use ssd::port::initiator::EntranceChoice;
 use ssd::spec::{
@@ -123,7 +123,7 @@ pub fn families() -> &'static [Listed] {
 /// Every key of a spec, with its kind, units, limits and meaning.
 pub fn params() -> Vec<config::schema::Param> {
     // Without a prefix nothing can be unknown.
-    config::schema::params(crate::spec::document(), "").unwrap_or_default()
+    config::schema::params(spec::document(), "").unwrap_or_default()
 }
 
 #[cfg(test)]

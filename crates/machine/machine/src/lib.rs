@@ -1,8 +1,8 @@
-//! One machine from a spec: components, wires, preconditioning, running, results.
+//! One machine from a spec: components, wires, running, results.
 //!
-//! * Knows every component, and the wires between them; the result document; shipped systems.
+//! * Knows every component, and the wires between them; the result document.
 //! * Does not know papers, measurements and the command line: `studies` and `front` ask it.
-//! * Read first: `run/mod.rs`, one run from names to its document; then `spec/mod.rs` and `route/mod.rs`, the only place that knows the wires.
+//! * Read first: `run/mod.rs`, one run from names to its document; then `route/mod.rs`, the only place that knows the wires.
 
 mod assemble;
 mod build;
@@ -10,19 +10,16 @@ pub mod catalogue;
 mod machine;
 pub mod parts;
 pub mod plan;
-pub mod precondition;
 pub mod result;
 mod route;
 pub mod run;
 pub mod source;
-pub mod spec;
 pub mod state;
-pub mod systems;
-pub mod warmup;
 mod wires;
 
 pub use machine::Machine;
 pub use machine::course::End;
+pub use plan::{from_text, load};
+pub use spec::warmup::Warmup;
 pub use spec::{Loaded, Spec};
-pub use warmup::Warmup;
 pub use wires::event::Ev;

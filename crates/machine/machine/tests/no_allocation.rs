@@ -1,7 +1,7 @@
 //! After warm-up a run allocates nothing an event: queues, slabs and lists have found their size.
 
+use machine::Machine;
 use machine::plan::workloads::{self, Opened, WorkloadOptions};
-use machine::{Loaded, Machine};
 use requests::inject::{HostCost, Injector, Queues};
 use requests::trace::TraceOptions;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
@@ -14,10 +14,10 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 /// Allocations seen at each look of the machine at the outside, one look every 65,536 events.
 fn allocations(overrides: &[&str], job: &str) -> Vec<usize> {
     let overrides: Vec<String> = overrides.iter().map(|s| (*s).to_owned()).collect();
-    let loaded = Loaded::load("d16", &overrides).expect("a good spec");
+    let loaded = machine::load("d16", &overrides).expect("a good spec");
     let mut device = loaded.device(1).expect("a device");
     let drive = loaded.drive().expect("a drive");
-    machine::precondition::apply(drive.precondition, drive.flash, &mut device.ftl, 1).expect("space");
+    spec::precondition::apply(drive.precondition, drive.flash, &mut device.ftl, 1).expect("space");
     device.format_map();
     let options = WorkloadOptions {
         trace: TraceOptions::default(),

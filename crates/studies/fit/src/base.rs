@@ -3,11 +3,11 @@
 use super::job::{Job, Measure};
 use config::Diagnostic;
 use engine::Time;
+use machine::Warmup;
 use machine::result::Document;
 use machine::run::{Outside, Plan, run};
-use machine::spec::Loaded;
 use machine::state::States;
-use machine::warmup::Warmup;
+use spec::Loaded;
 use ssd::spec::{ControllerSpec, UpkeepSpec};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

@@ -200,11 +200,10 @@ pub(super) fn asleep<'p>(idle: &Point, reads: &[&'p Point], idle_write: Option<f
 #[cfg(test)]
 mod tests {
     use super::*;
-    use machine::spec::Loaded;
 
     #[test]
     fn values_are_written_as_a_spec_has_them() {
-        let loaded = Loaded::load("d3-s4610", &[]).expect("it is shipped");
+        let loaded = machine::load("d3-s4610", &[]).expect("it is shipped");
         let base = Base::of(&loaded, "d3-s4610").expect("it has a drive");
         let written = [
             (Knob::Thread, 3.36),
@@ -227,7 +226,7 @@ mod tests {
             ]
         );
         let set: Vec<String> = texts.to_vec();
-        let read = Base::of(&Loaded::load("d3-s4610", &set).expect("it is taken"), "d3-s4610")
+        let read = Base::of(&machine::load("d3-s4610", &set).expect("it is taken"), "d3-s4610")
             .expect("it has a drive");
         for (knob, at) in written {
             assert!((knob.of(&read) - at).abs() < 1e-9, "{knob:?}");
@@ -238,7 +237,7 @@ mod tests {
     #[test]
     fn writes_keep_what_is_said_of_them() {
         let base = |set: &[String]| {
-            Base::of(&Loaded::load("pm9a3", set).expect("it is taken"), "pm9a3").expect("it has a drive")
+            Base::of(&machine::load("pm9a3", set).expect("it is taken"), "pm9a3").expect("it has a drive")
         };
         let shared = base(&[]);
         let apart = Knob::Write.assignment(&shared, 4.0);

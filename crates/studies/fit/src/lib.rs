@@ -26,7 +26,6 @@ pub use report::{Fit, Other, Prediction, Row, Value, factor};
 use base::{Base, Bench};
 use choose::{Chosen, all_met, assignments, solve};
 use config::Diagnostic;
-use machine::spec::Loaded;
 use machine::state::States;
 use reading::{Reading, readings};
 use report::{Asked, BLOCK, Seen, grid, predictions, rows};
@@ -60,7 +59,7 @@ pub struct Request<'a> {
 /// # Errors
 /// A system without a drive that has queues; points that cannot choose anything, or are of no SSD, or of several drives; an end before its time.
 pub fn fit(request: &Request<'_>) -> Result<Fit, Diagnostic> {
-    let loaded = Loaded::load(request.like, request.set)?;
+    let loaded = machine::load(request.like, request.set)?;
     let base = Base::of(&loaded, request.like)?;
     let points = merged(&request.points)?;
     let chosen = choose::choose(&points, &base, request.program, base.thread > 0.0)?;

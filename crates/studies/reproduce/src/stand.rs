@@ -7,12 +7,12 @@ use engine::{Rng, Time};
 use ftl::page_map::Ftl;
 use ftl::page_map::space::Stream;
 use machine::source::FioSource;
-use machine::spec::{Drive, Loaded, queues};
 use machine::{End, Machine};
 use nand::dies::op::Class;
 use proto::{IoOp, IoRequest, Lpn};
 use requests::fio;
 use requests::inject::{Injector, Next, Source};
+use spec::{Drive, Loaded, queues};
 use ssd::Device;
 use stats::{BatchMeans, Interval, OpStats};
 use std::cell::RefCell;
@@ -30,7 +30,7 @@ pub(super) const SEED: u64 = 1;
 /// An override that the spec does not take.
 pub(super) fn d16<S: AsRef<str>>(overrides: &[S]) -> Result<Loaded, Diagnostic> {
     let overrides: Vec<String> = overrides.iter().map(|o| o.as_ref().to_owned()).collect();
-    Loaded::load("d16", &overrides)
+    machine::load("d16", &overrides)
 }
 
 /// A device that is empty, or written once in order.

@@ -6,10 +6,10 @@
 use super::reading::{Choice, sets};
 use super::row::{Evidence, Row};
 use config::Diagnostic;
+use machine::Warmup;
 use machine::result::Document;
 use machine::run::{Outside, Plan, run};
 use machine::state::States;
-use machine::warmup::Warmup;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::AtomicBool;

@@ -5,7 +5,6 @@
 
 use super::file::Sweep;
 use config::Diagnostic;
-use machine::Loaded;
 use machine::plan::workloads::files_of;
 use machine::result::SCHEMA;
 use machine::run::Plan;
@@ -162,7 +161,7 @@ impl Keys {
     /// # Errors
     /// The system cannot be read.
     pub(crate) fn key(&self, plan: &Plan) -> Result<String, Diagnostic> {
-        let loaded = Loaded::load(&plan.system, &plan.set)?;
+        let loaded = machine::load(&plan.system, &plan.set)?;
         let workload = |text: &String| {
             let files = files_of(text).unwrap_or_default();
             let hashes: Vec<_> = files.iter().map(|file| self.files.get(file)).collect();

@@ -4,7 +4,6 @@ use super::file::Sweep;
 use super::point::{Cell, Outcome, Point, columns, point};
 use super::search::Answer;
 use config::Diagnostic;
-use machine::Loaded;
 use machine::run::Plan;
 use serde_json::Value;
 
@@ -104,7 +103,7 @@ fn config(plan: &Plan, outcome: &Outcome) -> Value {
     if let Outcome::Done(run) = outcome {
         return run.config.clone().into();
     }
-    let loaded = Loaded::load(&plan.system, &plan.set).ok();
+    let loaded = machine::load(&plan.system, &plan.set).ok();
     loaded.map_or(Value::Null, |loaded| loaded.spec.to_json().to_string().into())
 }
 

@@ -8,8 +8,8 @@ use super::store::Store;
 use config::{Diagnostic, Place, Resolved};
 use machine::result::metrics;
 use machine::run::{Plan, check};
-use machine::spec::Kind;
 use serde_json::Value;
+use spec::Kind;
 
 /// Combinations of the axes' values that are all looked at. Of more, each value is looked at once, beside the first
 /// values of the other axes: seconds, not minutes, for a sweep of any size.

@@ -49,7 +49,7 @@ fn examples() -> Vec<Vec<u8>> {
     // Shipped specs that inherit nothing.
     let whole = |text: &&&str| !text.contains("inherits");
     all.extend(
-        machine::systems::SYSTEMS
+        spec::systems::SYSTEMS
             .iter()
             .map(|(_, text)| text)
             .filter(whole)

@@ -5,7 +5,6 @@ use config::Diagnostic;
 use fit::{Figures, Point};
 use foreign::mqsim::{File, Workloads, import, job_file, read_workloads};
 use foreign::{fio, simplessd};
-use machine::Loaded;
 use requests::fio as words;
 
 pub(super) const MQSIM: Target = Target {
@@ -111,7 +110,7 @@ fn builds_or_is_refused(text: &str) {
             })
         };
         if ["channels", "ways", "dies", "planes", "blocks"].iter().all(|key| small(key)) {
-            let _ = Loaded::from_text("input", text, &[]);
+            let _ = machine::from_text("input", text, &[]);
         }
     }
 }

@@ -87,7 +87,7 @@ impl Choice {
 /// A platform as it is shipped here, with all that can be changed of it.
 fn resolved(platform: &Platform) -> Vec<(String, Choice)> {
     let set: Vec<String> = platform.set.iter().map(|text| (*text).to_owned()).collect();
-    let loaded = Loaded::load(platform.system, &set).unwrap_or_else(|fault| panic!("{fault}"));
+    let loaded = machine::load(platform.system, &set).unwrap_or_else(|fault| panic!("{fault}"));
     let mut all = Vec::new();
     choices(&table(&loaded), "", &mut all);
     all
@@ -131,7 +131,7 @@ fn pages(spec: &Table) -> u64 {
 
 fn run(bytes: &[u8]) {
     let Some(plan) = plan(bytes) else { return };
-    let loaded = match Loaded::load(&plan.system, &plan.set) {
+    let loaded = match machine::load(&plan.system, &plan.set) {
         Ok(loaded) => loaded,
         Err(fault) => {
             assert!(!fault.what.is_empty() && fault.place.is_some(), "{:?}: {fault}", plan.set);

@@ -4,10 +4,10 @@
 use super::Target;
 use ftl::page_map::functional::{FunctionalWriter, Placement};
 use machine::Loaded;
-use machine::precondition::{Precondition, apply, parse};
 use machine::run::{Outside, Plan};
 use machine::state::{Found, Kept, Place, State, StateSpec, States, read, write};
 use proto::Lpn;
+use spec::precondition::{Precondition, apply, parse};
 use ssd::Device;
 use std::cell::RefCell;
 use std::sync::OnceLock;
@@ -38,7 +38,7 @@ fn loaded() -> &'static Loaded {
     static LOADED: OnceLock<Loaded> = OnceLock::new();
     LOADED.get_or_init(|| {
         let set: Vec<String> = SMALL.into_iter().chain(["flash.ftl.gc.hard=1"]).map(str::to_owned).collect();
-        Loaded::load("d16", &set).expect("a spec")
+        machine::load("d16", &set).expect("a spec")
     })
 }
 
@@ -236,7 +236,7 @@ fn all() -> &'static [Loaded] {
         let of = |more: &&[&str]| {
             let set: Vec<String> =
                 SMALL_DRIVE.iter().chain(more.iter()).map(|set| (*set).to_owned()).collect();
-            Loaded::load("d16", &set).expect("a spec")
+            machine::load("d16", &set).expect("a spec")
         };
         MORE.iter().map(of).collect()
     })

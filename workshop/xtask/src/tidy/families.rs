@@ -4,7 +4,7 @@ use super::Finding;
 use super::tree::{Tree, line_of};
 
 /// Where the tables at the root of a spec are fields.
-const SPEC: &str = "crates/machine/machine/src/spec.rs";
+const SPEC: &str = "crates/machine/spec/src/lib.rs";
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let roots = tree.text(SPEC).map(roots).unwrap_or_default();

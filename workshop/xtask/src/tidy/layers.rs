@@ -26,6 +26,7 @@ const WITHIN: &[(&str, &str)] = &[
     ("ssd", "mem"),
     ("ssd", "nand"),
     ("ssd", "ftl"),
+    ("machine", "spec"),
     ("reproduce", "fit"),
     ("reproduce", "sampling"),
     ("cli", "report"),

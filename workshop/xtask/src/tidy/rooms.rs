@@ -17,21 +17,11 @@ struct House {
 }
 
 const HOUSES: &[House] = &[
-    // Events and messages; parts; when a window begins; what a spec is; from a spec to parts, the router; the loop.
+    // Events and messages; parts; from a spec to parts, the router; the loop.
     House {
         folder: "crates/machine/machine/src/",
         path: &[],
-        floors: &[
-            ("precondition", 0),
-            ("systems", 0),
-            ("wires", 1),
-            ("parts", 2),
-            ("warmup", 3),
-            ("spec", 4),
-            ("build", 5),
-            ("route", 5),
-            ("machine", 6),
-        ],
+        floors: &[("wires", 1), ("parts", 2), ("build", 5), ("route", 5), ("machine", 6)],
         above: Some("the machine"),
     },
     // What holds a processor, or a drive of its own; memories.

@@ -3,7 +3,6 @@
 use crate::calibration::Sources;
 use config::schema::Param;
 use config::{Diagnostic, Place};
-use machine::Loaded;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -28,7 +27,7 @@ pub(super) fn explain(topic: &str, system: &str) -> Result<String, Diagnostic> {
         let what = format!("`explain {topic} {system}`: of a system, `energy` alone is explained");
         return Err(Diagnostic::new(what).allowed(topic, [ENERGY.to_owned()]).help("give one name"));
     }
-    let loaded = Loaded::load(system, &[])?;
+    let loaded = machine::load(system, &[])?;
     let values = loaded.resolved().values();
     let as_kind = |key: &str| loaded.as_kind(key);
     let sources = Sources::of(&values, &as_kind);

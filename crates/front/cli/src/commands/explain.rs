@@ -5,10 +5,10 @@ use crate::output::{Fault, print};
 use config::{Diagnostic, catalogue, synonym};
 use machine::catalogue::{families, metrics};
 use machine::plan::workloads::WORKLOADS;
-use machine::systems::SYSTEMS;
 use programs::cpu_trace;
 use requests::fio::{self, Class};
 use requests::trace::{FormatInfo, formats, written_formats};
+use spec::systems::SYSTEMS;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 

@@ -29,7 +29,7 @@ pub(crate) struct Args {
 /// # Errors
 /// An unknown system, or a file that is there already or cannot be written.
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
-    let loaded = Loaded::load(&args.like, &[])?;
+    let loaded = machine::load(&args.like, &[])?;
     let text = skeleton(&args.like, &loaded);
     create(&args.file, &text)?;
     let (file, keys) = (args.file.display(), loaded.resolved().values().len());

@@ -6,10 +6,10 @@ use config::catalogue::{self, Listed};
 use config::{Diagnostic, Layers};
 use machine::catalogue::families;
 use machine::plan::workloads::WORKLOADS;
-use machine::systems::{SYSTEMS, Shipped};
 use programs::cpu_trace;
 use requests::fio::{Class, options};
 use requests::trace::{formats, written_formats};
+use spec::systems::{SYSTEMS, Shipped};
 use std::fmt::Write as _;
 
 /// What to list.

@@ -3,7 +3,7 @@
 use crate::output::{Fault, print};
 use config::Layers;
 use config::schema::Param;
-use machine::systems::Shipped;
+use spec::systems::Shipped;
 use std::fmt::Write as _;
 
 /// Which keys.
@@ -21,8 +21,7 @@ pub(crate) struct Args {
 /// # Errors
 /// An unknown prefix or system.
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
-    let params =
-        config::schema::params(machine::spec::document(), args.prefix.as_deref().unwrap_or_default())?;
+    let params = config::schema::params(spec::document(), args.prefix.as_deref().unwrap_or_default())?;
     let values = args.system.as_deref().map(|name| Layers::load(name, &Shipped)).transpose()?;
     let values = values.map(|resolved| toml::Value::Table(resolved.table()));
     let mut text = String::new();

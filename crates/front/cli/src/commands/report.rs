@@ -4,10 +4,9 @@ use crate::calibration::Sources;
 use crate::output::{Fault, Files, refuse_no_place, write_whole};
 use crate::results::{bytes, read_csv, read_parquet, read_run, table_of};
 use config::{Diagnostic, Place};
-use machine::Loaded;
-use machine::systems::SYSTEMS;
 use report::{Run, Shipped, Sweep};
 use serde_json::Value;
+use spec::systems::SYSTEMS;
 use std::path::{Path, PathBuf};
 
 /// What to draw.
@@ -80,7 +79,7 @@ fn alone(name: &str, what: &str) -> Diagnostic {
 fn shipped(run: &Run) -> Option<Shipped> {
     let system = run.document.get("system")?.as_str()?;
     SYSTEMS.iter().find(|(name, _)| *name == system)?;
-    let loaded = Loaded::load(system, &[]).ok()?;
+    let loaded = machine::load(system, &[]).ok()?;
     let spec = loaded.spec.to_json();
     let values = loaded.resolved().values();
     let as_kind = |key: &str| loaded.as_kind(key);
@@ -144,11 +143,11 @@ fn folder(path: &Path) -> Result<Input, Diagnostic> {
 
 #[cfg(test)]
 mod tests {
-    use machine::Loaded;
+
     use machine::result::SCHEMA;
-    use machine::spec::{Id, Spec};
-    use machine::systems::SYSTEMS;
     use report::Wire;
+    use spec::systems::SYSTEMS;
+    use spec::{Id, Spec};
 
     #[test]
     fn pages_read_what_runs_write() {
@@ -196,7 +195,7 @@ mod tests {
     #[test]
     fn a_page_draws_the_wires_that_a_machine_has() {
         for (name, _) in SYSTEMS {
-            let loaded = Loaded::load(name, &[]).expect("it is shipped");
+            let loaded = machine::load(name, &[]).expect("it is shipped");
             let mut drawn = report::wires(&loaded.spec.to_json());
             drawn.sort();
             assert_eq!(drawn, links(&loaded.spec), "{name}");

@@ -23,7 +23,7 @@ enum Of {
 /// Standard output cannot be written.
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let schema = match args.of {
-        Of::System => machine::spec::of_file(),
+        Of::System => spec::of_file(),
         Of::Result => machine::result::metrics::schema(),
     };
     print(&format!("{schema:#}"))?;

@@ -3,7 +3,6 @@
 use super::{Folder, folder_of};
 use crate::output::Fault;
 use config::Diagnostic;
-use machine::Loaded;
 use machine::run::Plan;
 use machine::state::{Found, Place, State, StateSpec, States, Wanted};
 use std::collections::BTreeMap;
@@ -49,7 +48,7 @@ fn expected<'p>(plans: impl ExactSizeIterator<Item = &'p Plan>) -> Option<BTreeM
 /// The digests of the states that a run asks for, and whether its system has servers.
 fn digests(plan: &Plan) -> (Vec<String>, bool) {
     // What cannot run is told by its run.
-    let Ok(loaded) = Loaded::load(&plan.system, &plan.set) else { return (Vec::new(), false) };
+    let Ok(loaded) = machine::load(&plan.system, &plan.set) else { return (Vec::new(), false) };
     let wanted = Wanted::of(plan, &loaded).map(|wanted| wanted.all()).unwrap_or_default();
     let digests = wanted.iter().flatten().map(StateSpec::digest).collect();
     (digests, !loaded.spec.cpu.is_empty())

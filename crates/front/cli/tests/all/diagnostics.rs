@@ -4,7 +4,6 @@
 
 use crate::common::{TINY, file, nandscape, refused, run_tiny};
 use config::Diagnostic;
-use machine::Loaded;
 use proptest::prelude::*;
 use std::path::Path;
 
@@ -343,9 +342,9 @@ fn wild(kind: &str) -> BoxedStrategy<String> {
 
 /// One or two keys of a shipped system, each with a value.
 fn overrides() -> impl Strategy<Value = (&'static str, Vec<String>)> {
-    let systems: Vec<&str> = machine::systems::SYSTEMS.iter().map(|(name, _)| *name).collect();
+    let systems: Vec<&str> = spec::systems::SYSTEMS.iter().map(|(name, _)| *name).collect();
     proptest::sample::select(systems).prop_flat_map(|system| {
-        let set = Loaded::load(system, &[]).map(|loaded| loaded.to_toml()).unwrap_or_default();
+        let set = machine::load(system, &[]).map(|loaded| loaded.to_toml()).unwrap_or_default();
         let set: toml::Table = set.parse().unwrap();
         let is_set = |key: &str| {
             let mut path = key.split('.');
@@ -372,7 +371,7 @@ fn stands_in(fault: &Diagnostic, source: &str) {
 fn a_part_that_is_wrong_is_not_told_as_absent() {
     let folder = tempfile::tempdir().unwrap();
     let mine = file(folder.path(), "mine.toml", "inherits = \"zng-gddr\"\nl2.memory = 0\n");
-    let fault = Loaded::load(&mine, &[]).err().expect("a link is a name");
+    let fault = machine::load(&mine, &[]).err().expect("a link is a name");
     assert!(fault.to_string().contains("`l2.memory` is the name of one part"), "{fault}");
     stands_in(&fault, &mine);
 }
@@ -383,7 +382,7 @@ proptest! {
     /// Shipped systems are right, so what is wrong with one and an override is the override.
     #[test]
     fn every_fault_of_an_override_is_told_at_it((system, set) in overrides()) {
-        if let Err(fault) = Loaded::load(system, &set) {
+        if let Err(fault) = machine::load(system, &set) {
             stands_in(&fault, "--set");
         }
     }
@@ -398,7 +397,7 @@ proptest! {
         });
         let text = format!("inherits = \"{system}\"\n{}", lines.collect::<String>());
         let mine = file(folder.path(), "mine.toml", text);
-        if let Err(fault) = Loaded::load(&mine, &[]) {
+        if let Err(fault) = machine::load(&mine, &[]) {
             stands_in(&fault, &mine);
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::common::{file, nandscape, refused};
 use machine::Loaded;
-use machine::spec::{Id, Kind};
+use spec::{Id, Kind};
 use std::path::Path;
 
 /// The keys that a list in a diagnostic names.
@@ -45,7 +45,7 @@ fn a_drive_from_nothing_is_told_all_that_it_lacks() {
         assert!(missing.iter().all(|name| name != key), "{key} in {missing:?}");
     }
     // With the values that another drive has for these keys, it is whole.
-    let other: toml::Table = Loaded::load("d16", &[]).unwrap().to_toml().parse().unwrap();
+    let other: toml::Table = machine::load("d16", &[]).unwrap().to_toml().parse().unwrap();
     let other = toml::Value::Table(other);
     let mut arguments = vec!["check".to_owned(), mine];
     for key in &missing {
@@ -77,14 +77,14 @@ fn what_goes_together_is_told_together() {
 #[test]
 fn every_system_begins_another() {
     let folder = tempfile::tempdir().unwrap();
-    for (system, _) in machine::systems::SYSTEMS {
+    for (system, _) in spec::systems::SYSTEMS {
         let path = folder.path().join(format!("{system}.toml"));
         let name = path.display().to_string();
         let done = nandscape(&["init", &name, "--like", system]).well();
         assert!(done.stdout.contains(&format!("nandscape check {name}")), "{}", done.stdout);
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(!text.contains("inherits = "), "{system}");
-        let (mine, theirs) = (Loaded::load(&name, &[]).unwrap(), Loaded::load(system, &[]).unwrap());
+        let (mine, theirs) = (machine::load(&name, &[]).unwrap(), machine::load(system, &[]).unwrap());
         // Tables of one kind stand in their order; those of different kinds need not.
         assert_eq!(mine.spec.to_json(), theirs.spec.to_json(), "{system}");
         for kind in Kind::ALL {

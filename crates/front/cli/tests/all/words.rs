@@ -211,7 +211,7 @@ fn every_command_of_the_readme_is_known() {
             std::process::Command::new(env!("CARGO_BIN_EXE_nandscape")).args([command, "--help"]).output();
         assert!(known.is_ok_and(|output| output.status.success()), "{command}");
     }
-    for (system, _) in machine::systems::SYSTEMS {
+    for (system, _) in spec::systems::SYSTEMS {
         assert!(text.contains(&format!("`{system}`")), "README.md does not name {system}");
     }
 }

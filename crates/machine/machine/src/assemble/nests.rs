@@ -3,12 +3,12 @@
 use super::Work;
 use crate::build::{accelerator, gpu, host, server};
 use crate::plan::{Bound, Plan, drives, of_kind, part_for, workloads};
-use crate::spec::{Id, Kind, Loaded};
 use compute::vliw::GROUP;
 use config::Diagnostic;
 use config::units::Bytes;
 use programs::kernels::{self, Application, Inputs, Room, Settled};
 use programs::{program, service};
+use spec::{Id, Kind, Loaded};
 
 /// The parts that execute nests, by kind; where nothing is said, those of the first kind that there is.
 fn executors(loaded: &Loaded) -> [Vec<Id>; 4] {

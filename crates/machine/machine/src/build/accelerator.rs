@@ -3,7 +3,6 @@
 
 use crate::parts::driven::{Driven, OffloadedKernels};
 use crate::parts::governed::{Governed, Offload};
-use crate::spec::{DrivenSpec, Id, Loaded, Part};
 use compute::vliw::GROUP;
 use compute::vliw::accelerator::Accelerator;
 use compute::vliw::coprocessor::Coprocessor;
@@ -14,6 +13,7 @@ use nest::executed::Executed;
 use programs::host::offload;
 use programs::kernels::{Application, Inputs, Program};
 use proto::offload::Plan;
+use spec::{DrivenSpec, Id, Loaded, Part};
 use ssd::page_groups::GroupsFlash;
 use ssd::spec::Built;
 use std::sync::Arc;
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn mixes_are_drawn_for_the_flash_that_there_is() {
         let capacity = |system: &str, set: &[String]| {
-            let loaded = Loaded::load(system, set).expect("a shipped system");
+            let loaded = crate::load(system, set).expect("a shipped system");
             flash(&loaded, 0, 0).expect("its flash").0.capacity()
         };
         for system in ["flashabacus", "flashabacus-inter-st", "flashabacus-inter-dy", "flashabacus-intra-io"]

@@ -6,7 +6,6 @@ use crate::parts::complex::{Complex, Ends, InstructionSeries, Network, Processor
 use crate::parts::memory::{Memory, Stands};
 use crate::parts::pager::Pager;
 use crate::parts::{Built, Target};
-use crate::spec::{Id, Kind, Loaded, Part};
 use compute::simt::{Gpu, GpuSpec};
 use config::Diagnostic;
 use engine::Time;
@@ -17,6 +16,7 @@ use net::noc::{Noc, NocSpec};
 use programs::program::{Apps, Program};
 use proto::memory::LINE;
 use proto::simt::Programs;
+use spec::{Id, Kind, Loaded, Part};
 
 /// Checks every table of a GPU that a spec has, and those that it shares with servers.
 ///

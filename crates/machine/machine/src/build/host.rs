@@ -1,13 +1,13 @@
 //! A host's path to its drives.
 
 use crate::parts::{Hosted, Target};
-use crate::spec::{Id, Kind, Loaded, queues, queues_of};
 use config::Diagnostic;
 use linux::block::{Device, SchedulerPolicy};
 use linux::path::{DiskSpec, Host, PathSpec};
 use programs::host::HostProgram;
 use requests::fio::Scheduler;
 use requests::synth::Region;
+use spec::{Id, Kind, Loaded, queues, queues_of};
 use ssd::spec::FlashSpec;
 use std::collections::BTreeMap;
 

@@ -3,11 +3,11 @@
 use super::seed_of;
 use crate::parts::memory::Memory;
 use crate::parts::{Stored, Target};
-use crate::spec::{Id, Kind, Loaded, MemorySpec, Part};
 use config::{Diagnostic, SpecError};
 use mem::dram::Dram;
 use mem::dram_cache::{DramCache, Partition};
 use mem::placement::{Placement, PlacementSpec};
+use spec::{Id, Kind, Loaded, MemorySpec, Part};
 use ssd::direct::{Direct, DirectSpec};
 use ssd::port::engine::Engine;
 use ssd::port::initiator::Initiator;

@@ -9,8 +9,8 @@ mod warm;
 
 pub(crate) use warm::Source;
 
-use crate::spec::Id;
 use engine::Rng;
+use spec::Id;
 
 /// The seed of a part: the first of a kind has that of the run, a later one its own, whatever the user calls it.
 fn seed_of(seed: u64, id: Id) -> u64 {

@@ -7,7 +7,6 @@ use crate::parts::complex::{Complex, Ends, Network, Ooo, Processor};
 use crate::parts::memory::{Memory, Stands};
 use crate::parts::pager::Pager;
 use crate::parts::{Built, Target};
-use crate::spec::{Id, Kind, Loaded, Part, ServerSpec};
 use compute::ooo::sched::ThreadScheduling;
 use compute::ooo::{Cores, MissAction, TableSharing};
 use config::Diagnostic;
@@ -19,6 +18,7 @@ use mem::swap::{Swap, SwapSpec};
 use net::fabric::{Fabric, FabricSpec};
 use proto::cpu::Service;
 use proto::memory::{CPU_LINE, PAGE};
+use spec::{Id, Kind, Loaded, Part, ServerSpec};
 
 /// The application that a service is.
 const APP: u8 = 0;

@@ -5,9 +5,9 @@
 //! it, and a drive that nobody asks for anything is not looked at.
 
 use super::Machine;
-use crate::warmup::Cut;
 use engine::{Mutant, Time, planted};
 use nand::dies::op::Class;
+use spec::warmup::Cut;
 use ssd::Device;
 use stats::Samples;
 
@@ -64,7 +64,7 @@ impl Machine {
     /// The measured window begins with the event in which the last job of the warm-up ends, or jobs become steady.
     pub(super) fn consider_warmup(&mut self) {
         let (completed, now) = (self.completed(), self.now());
-        let server = self.server().map(|(_, ooo)| ooo);
+        let server = self.server().map(|(_, ooo)| &ooo.cores);
         if let Some(cut) = self.warmup.and_then(|warmup| warmup.over(completed, now, server)) {
             self.begin_window(cut, now);
         }

@@ -9,7 +9,6 @@ use crate::parts::governed::Governed;
 use crate::parts::memory::Memory;
 use crate::parts::pager::Pager;
 use crate::parts::{Behind, Built, Drive, Hosted, Parts, Striped, Target};
-use crate::warmup::{Cut, Warmup};
 use crate::wires::event::{Ev, Message};
 use crate::wires::{Sender, Wires};
 use config::Diagnostic;
@@ -21,6 +20,7 @@ use proto::memory::Tally;
 use proto::{Account, Command, Completion, Place};
 use requests::inject::Injector;
 use serde_json::Value;
+use spec::warmup::{Cut, Warmup};
 use ssd::{Check, Device};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -404,7 +404,7 @@ impl Machine {
         self.read_gauges(self.now());
         self.injector.start(&mut self.wires.at(0));
         if let Some(warmup) = self.warmup {
-            warmup.watch(self.cores());
+            warmup.watch(self.cores().map(|server| &mut server.cores));
         }
         self.parts.begin(&mut self.wires);
         self.route();

@@ -3,11 +3,11 @@
 use crate::machine::Machine;
 use crate::parts::complex::Processor;
 use crate::parts::memory::Memory;
-use crate::spec::{Loaded, MemorySpec, Spec};
 use compute::ooo::sched::ThreadScheduler;
 use config::Diagnostic;
 use ftl::page_map::gc::Victim;
 use mem::dram_cache::admit::Admission;
+use spec::{Loaded, MemorySpec, Spec};
 use ssd::Device;
 
 /// Makes a scheduler for each core of a server.

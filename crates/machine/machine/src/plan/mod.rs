@@ -7,18 +7,18 @@ pub mod workloads;
 use crate::build::{self, accelerator};
 use crate::parts::driven::Driven;
 use crate::parts::governed::Governed;
-use crate::precondition::{self, Precondition};
-use crate::spec::validate::{self, limits, parts};
-use crate::spec::{self, Id, Kind, Loaded, Spec};
-use crate::warmup::Warmup;
 use compute::vliw::Observer as KernelObserver;
 use compute::vliw::coprocessor::Observer as StepObserver;
-use config::{Diagnostic, Layers, Place, Resolved};
+use config::{Diagnostic, Layers, Place};
 use nand::dies::observe::Observer as CommandObserver;
 use programs::host::HostProgram;
 use programs::host::offload::Observer as PhaseObserver;
 use programs::kernels::Application;
 use requests::trace::{Remap, TraceOptions};
+use spec::precondition::{self, Precondition};
+use spec::systems::Shipped;
+use spec::warmup::Warmup;
+use spec::{Id, Kind, Loaded};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -67,8 +67,8 @@ impl Plan {
     /// Everything that is wrong with it, with places.
     pub fn load(&self) -> Result<Loaded, Diagnostic> {
         match &self.text {
-            Some(text) => Loaded::from_text(&self.system, text, &self.set),
-            None => Loaded::load(&self.system, &self.set),
+            Some(text) => crate::from_text(&self.system, text, &self.set),
+            None => crate::load(&self.system, &self.set),
         }
     }
 
@@ -140,67 +140,36 @@ pub(crate) fn offloaded(
 
 // From a name to a spec whose links mean something and whose parts can be built.
 
-impl Loaded {
-    /// Reads a shipped system or a file, with overrides (`key.path=value`).
-    ///
-    /// # Errors
-    /// Everything that is wrong with it, with places.
-    pub fn load(name: &str, overrides: &[String]) -> Result<Loaded, Diagnostic> {
-        Loaded::with(name, Layers::load(name, &crate::systems::Shipped)?, overrides)
-    }
-
-    /// As [`Loaded::load`], of a text that is in memory; it may inherit shipped systems.
-    ///
-    /// # Errors
-    /// As [`Loaded::load`].
-    pub fn from_text(name: &str, text: &str, overrides: &[String]) -> Result<Loaded, Diagnostic> {
-        Loaded::with(name, Layers::from_text(name, text, &crate::systems::Shipped)?, overrides)
-    }
-
-    fn with(name: &str, mut resolved: Resolved, overrides: &[String]) -> Result<Loaded, Diagnostic> {
-        for assignment in overrides {
-            resolved.set(assignment)?;
-        }
-        let spec = Spec::parse(&mut resolved).map_err(|fault| remedied(&resolved, fault))?;
-        Loaded::of(name, spec, resolved.clone()).map_err(|fault| {
-            let check = |mut resolved: Resolved| {
-                let spec = Spec::parse(&mut resolved).ok()?;
-                Some(Loaded::of(name, spec, resolved))
-            };
-            resolved.blame(fault, check)
-        })
-    }
-
-    /// Finds what links mean, and refuses what a parser cannot: limits, parts that do not go together or cannot be built.
-    fn of(name: &str, spec: Spec, resolved: Resolved) -> Result<Loaded, Diagnostic> {
-        let mut loaded = Loaded { name: name.to_owned(), spec, resolved };
-        limits(&loaded)?;
-        loaded.link()?;
-        parts(&loaded)?;
-        build::gpu::check(&loaded)?;
-        build::server::check(&loaded)?;
-        build::accelerator::check(&loaded)?;
-        build::accelerator::check_coprocessors(&loaded)?;
-        // Building geometry and thresholds checks what a parser cannot.
-        for number in 0..loaded.spec.flash.len() {
-            loaded.device_at(number, 0)?;
-        }
-        for number in 0..loaded.spec.stripe.len() {
-            loaded.stripe_at(number)?;
-        }
-        Ok(loaded)
-    }
+/// Reads a shipped system or a file, with overrides (`key.path=value`).
+///
+/// # Errors
+/// Everything that is wrong with it, with places.
+pub fn load(name: &str, overrides: &[String]) -> Result<Loaded, Diagnostic> {
+    Loaded::read(name, Layers::load(name, &Shipped)?, overrides, buildable)
 }
 
-/// A list of missing keys, with the way to have them all.
-fn remedied(resolved: &Resolved, mut fault: Diagnostic) -> Diagnostic {
-    let remedy = validate::remedy(resolved);
-    for one in std::iter::once(&mut fault.help).chain(fault.also.iter_mut().map(|also| &mut also.help)) {
-        if one.as_ref().is_some_and(|help| help.starts_with("set ")) {
-            *one = Some(remedy.clone());
-        }
+/// As [`load`], of a text that is in memory; it may inherit shipped systems.
+///
+/// # Errors
+/// As [`load`].
+pub fn from_text(name: &str, text: &str, overrides: &[String]) -> Result<Loaded, Diagnostic> {
+    Loaded::read(name, Layers::from_text(name, text, &Shipped)?, overrides, buildable)
+}
+
+/// Refuses parts that do not go together or cannot be built.
+fn buildable(loaded: &Loaded) -> Result<(), Diagnostic> {
+    build::gpu::check(loaded)?;
+    build::server::check(loaded)?;
+    build::accelerator::check(loaded)?;
+    build::accelerator::check_coprocessors(loaded)?;
+    // Building geometry and thresholds checks what a parser cannot.
+    for number in 0..loaded.spec.flash.len() {
+        loaded.device_at(number, 0)?;
     }
-    fault
+    for number in 0..loaded.spec.stripe.len() {
+        loaded.stripe_at(number)?;
+    }
+    Ok(())
 }
 
 /// Refuses options that would be accepted and do nothing.

@@ -3,13 +3,13 @@
 use super::eviction::{Evictions, PagesByType};
 use crate::machine::Machine;
 use crate::machine::course::Reading;
-use crate::precondition;
 use engine::Time;
 use ftl::page_map::Ftl;
 use nand::dies::BackendCounters;
 use nand::dies::op::Class;
 use schemars::JsonSchema;
 use serde::Serialize;
+use spec::precondition;
 use ssd::Device;
 use ssd::device::{ParityCounters, SlcCounters};
 

@@ -9,12 +9,12 @@ use crate::machine::course::End;
 use crate::plan::bring::changed;
 use crate::plan::workloads;
 use crate::plan::{Bound, bind, drives, of_kind, part_for};
-use crate::precondition::{Progress, Report};
 use crate::result::{Document, Frame, RunFigures};
-use crate::spec::{Kind, Loaded};
 use crate::state::States;
 use config::Diagnostic;
 use engine::Time;
+use spec::precondition::{Progress, Report};
+use spec::{Kind, Loaded};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -4,7 +4,7 @@
 //! same order, deflated as one (zlib); a SHA-256 of all that. Parts stand by their place of declaration. A file that is not whole is told
 //! apart from one that is of another machine.
 
-use super::spec::StateSpec;
+use super::key::StateSpec;
 use super::{State, hex, version};
 use config::{Diagnostic, Place};
 use flate2::Compression;

@@ -7,18 +7,18 @@
 //! Flash as memory is filled with what its programs place there: every run does that.
 
 mod file;
-mod spec;
+mod key;
 
 pub use file::{Kept, agree, read, write};
-pub use spec::{Difference, StateSpec};
+pub use key::{Difference, StateSpec};
 
 use crate::build::Source;
 use crate::plan::workloads::runs_on_a_server;
 use crate::plan::{Plan, bind, of_kind, part_for};
-use crate::precondition::{Precondition, Report};
-use crate::spec::{Kind, Loaded};
 use config::Diagnostic;
-use spec::is_filled;
+use key::is_filled;
+use spec::precondition::{Precondition, Report};
+use spec::{Kind, Loaded};
 use ssd::Device;
 use ssd::device::SnapshotFault;
 use std::collections::BTreeMap;

@@ -4,15 +4,15 @@
 
 use config::Diagnostic;
 use engine::Time;
-use machine::precondition::parse;
 use machine::result::Document;
 use machine::run::{Observers, Outside, Plan, Policies, Session, Stage, run, run_alone, run_observed, stall};
 use machine::source::FioSource;
-use machine::{End, Loaded, Machine};
+use machine::{End, Machine};
 use proto::IoRequest;
 use requests::fio;
 use requests::inject::{HostCost, Injector, Next, Queues, Source};
 use requests::trace::TraceOptions;
+use spec::precondition::parse;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Runs a plan with a stop at the `nth` stage that `is` it; which stages there were, by name.
@@ -222,7 +222,7 @@ fn small_device() -> ssd::Device {
         "flash.ftl.gc.hard=1",
         "flash.ftl.over_provisioning=25%",
     ];
-    let loaded = Loaded::load("d16", &set.map(str::to_owned)).expect("a system");
+    let loaded = machine::load("d16", &set.map(str::to_owned)).expect("a system");
     loaded.device(1).expect("a device")
 }
 

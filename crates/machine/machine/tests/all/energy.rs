@@ -1,9 +1,8 @@
 //! What whole systems spend: energy changes nothing else, is proportional to its constants, and is power times time where a power is constant.
 
-use machine::Loaded;
+use machine::Warmup;
 use machine::result::Document;
 use machine::run::{Plan, run_alone};
-use machine::warmup::Warmup;
 use serde_json::Value;
 use toml::Table;
 
@@ -60,7 +59,7 @@ impl Case {
     /// The system in a file of its own, with its tables `energy` as they are made here.
     fn run_changed(&self, change: fn(&mut Table)) -> Document {
         let mut spec: Table =
-            Loaded::load(self.system, &[]).expect("a system").to_toml().parse().expect("TOML");
+            machine::load(self.system, &[]).expect("a system").to_toml().parse().expect("TOML");
         change(&mut spec);
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("system.toml");

@@ -54,7 +54,7 @@ fn plan() -> Plan {
         "d16",
         "fio:rw=randrw,rwmixread=60,bsrange=4k-16k,iodepth=48,number_ios=30000,norandommap=1",
     );
-    plan.precondition = Some(machine::precondition::parse("steady").expect("a state"));
+    plan.precondition = Some(spec::precondition::parse("steady").expect("a state"));
     plan.set("flash.geometry.blocks=64").set("flash.ftl.gc.start=3").set("flash.ftl.gc.stop=4")
 }
 

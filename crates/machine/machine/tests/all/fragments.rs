@@ -3,7 +3,7 @@
 use config::Diagnostic;
 use engine::Time;
 use machine::{
-    Loaded, Machine,
+    Machine,
     source::{FioSource, Replay, TraceSource},
 };
 use proto::{IoOp, IoRequest};
@@ -54,7 +54,7 @@ fn run(script: impl IntoIterator<Item = Next>, depth: u32) -> (Machine, Vec<Seen
         "flash.ftl.gc.hard=1",
         "flash.ftl.over_provisioning=25%",
     ];
-    let loaded = Loaded::load("d16", &set.map(str::to_owned)).expect("a system");
+    let loaded = machine::load("d16", &set.map(str::to_owned)).expect("a system");
     let device = loaded.device(1).expect("a device");
     let source = Script(script.into_iter().collect());
     let cost = HostCost { submit: Time::from_ns(700), complete: Time::from_ns(300), ..HostCost::default() };

@@ -4,7 +4,6 @@ use engine::Rng;
 use ftl::page_map::Ftl;
 use ftl::page_map::gc::VictimPolicy;
 use ftl::page_map::space::Stream;
-use machine::Loaded;
 use proto::Lpn;
 use ssd::Device;
 
@@ -28,7 +27,7 @@ fn device(policy: &VictimPolicy) -> Device {
         format!("ftl.gc.victim={}", policy.name()),
     ]
     .map(|key| format!("flash.{key}"));
-    let device = Loaded::load("d16", &overrides).and_then(|loaded| loaded.device(1)).expect("a device");
+    let device = machine::load("d16", &overrides).and_then(|loaded| loaded.device(1)).expect("a device");
     assert_eq!(device.ftl.logical(), LOGICAL);
     device
 }

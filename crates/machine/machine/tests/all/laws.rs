@@ -1,7 +1,6 @@
 //! Throughput and latency against the laws that they follow: queue depth and the arbiters of a channel, blocks that
 //! differ, and a drive behind SATA with 32 commands at once and one wire for both ways.
 
-use machine::Loaded;
 use machine::run::{Plan, run_alone};
 use serde_json::Value;
 
@@ -284,7 +283,7 @@ fn links_and_queues_that_do_not_go_together_are_refused() {
         ),
     ] {
         let set: Vec<String> = set.iter().map(|text| (*text).to_owned()).collect();
-        let told = Loaded::load("pm9a3", &set).map(|_| ()).expect_err("it is refused");
+        let told = machine::load("pm9a3", &set).map(|_| ()).expect_err("it is refused");
         assert!(told.also.is_empty(), "{told}");
         let told = told.to_string();
         assert!(told.contains(key) && told.contains(said), "no `{said}` of {key} in\n{told}");
@@ -292,7 +291,7 @@ fn links_and_queues_that_do_not_go_together_are_refused() {
     // In one file, none is on top.
     let text = "inherits = 'pm9a3'\n[flash.host]\nlink = { sata = { generation = 3, latency = '0ns' } }\n\
                 ahci = { slots = 32, command = '0ns', interrupt = '0ns' }\nnvme.queues = 4\n";
-    let told = Loaded::from_text("mine.toml", text, &[]).map(|_| ()).expect_err("it is refused");
+    let told = machine::from_text("mine.toml", text, &[]).map(|_| ()).expect_err("it is refused");
     assert!(told.also.is_empty() && told.to_string().contains("`nvme` or `ahci`, not both"), "{told}");
 }
 
@@ -301,7 +300,7 @@ fn links_and_queues_that_do_not_go_together_are_refused() {
 fn a_queue_replaces_one_that_is_inherited() {
     let text = "inherits = 'pm9a3'\n[flash.host]\nlink = { sata = { generation = 3, latency = '0ns' } }\n\
                 ahci = { slots = 32, command = '0ns', interrupt = '0ns' }\n";
-    let loaded = Loaded::from_text("mine.toml", text, &[]).expect("it loads");
+    let loaded = machine::from_text("mine.toml", text, &[]).expect("it loads");
     let host = &loaded.drive().expect("a drive").flash.host;
     assert!(host.nvme.is_none());
     assert_eq!(host.queues(), Some((1, 32)));

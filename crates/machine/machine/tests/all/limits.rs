@@ -2,9 +2,9 @@
 
 use config::{Layers, Presets};
 use machine::run::{Plan, check, run_alone, run_for};
-use machine::systems::SYSTEMS;
 use machine::{Loaded, Spec};
 use proptest::prelude::*;
+use spec::systems::SYSTEMS;
 
 const PARTS: [&str; 5] = [
     "flash.buffer={ capacity = \"1MiB\", reads = true, writes = true, high = \"50%\", low = \"25%\", \
@@ -19,7 +19,7 @@ const PARTS: [&str; 5] = [
 
 fn load(set: &[&str]) -> Result<Loaded, String> {
     let set: Vec<String> = PARTS.iter().chain(set).map(|text| (*text).to_owned()).collect();
-    Loaded::load("d16", &set).map_err(|diagnostic| diagnostic.to_string())
+    machine::load("d16", &set).map_err(|diagnostic| diagnostic.to_string())
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn what_a_gpu_cannot_be_is_said() {
         ("os-swap", "cpu.threads.scheduler=priority", "wakes a thread"),
         ("os-swap", "mmu.table.radix.page=64KiB", "pages by 4096 B"),
     ] {
-        let shown = Loaded::load(system, &[set.to_owned()]).map(|_| ()).expect_err(set).to_string();
+        let shown = machine::load(system, &[set.to_owned()]).map(|_| ()).expect_err(set).to_string();
         assert!(shown.contains(said), "{system}, {set}: no `{said}` in\n{shown}");
         assert!(shown.contains("--> --set"), "{system}, {set}: no place in\n{shown}");
     }
@@ -128,9 +128,9 @@ fn tables_that_belong_together_are_demanded() {
     let read = |name: &str, text: String| {
         let path = folder.path().join(name);
         std::fs::write(&path, text).expect("a file");
-        Loaded::load(&path.to_string_lossy(), &[]).map(|_| ()).map_err(|diagnostic| diagnostic.to_string())
+        machine::load(&path.to_string_lossy(), &[]).map(|_| ()).map_err(|diagnostic| diagnostic.to_string())
     };
-    let whole = |system: &str| Loaded::load(system, &[]).expect("it loads").to_toml();
+    let whole = |system: &str| machine::load(system, &[]).expect("it loads").to_toml();
     for (system, left_out, said) in [
         ("z-ssd", "host", "nobody uses the part `flash`"),
         ("z-ssd", "flash", "`host` stands without `flash`"),
@@ -153,7 +153,7 @@ fn tables_that_belong_together_are_demanded() {
     assert!(shown.contains("`memory` stands without `flash`"), "{shown}");
     let shown = read("both.toml", "inherits = [\"zng\", \"hetero\"]\n".into()).expect_err("two memories");
     assert!(shown.contains("memory"), "{shown}");
-    assert!(Loaded::load("gtx580", &[]).is_ok());
+    assert!(machine::load("gtx580", &[]).is_ok());
     let fault = run_alone(&Plan::new("gtx580", "gaus:n=16")).map(|_| ()).expect_err("nothing to run on");
     assert!(fault.to_string().contains("no memory behind its GPU's shared cache"), "{fault}");
 }
@@ -272,7 +272,7 @@ proptest! {
     ) {
         let (system, small) = platform;
         let is_quick = |key: &String| !key.starts_with("flash.");
-        let loaded = Loaded::load(system, &[]).expect("a shipped system");
+        let loaded = machine::load(system, &[]).expect("a shipped system");
         let table: toml::Table = loaded.to_toml().parse().expect("TOML");
         let is_there = |key: &String| key.split('.').next().is_some_and(|first| table.contains_key(first));
         let keys: Vec<String> = machine::catalogue::params().into_iter().map(|p| p.key).filter(is_quick).filter(is_there).collect();

@@ -1,7 +1,7 @@
 //! Parts by name: what names mean, and what they do not.
 
+use machine::result::Document;
 use machine::run::{Plan, run_alone};
-use machine::{Loaded, result::Document};
 use serde_json::Value;
 use std::path::PathBuf;
 use tempfile::TempDir;
@@ -278,7 +278,7 @@ fn parts_are_in_the_order_of_the_file() {
     for names in [["zebra", "ant", "mule"], ["ant", "mule", "zebra"], ["mule", "zebra", "ant"]] {
         let text = bare("inherits = 'bare'\n") + &names.map(drive).concat();
         let bench = Bench::new(&text);
-        let loaded = Loaded::load(&bench.path.to_string_lossy(), &[]).expect("a machine");
+        let loaded = machine::load(&bench.path.to_string_lossy(), &[]).expect("a machine");
         let found: Vec<&str> = loaded.spec.flash.iter().map(|part| part.name.as_str()).collect();
         assert_eq!(found, names);
         let document = bench.run(&[&format!("{}={READS}", names[1])]);
@@ -293,9 +293,9 @@ fn a_resolved_spec_is_the_same_machine() {
         + &format!("[ssd]\nkind = 'flash'\ncount = 2\ninherits = 'd16.flash'{SMALL}")
         + "[array]\nkind = 'stripe'\ndrives = 'ssd'\nchunk = '64KiB'\nsubmit = '0us'\n";
     let bench = Bench::new(&text);
-    let loaded = Loaded::load(&bench.path.to_string_lossy(), &[]).expect("a machine");
+    let loaded = machine::load(&bench.path.to_string_lossy(), &[]).expect("a machine");
     let again = Bench::new(&loaded.to_toml());
-    let reloaded = Loaded::load(&again.path.to_string_lossy(), &[]).expect("the same machine");
+    let reloaded = machine::load(&again.path.to_string_lossy(), &[]).expect("the same machine");
     assert_eq!(loaded.spec.to_json(), reloaded.spec.to_json());
     assert_eq!(found(&bench.run(&[READS])), found(&again.run(&[READS])));
 }

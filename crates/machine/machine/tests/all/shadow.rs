@@ -1,11 +1,11 @@
 //! A shadow beside every shipped drive: nothing is lost, and neither it nor folding changes a result.
 
 use machine::Loaded;
-use machine::precondition::parse;
 use machine::run::{Plan, run_alone};
-use machine::systems::SYSTEMS;
 use requests::trace::TraceOptions;
 use serde_json::Value;
+use spec::precondition::parse;
+use spec::systems::SYSTEMS;
 
 /// What makes a system small enough for garbage collection to begin within the test.
 fn small(system: &str) -> &'static [&'static str] {
@@ -77,7 +77,7 @@ fn every_system_keeps_its_data_under_a_shadow() {
         let driven_by_requests = |loaded: &Loaded| {
             loaded.spec.gpu.is_empty() && loaded.spec.cpu.is_empty() && !loaded.spec.flash.is_empty()
         };
-        if !Loaded::load(system, &[]).is_ok_and(|loaded| driven_by_requests(&loaded)) {
+        if !machine::load(system, &[]).is_ok_and(|loaded| driven_by_requests(&loaded)) {
             continue;
         }
         let document = run(system, &["sim.shadow=true"]);

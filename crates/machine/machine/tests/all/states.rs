@@ -2,12 +2,12 @@
 //! memory of servers that jobs have filled.
 
 use machine::Loaded;
-use machine::precondition::{Precondition, apply, parse};
 use machine::result::Document;
 use machine::run::{Outside, Plan, run, run_alone};
 use machine::state::{Found, Kept, LAYOUT, Place, State, StateSpec, States, Wanted, agree, read, write};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use spec::precondition::{Precondition, apply, parse};
 use ssd::Device;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -164,7 +164,7 @@ fn whole(device: &Device) -> Vec<u8> {
 fn a_device_that_takes_a_state_is_the_device_that_made_it_in_every_byte() {
     for (system, set) in [("d16", SMALL_D16), ("pm9a3", SMALL_PM9A3), ("mqsim-default", SMALL_MQSIM)] {
         let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
-        let loaded = Loaded::load(system, &set).expect("a spec");
+        let loaded = machine::load(system, &set).expect("a spec");
         for text in STATES {
             let precondition = parse(text).expect("a state");
             let (made, state) = device(&loaded, &precondition);
@@ -188,7 +188,7 @@ fn two(seed: u64) -> (Vec<Option<StateSpec>>, Vec<Kept>) {
     };
     std::fs::write(&path, text("ftl.wear.static_gap = 3\n")).expect("a file");
     let plan = Plan { seed, ..Plan::new(&path.display().to_string(), "") };
-    let loaded = Loaded::load(&plan.system, &[]).expect("a spec");
+    let loaded = machine::load(&plan.system, &[]).expect("a spec");
     let wanted: Vec<_> = (0..2).map(|number| StateSpec::of(&plan, &loaded, number)).collect();
     let kept = wanted.iter().flatten().zip(["none", "sequential:share=90%"]).map(|(spec, text)| {
         let (_, state) = device(&loaded, &parse(text).expect("a state"));
@@ -245,7 +245,7 @@ fn a_file_of_other_drives_is_refused_with_the_drive_that_differs() {
     let (mut others, _) = two(1);
     let mut keys = Plan::new("d16", "");
     keys.set = SMALL_D16.iter().map(|set| (*set).to_owned()).collect();
-    let loaded = Loaded::load("d16", &keys.set).expect("a spec");
+    let loaded = machine::load("d16", &keys.set).expect("a spec");
     others[1] = StateSpec::of(&keys, &loaded, 0);
     refused(&kept, &others, "`flash`: f is the state of another machine: ");
 }
@@ -298,7 +298,7 @@ fn a_state_that_changes_has_another_layout() {
     let mut hash = Sha256::new();
     for (system, set) in [("d16", SMALL_D16), ("mqsim-default", SMALL_MQSIM)] {
         let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
-        let loaded = Loaded::load(system, &set).expect("a spec");
+        let loaded = machine::load(system, &set).expect("a spec");
         for text in STATES {
             hash.update(device(&loaded, &parse(text).expect("a state")).1.bytes());
         }
@@ -379,7 +379,7 @@ fn a_filled_memory_that_changes_has_another_layout() {
     let mut add = |plan: Plan| {
         let states = Files::default();
         run_with(&plan, &states);
-        let loaded = Loaded::load(&plan.system, &plan.set).expect("a spec");
+        let loaded = machine::load(&plan.system, &plan.set).expect("a spec");
         let wanted = Wanted::of(&plan, &loaded).expect("a server").all();
         let memory = wanted[0].as_ref().expect("no file").digest();
         let kept = read("a file", &states.files.borrow()[&memory]).expect("it is whole");

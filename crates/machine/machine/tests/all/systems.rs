@@ -1,11 +1,11 @@
 //! The shipped systems: they load, they run, their figures follow from their specs, and every number has a source.
 
 use config::Diagnostic;
+use machine::Spec;
 use machine::run::{Plan, run_alone};
-use machine::systems::SYSTEMS;
-use machine::{Loaded, Spec};
 use requests::trace::{Remap, TraceOptions};
 use serde_json::Value;
+use spec::systems::SYSTEMS;
 use std::path::{Path, PathBuf};
 
 fn repository() -> PathBuf {
@@ -57,7 +57,7 @@ fn mean_ns(document: &Value, kind: &str) -> f64 {
 }
 
 fn capacity(system: &str) -> u64 {
-    Loaded::load(system, &[]).expect("a shipped system").device(1).expect("a device").capacity()
+    machine::load(system, &[]).expect("a shipped system").device(1).expect("a device").capacity()
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn leaves(path: &str, value: &toml::Value, found: &mut Vec<String>) {
 
 /// The systems that are like this, as their resolved specs say.
 fn systems(alike: fn(&Spec) -> bool) -> impl Iterator<Item = &'static str> {
-    let spec = |name: &str| Loaded::load(name, &[]).expect("a shipped system").spec;
+    let spec = |name: &str| machine::load(name, &[]).expect("a shipped system").spec;
     SYSTEMS.iter().map(|(name, _)| *name).filter(move |name| alike(&spec(name)))
 }
 
@@ -347,7 +347,7 @@ fn mqsim(workload: &str, device: &str, metric: &str) -> f64 {
 }
 
 fn rejected(system: &str, set: &str) -> Diagnostic {
-    match Loaded::load(system, &[set.into()]) {
+    match machine::load(system, &[set.into()]) {
         Ok(_) => panic!("{system} accepts {set}"),
         Err(diagnostic) => diagnostic,
     }

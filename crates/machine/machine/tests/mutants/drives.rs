@@ -12,8 +12,8 @@ use engine::Mutant::{
     WrongCacheBlock, WrongDrive, WrongStream,
 };
 use ftl::buffer::ahead::{LookAheadPolicy, sequential};
+use machine::Warmup;
 use machine::run::Plan;
-use machine::warmup::Warmup;
 use ssd::soak::{Combination, End, Map, Memory};
 use std::fmt::Write;
 

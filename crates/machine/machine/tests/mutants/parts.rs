@@ -9,8 +9,6 @@ use engine::Mutant::{
 use engine::{Recorder, Time};
 use linux::fs::{FsSpec, soak};
 use linux::path;
-use machine::Loaded;
-use machine::spec::MemorySpec;
 use mem::dram::{self, Dram};
 use mem::l2::{self, L2};
 use mem::mmu::tlb::Tlb;
@@ -21,6 +19,7 @@ use net::noc::{self, Class, Noc, NocSpec};
 use net::pcie::Link;
 use net::sata;
 use proto::memory::{Absent, Access, AccessKind, MemCommand, PAGE};
+use spec::MemorySpec;
 
 pub(super) const PARTS: &[Run] = &[
     Run { name: "four packets of a crossbar", make: crossbar, kills: &[FreeHeader, SharedLink] },
@@ -120,7 +119,7 @@ fn frame() -> Vec<String> {
 
 /// A line of another row of a bank takes a precharge and an activation longer than one of the open row.
 fn rows() -> Vec<String> {
-    let loaded = Loaded::load("ideal", &[]).expect("a system");
+    let loaded = machine::load("ideal", &[]).expect("a system");
     let MemorySpec::Dram(spec) = &loaded.spec.memory[0].spec else { unreachable!("`ideal` has DRAM") };
     let spec = dram::DramSpec { refresh: None, ..spec.clone() };
     let mut dram = Dram::new(&spec, 128).expect("a memory");
@@ -174,7 +173,7 @@ fn translation() -> Vec<String> {
 
 /// A line is written, on its way to memory, while it is being fetched: what the fetch brings is old, and is not kept.
 fn passed() -> Vec<String> {
-    let loaded = Loaded::load("zng", &["l2.parked=0B".to_owned()]).expect("a system");
+    let loaded = machine::load("zng", &["l2.parked=0B".to_owned()]).expect("a system");
     let spec = &loaded.spec.l2[0].spec;
     let mut cache = L2::new(spec, 1).expect("a cache");
     cache.attach_shadow();

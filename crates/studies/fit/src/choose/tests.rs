@@ -1,10 +1,9 @@
 //! What some points choose.
 
 use super::*;
-use machine::spec::Loaded;
 
 fn base() -> Base {
-    Base::of(&Loaded::load("pm9a3", &[]).unwrap(), "pm9a3").unwrap()
+    Base::of(&machine::load("pm9a3", &[]).unwrap(), "pm9a3").unwrap()
 }
 
 fn point(text: &str) -> Point {
@@ -112,7 +111,7 @@ fn work_that_comes_later_is_what_saturates() {
         "rw=randwrite,bs=4k,iodepth=8,clat=150us,p99=300us",
     ];
     let targets = |like: &str| -> Vec<(Knob, f64, f64)> {
-        let base = Base::of(&Loaded::load(like, &[]).unwrap(), like).unwrap();
+        let base = Base::of(&machine::load(like, &[]).unwrap(), like).unwrap();
         let chosen = choose(&points.map(point), &base, false, false).unwrap();
         chosen.targets.iter().skip(1).map(|target| (target.knob, target.figure, target.guess)).collect()
     };

@@ -264,14 +264,13 @@ fn slice(system: &str, cores: u32, fixed: bool) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::{COMPONENTS, SHOOTDOWN, TEN_MICROSECONDS, slice};
-    use machine::spec::Loaded;
 
     /// What counts as one page costs what section III-A, and the parts of section II-C, say; four cores.
     #[test]
     fn overheads_add_up_to_what_the_paper_says() {
         let sum = |sets: &[&str]| {
             let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
-            let loaded = Loaded::load("os-swap", &sets).expect("a system");
+            let loaded = machine::load("os-swap", &sets).expect("a system");
             let (swap, switch) =
                 (&loaded.spec.swap[0].spec, loaded.spec.cpu[0].spec.cores.threads.switch.time());
             let shootdown = &swap.shootdown;
@@ -294,7 +293,7 @@ mod tests {
             "flash-sync",
         ] {
             for (cores, fixed) in [(4, false), (4, true), (16, true)] {
-                let loaded = Loaded::load(system, &slice(system, cores, fixed));
+                let loaded = machine::load(system, &slice(system, cores, fixed));
                 assert!(loaded.is_ok(), "{system}: {:?}", loaded.err());
             }
         }

@@ -13,7 +13,7 @@ use super::{
 use super::{STANDS, Stand};
 use config::Diagnostic;
 use fit::{Measure, factor};
-use machine::warmup::Warmup;
+use machine::Warmup;
 use std::collections::BTreeMap;
 
 /// Predictions beyond this share need a cause.

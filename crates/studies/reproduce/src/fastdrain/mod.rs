@@ -9,8 +9,8 @@ use super::study::{Entry, Found, Point};
 use super::{Effort, Reading};
 use config::Diagnostic;
 use engine::Time;
+use machine::Warmup;
 use machine::result::{Document, OpResult, PagesByType, ProgramResult};
-use machine::warmup::Warmup;
 use serde::Deserialize;
 
 /// The paper's figures.

@@ -273,7 +273,6 @@ fn of_variant(variant: &Variant, figures: &[Figure], reading: &Reading) -> Vec<E
 #[cfg(test)]
 mod tests {
     use super::*;
-    use machine::spec::Loaded;
 
     #[test]
     fn every_variant_can_be_built() {
@@ -282,7 +281,7 @@ mod tests {
             for system in
                 ["fastdrain-vanilla", "fastdrain-buf", "fastdrain-ftl", "fastdrain", "fastdrain-oracle"]
             {
-                let loaded = Loaded::load(system, &(suite.set)(system));
+                let loaded = machine::load(system, &(suite.set)(system));
                 assert!(loaded.is_ok(), "{} on {system}: {:?}", variant.name, loaded.err());
             }
         }

@@ -16,7 +16,6 @@ use super::{
 };
 use config::Diagnostic;
 use ftl::page_groups::spec::ENTRY_BYTES;
-use machine::spec::Loaded;
 
 /// The data-intensive programs (section 5.2).
 const DATA: Group = Group::Programs(&["atax", "bicg", "2dcon", "mvt"]);
@@ -312,7 +311,7 @@ pub(super) fn constants_entry(figure: &Figure) -> Option<Entry> {
 fn map(figure: &Figure) -> Entry {
     let figure = figure.clone();
     Entry::new(figure.id.clone(), Vec::new(), move |_| {
-        let loaded = Loaded::load(INTRA_O3, &[])?;
+        let loaded = machine::load(INTRA_O3, &[])?;
         let part = loaded.spec.group_flash.first();
         let groups = &part.ok_or_else(|| Diagnostic::new("no flash of page groups"))?.spec.groups.geometry;
         let group = u64::from(groups.channels) * u64::from(groups.planes) * groups.page.get();
@@ -381,7 +380,6 @@ mod tests {
     use super::*;
     use crate::reading::{readings, sets};
     use machine::run::{self, Plan};
-    use machine::spec::Loaded;
     use std::collections::BTreeSet;
 
     fn reading() -> Reading {
@@ -390,7 +388,7 @@ mod tests {
 
     fn spec(system: &str, set: &[&str]) -> String {
         let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
-        let loaded = Loaded::load(system, &set);
+        let loaded = machine::load(system, &set);
         loaded.unwrap_or_else(|fault| panic!("{system} {set:?}: {fault}")).spec.to_json().to_string()
     }
 

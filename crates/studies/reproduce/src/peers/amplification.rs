@@ -11,7 +11,7 @@ use crate::{Case, Context, Effort, Row, Rule};
 use config::Diagnostic;
 use engine::Rng;
 use ftl::page_map::gc::VictimPolicy;
-use machine::spec::Loaded;
+use spec::Loaded;
 use theory::wa::{Spare, d_choices, greedy};
 
 const WORKLOAD: &str = "rand-write-4k-qd64-6m-occ100";
@@ -132,7 +132,7 @@ pub(super) fn collection_cases() -> Vec<Case> {
 fn collection_rows(context: &Context<'_>) -> Result<Vec<Row>, Diagnostic> {
     let planes = format!("flash.geometry.planes={}", context.choose(2, 1));
     let overrides: Vec<String> = ONE_DIE.into_iter().chain([planes.as_str()]).map(str::to_owned).collect();
-    let loaded = Loaded::load(SYSTEM, &overrides)?;
+    let loaded = machine::load(SYSTEM, &overrides)?;
     let VictimPolicy::d_choices(policy) = &loaded.drive()?.flash.ftl.gc.victim else {
         return Err(Diagnostic::new(format!("{SYSTEM} does not choose among drawn blocks")));
     };

@@ -1,6 +1,6 @@
 //! The constants of a spec in picoseconds, read for formulas: none of the simulator's own arithmetic is used.
 
-use machine::spec::Drive;
+use spec::Drive;
 use ssd::spec::{HostLinkSpec, Interface, PlainSpec};
 
 /// Picoseconds a second.

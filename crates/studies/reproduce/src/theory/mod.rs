@@ -13,7 +13,7 @@ mod uniform;
 use super::Case;
 use crate::stand::d16;
 use config::Diagnostic;
-use machine::spec::Loaded;
+use spec::Loaded;
 use ssd::Device;
 use theory::wa::Spare;
 

@@ -6,7 +6,7 @@ use crate::stand::{Churn, Overwrite, write};
 use crate::{Case, Context, Row, Rule};
 use config::Diagnostic;
 use engine::Rng;
-use machine::spec::Loaded;
+use spec::Loaded;
 use ssd::Device;
 use theory::wa::{self, Frontiers, Skew, Spare, Split};
 

@@ -7,7 +7,7 @@ use crate::stand::{Churn, Overwrite};
 use crate::{Case, Context, Row, Rule};
 use config::Diagnostic;
 use engine::Rng;
-use machine::spec::Loaded;
+use spec::Loaded;
 use ssd::Device;
 use theory::wa::{self, Spare};
 

@@ -4,16 +4,16 @@
 use super::super::expected::Figure;
 use super::super::study::Entry;
 use config::Diagnostic;
-use machine::spec::{Loaded, MemorySpec};
 use mem::dram::Dram;
 use mem::mmu::table::block::Size;
 use programs::program::{self, census};
 use proto::memory::{LINE, PAGE};
+use spec::MemorySpec;
 use ssd::spec::{HostLinkSpec, PcieSpec};
 
 /// Bytes a second of a system's DRAM or persistent memory.
 fn dram(system: &str) -> Result<f64, Diagnostic> {
-    match Loaded::load(system, &[])?.spec.memory.first().map(|part| &part.spec) {
+    match machine::load(system, &[])?.spec.memory.first().map(|part| &part.spec) {
         Some(MemorySpec::Dram(dram)) => {
             let dram = Dram::new(dram, LINE).map_err(|error| Diagnostic::new(error.what))?;
             Ok(dram.peak_bandwidth() as f64)
@@ -24,7 +24,7 @@ fn dram(system: &str) -> Result<f64, Diagnostic> {
 
 /// Bytes a second of HybridGPU's buffer, and what its translation lets through in pages.
 fn engine() -> Result<(f64, f64), Diagnostic> {
-    match Loaded::load("hybridgpu", &[])?.spec.memory.first().map(|part| &part.spec) {
+    match machine::load("hybridgpu", &[])?.spec.memory.first().map(|part| &part.spec) {
         Some(MemorySpec::Engine(engine)) => {
             let ftl = f64::from(engine.ftl_in_service) * PAGE as f64 / engine.ftl_time.time().as_s_f64();
             Ok((engine.dram.bandwidth.bytes_per_s() as f64, ftl))
@@ -35,7 +35,7 @@ fn engine() -> Result<(f64, f64), Diagnostic> {
 
 /// Bytes a second of the drive's link in Hetero.
 fn drive() -> Result<f64, Diagnostic> {
-    let loaded = Loaded::load("hetero", &[])?;
+    let loaded = machine::load("hetero", &[])?;
     let device = loaded.drive()?.flash;
     match &device.host.link {
         HostLinkSpec::Pcie(PcieSpec { generation, lanes, .. }) => {
@@ -50,7 +50,7 @@ fn drive() -> Result<f64, Diagnostic> {
 
 /// The size of ZnG's mapping table for 1 TiB, in KiB.
 fn table() -> Result<f64, Diagnostic> {
-    match Loaded::load("zng", &[])?.spec.memory.first().map(|part| &part.spec) {
+    match machine::load("zng", &[])?.spec.memory.first().map(|part| &part.spec) {
         Some(MemorySpec::Direct(direct)) => {
             let g = &direct.geometry;
             let planes = u64::from(g.channels * g.packages * g.dies * g.planes);

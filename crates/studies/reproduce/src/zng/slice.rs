@@ -112,11 +112,10 @@ fn paging(halvings: usize) -> Vec<String> {
 mod tests {
     use super::super::suite::size;
     use super::of;
-    use machine::spec::Loaded;
-    use machine::spec::MemorySpec;
     use programs::program::{WarpAt, open};
     use proto::memory::PAGE;
     use proto::simt::{InstKind, Tape};
+    use spec::MemorySpec;
     use std::collections::{BTreeMap, BTreeSet};
 
     #[test]
@@ -125,14 +124,14 @@ mod tests {
         {
             for halvings in 0..4 {
                 let sets = of(system, halvings);
-                assert!(Loaded::load(system, &sets).is_ok(), "{system} halved {halvings} times");
+                assert!(machine::load(system, &sets).is_ok(), "{system} halved {halvings} times");
             }
         }
     }
 
     /// Registers that gather writes, pages of the shared cache, and planes of ZnG on a slice.
     fn capacities(halvings: usize) -> [f64; 3] {
-        let loaded = Loaded::load("zng", &of("zng", halvings)).expect("a slice");
+        let loaded = machine::load("zng", &of("zng", halvings)).expect("a slice");
         let MemorySpec::Direct(direct) = &loaded.spec.memory[0].spec else {
             panic!("no flash on the network")
         };

@@ -3,10 +3,10 @@
 
 use super::{Bench, Case, DRIVES, INSIDE, controllers};
 use machine::Loaded;
-use machine::precondition::{Precondition, apply, parse};
 use machine::run::Plan;
 use machine::state::{State, StateSpec};
 use serde_json::Value;
+use spec::precondition::{Precondition, apply, parse};
 use ssd::Device;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ fn tried(bench: &Bench, case: &Case, state: &str) -> Vec<Tried> {
         let set = bench.set.iter().copied().flatten().chain(case.context).copied().chain([own.as_str()]);
         let mut plan = set.fold(Plan::new(bench.system, ""), |plan, set| plan.set(set));
         plan.precondition = Some(parse(state).expect("a state"));
-        let loaded = Loaded::load(&plan.system, &plan.set).ok()?;
+        let loaded = machine::load(&plan.system, &plan.set).ok()?;
         let digest = StateSpec::of(&plan, &loaded, 0).expect("no trace").digest();
         Some(Tried { value: own, plan, loaded, digest })
     };

@@ -1,7 +1,5 @@
 //! The pairs: what is in front, and what is behind.
 
-use machine::Loaded;
-
 /// What is in front.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum In {
@@ -557,7 +555,7 @@ pub(crate) const REFUSED: &[(&str, &str, &str)] = &[
 
 /// The machine as a file: the processor's shipped base, and the tables of what is behind.
 pub(crate) fn spec(processor: In, behind: &Behind) -> String {
-    let donor = Loaded::load(behind.from, &[]).expect("a shipped system").resolved().table();
+    let donor = machine::load(behind.from, &[]).expect("a shipped system").resolved().table();
     let mut table = toml::Table::new();
     table.insert("inherits".into(), processor.base().into());
     table.insert("description".into(), format!("{} behind {processor:?}", behind.name).into());

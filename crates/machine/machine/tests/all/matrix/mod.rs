@@ -58,7 +58,7 @@ fn what_cannot_stand_together_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("machine.toml");
         std::fs::write(&path, text).expect("a file");
-        let shown = match machine::Loaded::load(&path.to_string_lossy(), &[]) {
+        let shown = match machine::load(&path.to_string_lossy(), &[]) {
             Ok(_) => panic!("{words}: not refused, though {why}"),
             Err(fault) => fault.to_string(),
         };

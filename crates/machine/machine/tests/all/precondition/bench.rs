@@ -2,10 +2,10 @@
 
 use engine::{Digest, Rng, Time};
 use ftl::page_map::{Ftl, FtlCounters};
-use machine::precondition::{self, Report};
 use machine::{End, Loaded, Machine, Warmup};
 use proto::{IoOp, IoRequest, Lpn};
 use requests::inject::{HostCost, Injector, Next, Queues, Source};
+use spec::precondition::{self, Report};
 use ssd::Device;
 use std::sync::atomic::AtomicBool;
 
@@ -23,7 +23,7 @@ pub(crate) const SMALL: [&str; 7] = [
 /// A system: D16 with overrides.
 pub(crate) fn system(overrides: &[&str]) -> Loaded {
     let overrides: Vec<String> = overrides.iter().map(|o| (*o).to_owned()).collect();
-    Loaded::load("d16", &overrides).unwrap_or_else(|fault| panic!("{fault}"))
+    machine::load("d16", &overrides).unwrap_or_else(|fault| panic!("{fault}"))
 }
 
 /// The small device, with more overrides.

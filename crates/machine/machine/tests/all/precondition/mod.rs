@@ -5,13 +5,11 @@ mod bench;
 use bench::{Pace, check, digest, homogeneity, prepared, small, system, write_in_time};
 use engine::Time;
 use ftl::page_map::FtlCounters;
-use machine::{
-    precondition::{self, Precondition},
-    run::{Plan, run_alone},
-};
+use machine::run::{Plan, run_alone};
 use nand::dies::MultiPlane;
 use proptest::prelude::*;
 use serde_json::Value;
+use spec::precondition::{self, Precondition};
 
 const STATES: [&str; 8] = [
     "none",
@@ -225,7 +223,7 @@ fn the_device_takes_the_state_that_its_spec_names() {
 fn in_order(state: &str, set: &[&str], requests: u32) -> (f64, f64, f64) {
     let job = format!("fio:rw=write,bs=128k,iodepth=16,number_ios={requests}");
     let mut plan = set.iter().fold(Plan::new("d16", &job), |plan, set| plan.set(set));
-    plan.precondition = Some(machine::precondition::parse(state).unwrap_or_else(|e| panic!("{e}")));
+    plan.precondition = Some(spec::precondition::parse(state).unwrap_or_else(|e| panic!("{e}")));
     let document = run_alone(&plan).unwrap_or_else(|e| panic!("{state}, {set:?}: {e}"));
     assert!(document.ok, "{state}: {:?}", document.checks);
     let document = serde_json::to_value(document).expect("a document has a JSON form");

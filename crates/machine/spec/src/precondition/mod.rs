@@ -228,7 +228,7 @@ pub struct Report {
 
 impl Report {
     /// Appends all but the state's name.
-    pub(crate) fn save(&self, out: &mut Vec<u8>) {
+    pub fn save(&self, out: &mut Vec<u8>) {
         // Naming every field makes a forgotten one a compile error.
         let Report {
             kind: _,
@@ -249,7 +249,7 @@ impl Report {
 
     /// Whether what it says of a translation layer is so. A map on flash is written behind the report: of such a layer, the free units and the
     /// invalid share are not compared.
-    pub(crate) fn is_of(&self, ftl: &Ftl) -> bool {
+    pub fn is_of(&self, ftl: &Ftl) -> bool {
         let Report {
             kind: _,
             mapped_share,
@@ -268,7 +268,7 @@ impl Report {
     }
 
     /// Takes the report of a state of this name off the front of `input`; `None` if it is cut short or malformed.
-    pub(crate) fn load(kind: &'static str, input: &mut &[u8]) -> Option<Report> {
+    pub fn load(kind: &'static str, input: &mut &[u8]) -> Option<Report> {
         Some(Report {
             kind,
             mapped_share: f64::load(input)?,

@@ -1,17 +1,24 @@
 //! A whole machine as a user writes it: words, and named parts that are linked.
+//!
+//! * Knows the kinds of parts, their links, the shipped systems, and the states that drives are brought into.
+//! * Does not know events: nothing here runs.
+//! * Read first: `kinds.rs`.
 
 mod kinds;
 mod links;
 mod memory;
 mod own;
+pub mod precondition;
 mod read;
 mod schema;
-pub(crate) mod validate;
+pub mod systems;
+mod validate;
+pub mod warmup;
 
 pub use kinds::{Id, Kind, Part, Spec};
 pub use memory::MemorySpec;
 pub use own::{DriveSpec, DrivenSpec, OffloadSpec, OffloadedSpec, ServerSpec, StartSpec};
-pub(crate) use read::of_kind;
+use read::of_kind;
 pub use schema::{document, of_file};
 
 use crate::precondition::Precondition;
@@ -103,8 +110,19 @@ impl Default for Sim {
     }
 }
 
+/// A list of missing keys, with the way to have them all.
+fn remedied(resolved: &Resolved, mut fault: Diagnostic) -> Diagnostic {
+    let remedy = validate::remedy(resolved);
+    for one in std::iter::once(&mut fault.help).chain(fault.also.iter_mut().map(|also| &mut also.help)) {
+        if one.as_ref().is_some_and(|help| help.starts_with("set ")) {
+            *one = Some(remedy.clone());
+        }
+    }
+    fault
+}
+
 /// The name of the drive of this number in random streams: whatever the user calls it.
-pub(crate) fn stream(number: usize) -> String {
+pub fn stream(number: usize) -> String {
     format!("flash{number}")
 }
 
@@ -127,14 +145,14 @@ pub struct Loaded {
     pub name: String,
     /// The spec.
     pub spec: Spec,
-    pub(crate) resolved: Resolved,
+    resolved: Resolved,
 }
 
 /// The tables of a system that stand for drives, by their keys: one of this name, or of this text; with values set.
 ///
 /// # Errors
 /// The system, or a file that it inherits, cannot be read.
-pub(crate) fn drives(system: &str, text: Option<&str>, set: &[String]) -> Result<Vec<String>, Diagnostic> {
+pub fn drives(system: &str, text: Option<&str>, set: &[String]) -> Result<Vec<String>, Diagnostic> {
     let mut resolved = match text {
         Some(text) => Layers::from_text(system, text, &crate::systems::Shipped)?,
         None => Layers::load(system, &crate::systems::Shipped)?,
@@ -146,12 +164,42 @@ pub(crate) fn drives(system: &str, text: Option<&str>, set: &[String]) -> Result
 }
 
 impl Loaded {
-    /// Finds what links mean.
+    /// Reads a configuration with overrides (`key.path=value`), and resolves its links; `check` refuses parts that cannot be built.
     ///
     /// # Errors
-    /// What is wrong with one, and parts that nobody uses or that more use than may.
-    pub(crate) fn link(&mut self) -> Result<(), Diagnostic> {
-        links::resolve(&mut self.spec, &self.resolved)
+    /// Everything that is wrong with it, with places.
+    pub fn read(
+        name: &str,
+        mut resolved: Resolved,
+        overrides: &[String],
+        check: fn(&Loaded) -> Result<(), Diagnostic>,
+    ) -> Result<Loaded, Diagnostic> {
+        for assignment in overrides {
+            resolved.set(assignment)?;
+        }
+        let spec = Spec::parse(&mut resolved).map_err(|fault| remedied(&resolved, fault))?;
+        Loaded::of(name, spec, resolved.clone(), check).map_err(|fault| {
+            let again = |mut resolved: Resolved| {
+                let spec = Spec::parse(&mut resolved).ok()?;
+                Some(Loaded::of(name, spec, resolved, check))
+            };
+            resolved.blame(fault, again)
+        })
+    }
+
+    /// Resolves links, and refuses what a parser cannot: limits, and parts that do not go together.
+    fn of(
+        name: &str,
+        spec: Spec,
+        resolved: Resolved,
+        check: fn(&Loaded) -> Result<(), Diagnostic>,
+    ) -> Result<Loaded, Diagnostic> {
+        let mut loaded = Loaded { name: name.to_owned(), spec, resolved };
+        validate::limits(&loaded)?;
+        links::resolve(&mut loaded.spec, &loaded.resolved)?;
+        validate::parts(&loaded)?;
+        check(&loaded)?;
+        Ok(loaded)
     }
 
     /// A key as its kind has it: `flash.geometry.ways` for that of a drive of any name.
@@ -162,17 +210,17 @@ impl Loaded {
     }
 
     /// The keys that a complete spec with these parts still lacks, for a list.
-    pub(crate) fn lacking(&self) -> Vec<String> {
+    pub fn lacking(&self) -> Vec<String> {
         Resolved::list(&read::missing(&self.resolved.table(), &self.spec.tables))
     }
 
     /// The links that a part needs and does not have: each key, and the kinds that it may name.
-    pub(crate) fn absent_links(&self, id: Id, to_run: bool) -> Vec<(&'static str, &'static [Kind])> {
+    pub fn absent_links(&self, id: Id, to_run: bool) -> Vec<(&'static str, &'static [Kind])> {
         links::absent(&self.spec, id, to_run).into_iter().map(|link| (link.key, link.to)).collect()
     }
 
     /// Each table of a spec as its kind has it, with what its keys begin with.
-    pub(crate) fn tables(&self) -> Vec<(String, toml::Table)> {
+    pub fn tables(&self) -> Vec<(String, toml::Table)> {
         let root = self.resolved.table();
         let whole = root
             .iter()
@@ -237,14 +285,14 @@ impl Loaded {
     ///
     /// # Errors
     /// What cannot be built.
-    pub(crate) fn device_at(&self, number: usize, seed: u64) -> Result<Device, Diagnostic> {
+    pub fn device_at(&self, number: usize, seed: u64) -> Result<Device, Diagnostic> {
         let part = &self.spec.flash[number];
         let context = Built { seed, name: stream(number), fold: self.spec.sim.fold };
         part.spec.flash.build(&context).map_err(|error| self.explain(part.table(), error))
     }
 
     /// The policy of collection in the flash device of this number, as it begins.
-    pub(crate) fn victim_at(&self, number: usize, seed: u64) -> Box<dyn Victim> {
+    pub fn victim_at(&self, number: usize, seed: u64) -> Box<dyn Victim> {
         let context = Built { seed, name: stream(number), fold: self.spec.sim.fold };
         self.spec.flash[number].spec.flash.victim(&context)
     }
@@ -253,7 +301,7 @@ impl Loaded {
     ///
     /// # Errors
     /// What cannot be built.
-    pub(crate) fn stripe_at(&self, number: usize) -> Result<Stripe, Diagnostic> {
+    pub fn stripe_at(&self, number: usize) -> Result<Stripe, Diagnostic> {
         let part = &self.spec.stripe[number];
         let capacities = part.linked("drives").iter().map(|drive| self.capacity_of(*drive));
         let capacities = capacities.collect::<Result<Vec<_>, _>>()?;
@@ -269,7 +317,7 @@ impl Loaded {
     ///
     /// # Errors
     /// What cannot be built.
-    pub(crate) fn capacity_of(&self, drive: Id) -> Result<u64, Diagnostic> {
+    pub fn capacity_of(&self, drive: Id) -> Result<u64, Diagnostic> {
         match drive.kind {
             Kind::Stripe => Ok(self.stripe_at(drive.number)?.capacity()),
             _ => Ok(self.device_at(drive.number, 0)?.capacity()),
@@ -277,7 +325,7 @@ impl Loaded {
     }
 
     /// A fault that workloads meet: where no value of the user's is wrong, it is the workloads that do not fit.
-    pub(crate) fn at_workloads(&self, workloads: &[String], mut fault: Diagnostic) -> Diagnostic {
+    pub fn at_workloads(&self, workloads: &[String], mut fault: Diagnostic) -> Diagnostic {
         if fault.place.as_ref().is_none_or(|place| self.resolved.is_own(place)) {
             return fault;
         }
@@ -291,7 +339,8 @@ impl Loaded {
         &self.resolved
     }
 
-    pub(crate) fn explain(&self, table: &str, error: SpecError) -> Diagnostic {
+    /// A fault of a part, at the key of its table.
+    pub fn explain(&self, table: &str, error: SpecError) -> Diagnostic {
         let diagnostic = self.resolved.diagnose(&format!("{table}.{}", error.key), error.what);
         match error.help {
             Some(help) => diagnostic.help(help),
@@ -341,7 +390,7 @@ impl Spec {
 }
 
 /// The queues of a stripe: as many, and as deep, as each of its drives has. A command is one at most for each.
-pub(crate) fn queues_of(loaded: &Loaded, stripe: usize) -> Queues {
+pub fn queues_of(loaded: &Loaded, stripe: usize) -> Queues {
     let drives = loaded.spec.stripe[stripe].linked("drives").iter();
     let each = drives.map(|drive| queues(&loaded.spec.flash[drive.number].spec.flash));
     let least = |a: Queues, b: Queues| Queues { count: a.count.min(b.count), depth: a.depth.min(b.depth) };

@@ -1,6 +1,6 @@
 //! When the measured window begins, as a spec says it and as a run decides it.
 
-use crate::parts::complex::Ooo;
+use compute::ooo::Cores;
 use config::units::{Duration, Share};
 use config::{Diagnostic, SpecError};
 use engine::Time;
@@ -57,7 +57,7 @@ impl WarmupPolicy {
     ///
     /// # Errors
     /// Shares that leave nothing, or the wrong way round; as many jobs as there are. The key is relative to the table `cpu`.
-    pub(crate) fn check(&self, all: u64) -> Result<(), SpecError> {
+    pub fn check(&self, all: u64) -> Result<(), SpecError> {
         let (from, until) = match self {
             WarmupPolicy::detected(Detected { from, until }) => (from, until),
             WarmupPolicy::fixed(Fixed { jobs }) if *jobs > 0 && *jobs >= all => {
@@ -80,7 +80,7 @@ impl WarmupPolicy {
     }
 
     /// For a run of so many jobs; none if no job is cut.
-    pub(crate) fn of(&self, jobs: u64) -> Option<Warmup> {
+    pub fn of(&self, jobs: u64) -> Option<Warmup> {
         match self {
             WarmupPolicy::detected(Detected { from, until }) => {
                 Some(Warmup::Steady { from: from.of(jobs), until: until.of(jobs).max(1) })
@@ -142,21 +142,21 @@ impl std::fmt::Display for Warmup {
 
 impl Warmup {
     /// Whether it leaves nothing out.
-    pub(crate) fn is_none(self) -> bool {
+    pub fn is_none(self) -> bool {
         matches!(self, Warmup::Requests(0) | Warmup::Until(Time::ZERO))
     }
 
     /// Begins to look, where something must be looked at.
-    pub(crate) fn watch(self, server: Option<&mut Ooo>) {
+    pub fn watch(self, server: Option<&mut Cores>) {
         if let (Warmup::Steady { .. }, Some(server)) = (self, server) {
-            server.cores.watch();
+            server.watch();
         }
     }
 
     /// How the window begins, if it does so now.
-    pub(crate) fn over(self, completed: u64, now: Time, server: Option<&Ooo>) -> Option<Cut> {
+    pub fn over(self, completed: u64, now: Time, server: Option<&Cores>) -> Option<Cut> {
         let steady = match self {
-            Warmup::Steady { .. } => Some(server.is_some_and(|server| server.cores.is_steady())),
+            Warmup::Steady { .. } => Some(server.is_some_and(|server| server.is_steady())),
             _ => None,
         };
         let over = match self {

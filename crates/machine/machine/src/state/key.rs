@@ -3,8 +3,6 @@
 use super::{hex, version};
 use crate::plan::Plan;
 use crate::plan::workloads::files_of;
-use crate::precondition::{Precondition, trace};
-use crate::spec::{DriveSpec, Kind, Loaded, MemorySpec, Part, ServerSpec, StartSpec, stream};
 use compute::ooo::{CpuSpec, TableSharing, ThreadsSpec};
 use mem::dram::DramSpec;
 use mem::dram_cache::DramCacheSpec;
@@ -12,6 +10,8 @@ use mem::mmu::MmuSpec;
 use mem::swap::SwapSpec;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
+use spec::precondition::{Precondition, trace};
+use spec::{DriveSpec, Kind, Loaded, MemorySpec, Part, ServerSpec, StartSpec, stream};
 use ssd::spec::FlashState;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -325,7 +325,7 @@ mod tests {
 
     fn of(set: &[&str]) -> StateSpec {
         let plan = set.iter().fold(Plan::new("d16", ""), |plan, set| plan.set(set));
-        let loaded = Loaded::load(&plan.system, &plan.set).expect("a spec");
+        let loaded = crate::load(&plan.system, &plan.set).expect("a spec");
         StateSpec::of(&plan, &loaded, 0).expect("nothing is read")
     }
 
@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn the_seed_and_the_content_of_a_trace_count() {
-        let loaded = Loaded::load("d16", &[]).expect("a spec");
+        let loaded = crate::load("d16", &[]).expect("a spec");
         let of = |plan: &Plan| StateSpec::of(plan, &loaded, 0);
         let plan = Plan::new("d16", "");
         let seeded = Plan { seed: 2, ..plan.clone() };
@@ -377,7 +377,7 @@ mod filled_tests {
 
     fn of(system: &str, program: &str, set: &[&str]) -> Option<StateSpec> {
         let plan = set.iter().fold(Plan::new(system, program), |plan, set| plan.set(set));
-        let loaded = Loaded::load(&plan.system, &plan.set).expect("a spec");
+        let loaded = crate::load(&plan.system, &plan.set).expect("a spec");
         filled(&loaded, 0)?;
         StateSpec::of_memory(&plan, &loaded, 0, program)
     }

@@ -120,7 +120,7 @@ impl OffloadSpec {
     ///
     /// # Errors
     /// The first value that cannot be built, with its key below the accelerator's table.
-    pub(crate) fn link(&self) -> Result<Link, SpecError> {
+    pub fn link(&self) -> Result<Link, SpecError> {
         let link = self.link.build("offload")?;
         Ok(match &self.energy {
             Some(energy) => link.with_energy(energy),

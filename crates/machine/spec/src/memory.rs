@@ -39,7 +39,7 @@ enum Asks {
 
 impl MemorySpec {
     /// The key of its table.
-    pub(crate) fn form(&self) -> &'static str {
+    pub fn form(&self) -> &'static str {
         match self {
             MemorySpec::Dram(_) => "dram",
             MemorySpec::Direct(_) => "direct",
@@ -53,7 +53,7 @@ impl MemorySpec {
     ///
     /// # Errors
     /// The first value that cannot be; its key is relative to the table of its form.
-    pub(crate) fn check(&self, line: u64) -> Result<(), SpecError> {
+    pub fn check(&self, line: u64) -> Result<(), SpecError> {
         match self {
             MemorySpec::Dram(dram) => dram.check(line),
             MemorySpec::Direct(direct) => direct.check(),
@@ -91,7 +91,7 @@ impl MemorySpec {
     }
 
     /// Whether a host or an operating system can page into it: every address has a place of its own, and nothing is behind it.
-    pub(crate) fn is_pageable(&self) -> bool {
+    pub fn is_pageable(&self) -> bool {
         match self {
             MemorySpec::Dram(_) => true,
             MemorySpec::Direct(_)
@@ -102,7 +102,7 @@ impl MemorySpec {
     }
 
     /// What of it the jobs of a server fill before the run, which is a state, if there is something.
-    pub(crate) fn filled(&self) -> Option<&DramCacheSpec> {
+    pub fn filled(&self) -> Option<&DramCacheSpec> {
         match self {
             MemorySpec::DramCache(cache) => Some(cache),
             MemorySpec::Dram(_)
@@ -129,7 +129,13 @@ impl MemorySpec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::Loaded;
+    use crate::{Loaded, systems::Shipped};
+    use config::Layers;
+
+    fn load(system: &str) -> Loaded {
+        let layers = Layers::load(system, &Shipped).expect("a system");
+        Loaded::read(system, layers, &[], |_| Ok(())).expect("a system")
+    }
 
     /// The shipped memories, by what of the hardware they are.
     #[test]
@@ -143,14 +149,14 @@ mod tests {
             ("zng-cached", "dram_cache", [false, true], false),
         ];
         for (system, form, links, pageable) in cases {
-            let loaded = Loaded::load(system, &[]).expect("a system");
+            let loaded = load(system);
             let memory = &loaded.spec.memory[0].spec;
             assert_eq!(memory.form(), form, "{system}");
             assert_eq!(["drive", "memory"].map(|key| memory.has_link(key).is_ok()), links, "{system}");
             assert_eq!(memory.is_pageable(), pageable, "{system}");
         }
         // Times take the place of a drive.
-        let loaded = Loaded::load("astriflash", &[]).expect("a system");
+        let loaded = load("astriflash");
         let MemorySpec::DramCache(mut cache) = loaded.spec.memory[0].spec.clone() else {
             unreachable!("its own")
         };

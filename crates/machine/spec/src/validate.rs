@@ -1,7 +1,7 @@
 //! What lies between the parts of a spec. Limits of single values, and of products of a part's numbers, stand at the
 //! fields of the spec's types ([`config::schema::beyond`]).
 
-use crate::spec::{Id, Kind, Loaded, MemorySpec, Part};
+use crate::{Id, Kind, Loaded, MemorySpec, Part};
 use config::{Diagnostic, Resolved, SpecError};
 use ssd::port::initiator::{EntranceChoice, InitiatorSpec};
 use ssd::spec::NvmeSpec;
@@ -19,7 +19,7 @@ pub(crate) fn limits(loaded: &Loaded) -> Result<(), Diagnostic> {
         }
     };
     let of_table = |(name, table): (String, toml::Table)| {
-        let found = config::schema::beyond(crate::spec::document(), &table);
+        let found = config::schema::beyond(crate::document(), &table);
         // Its keys begin with the kind; the user's, with the name.
         let own = move |fault: SpecError| {
             let below = fault.key.split_once('.').map_or(String::new(), |(_, rest)| format!(".{rest}"));
@@ -36,7 +36,7 @@ pub(crate) fn limits(loaded: &Loaded) -> Result<(), Diagnostic> {
 
 /// How to have all the keys that a spec of these parts needs.
 pub(crate) fn remedy(resolved: &Resolved) -> String {
-    let has = |kind| !crate::spec::of_kind(resolved, kind).is_empty();
+    let has = |kind| !crate::of_kind(resolved, kind).is_empty();
     let like = match (has(Kind::Cpu), has(Kind::Gpu)) {
         (true, _) => "dram-only",
         (_, true) => "zng",
