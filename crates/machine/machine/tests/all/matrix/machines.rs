@@ -32,7 +32,7 @@ impl In {
 
     pub(crate) fn workload(self) -> &'static str {
         match self {
-            In::Gpu => "back:n=2048",
+            In::Gpu => "back:n=4096",
             In::Server => "tatp:size=32MiB,work=1000",
         }
     }
