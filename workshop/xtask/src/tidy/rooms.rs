@@ -266,14 +266,10 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_knows_the_router_or_a_spec_is_told() {
+    fn a_part_that_knows_the_router_is_told() {
         assert_eq!(
             found("crates/machine/machine/src/parts/memory.rs", "use crate::route::Sender;"),
             ["`parts` (floor 2) imports `route` (floor 5)"]
-        );
-        assert_eq!(
-            found("crates/machine/machine/src/parts/complex/ends.rs", "fn f(spec: &crate::spec::Spec) {}"),
-            ["`parts` (floor 2) imports `spec` (floor 4)"]
         );
         assert_eq!(
             found("crates/machine/machine/src/parts/complex/ends.rs", "fn f(run: &crate::run::Plan) {}"),

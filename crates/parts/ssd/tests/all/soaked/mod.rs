@@ -235,7 +235,7 @@ fn devices_with_parity_keep_their_data() {
             let mut device = combination.build(seed).unwrap_or_else(|e| panic!("{combination}: {}", e.what));
             device.attach_shadow();
             let mut host = Host::new(device, seed, combination.depth);
-            let end = host.drive(operations(2_000));
+            let end = host.drive(operations(6_000));
             assert_eq!((end, &host.failed[..]), (End::Done, &[][..]), "{combination}");
             let seen = host.device.parity().expect("there is parity");
             let data = u64::from(combination.parity.expect("it was given"));
@@ -252,7 +252,7 @@ fn devices_with_parity_keep_their_data() {
         }
     }
     let ParityCounters { programs, rebuilt, lost } = all_of_it;
-    assert!(programs > 3_000 && rebuilt > 300 && lost > 30, "{all_of_it:?}");
+    assert!(programs > 10_000 && rebuilt > 1_000 && lost > 100, "{all_of_it:?}");
 }
 
 /// The shadow and folded stages change nothing.
