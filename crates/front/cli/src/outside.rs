@@ -42,7 +42,7 @@ pub(crate) fn catch_interrupts() -> Result<(), Diagnostic> {
     .map_err(|fault| Diagnostic::new(format!("cannot catch interrupts: {fault}")))
 }
 
-/// A terminal that has gone away is no reason to go on.
+/// Writes a line to standard error; a terminal that has gone away changes nothing.
 fn say(what: &str) {
     let _ = writeln!(std::io::stderr(), "{what}");
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// Steps of a bar that shows a share.
 const STEPS: u64 = 10_000;
 
-/// How often a bar moves while nobody tells it anything.
+/// Interval at which an idle bar moves.
 const TICK: Duration = Duration::from_millis(200);
 
 /// Set once, before anything is shown.
@@ -40,7 +40,7 @@ pub(crate) struct RunBar {
 }
 
 impl RunBar {
-    /// A bar, or lines where there is no terminal.
+    /// A bar on a terminal, lines elsewhere.
     pub(crate) fn new() -> RunBar {
         let lines = Lines::about("reading the system".to_owned());
         let estimate = Estimate::default();
@@ -49,7 +49,7 @@ impl RunBar {
         }
         let bar = ProgressBar::new(STEPS);
         set_style(&bar, "{spinner} [{elapsed}] {wide_msg}");
-        // Until the machine runs there is nobody to move the bar.
+        // Nothing moves the bar until the machine runs.
         bar.enable_steady_tick(TICK);
         RunBar { bar, lines, estimate }
     }

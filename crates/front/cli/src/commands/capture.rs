@@ -1,8 +1,8 @@
 //! `nandscape trace capture`: runs a program and records it. With Valgrind's lackey, what it executes and accesses,
 //! for the cores of a server; with strace, what it asks of the kernel, for a host.
 //!
-//! lackey is slow (600 to 1,100 times) and everywhere; plugins of QEMU's user mode are some 40 times faster, and
-//! are no part of this.
+//! lackey is slow (600 to 1,100 times) and everywhere; plugins of QEMU's user mode are some 40 times faster.
+//! `capture` does not use them.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

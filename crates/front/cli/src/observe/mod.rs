@@ -25,7 +25,7 @@ use timeline::{Format, Show, Timeline};
 pub(crate) struct Sink {
     path: PathBuf,
     file: BufWriter<File>,
-    /// Its way into its place; none of a device or a pipe.
+    /// The temporary file's way into its place; `None` for a device or a pipe.
     beside: Option<Beside>,
     fault: Option<io::Error>,
 }
