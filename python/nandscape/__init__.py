@@ -12,19 +12,23 @@ from ._errors import Error, SpecError, WorkloadError
 from ._machine import Machine, run
 from ._native import ThreadView
 from ._native import View as VictimView
-from ._native import __version__
-from ._result import Node, Result
+from ._native import __commit__, __results__, __version__
+from ._result import Node, Report, Result
+from ._sensitivity import Effect, Sensitivity, sensitivity
 from ._sweep import Failure, Point, Sweep, sweep
 from ._system import System, explain, metrics, params, schema, systems, workloads
 from ._table import Table
 
 __all__ = [
+    "Effect",
     "Error",
     "Failure",
     "Machine",
     "Node",
     "Point",
+    "Report",
     "Result",
+    "Sensitivity",
     "SpecError",
     "Sweep",
     "System",
@@ -32,12 +36,15 @@ __all__ = [
     "ThreadView",
     "VictimView",
     "WorkloadError",
+    "__commit__",
+    "__results__",
     "__version__",
     "explain",
     "metrics",
     "params",
     "run",
     "schema",
+    "sensitivity",
     "sweep",
     "systems",
     "workloads",

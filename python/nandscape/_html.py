@@ -36,3 +36,11 @@ def page(result: Any) -> str:
 
 def _us(ns: float | None) -> str:
     return "" if ns is None else f"{ns / 1e3:,.2f}"
+
+
+def html_table(rows: list[dict[str, str]]) -> str:
+    """Rows as a table; a column for each name that one of them has."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    body = "".join("<tr>" + "".join(f"<td>{escape(row.get(name, ''))}</td>" for name in names) + "</tr>" for row in rows)
+    return f"<table><tr>{head}</tr>{body}</table>" if rows else ""

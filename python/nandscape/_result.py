@@ -8,6 +8,7 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from html import escape
 from typing import Any
 
 from . import _native
@@ -91,6 +92,24 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
                     yield from leaves(inner, f"{path}.{n}")
     else:
         yield path, value
+
+
+class Report:
+    """A page of HTML that loads nothing; a notebook shows it in a frame."""
+
+    def __init__(self, html: str, height: int = 900) -> None:
+        self.html, self.height = html, height
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the page to a file."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.html)
+
+    def _repr_html_(self) -> str:
+        return f'<iframe srcdoc="{escape(self.html)}" width="100%" height="{self.height}" frameborder="0"></iframe>'
+
+    def __repr__(self) -> str:
+        return f"<nandscape.Report: {len(self.html)} characters>"
 
 
 class Result(Node):
@@ -211,6 +230,13 @@ class Result(Node):
             with open(path, "wb") as file:
                 file.write(trace)
         return trace
+
+    def report(self, path: str | os.PathLike[str] | None = None) -> Report:
+        """The page that ``nandscape report`` draws, for a notebook, and written to a file if one is named."""
+        drawn = Report(_native.report(self._data["system"], self._text))
+        if path is not None:
+            drawn.save(path)
+        return drawn
 
     def _repr_html_(self) -> str:
         return page(self)

@@ -14,10 +14,27 @@ from typing import Any
 
 from . import _native
 from ._errors import Error
+from ._html import html_table
 from ._machine import SystemLike, Policy, finished, made, plan
 from ._result import Result
 from ._spec import Values, Workload
 from ._table import Table
+
+
+_SHOWN = 20
+"""Points of a sweep that a notebook shows."""
+
+_METRICS = {
+    "io.all.iops": ("IOPS", 1.0),
+    "io.read.latency_ns.mean": ("read mean [us]", 1e-3),
+    "io.read.latency_ns.p99": ("read p99 [us]", 1e-3),
+    "io.write.latency_ns.mean": ("write mean [us]", 1e-3),
+    "io.write.latency_ns.p99": ("write p99 [us]", 1e-3),
+    "flash.0.write_amplification": ("WAF", 1.0),
+    "gpu.0.ipc": ("IPC", 1.0),
+    "cpu.0.throughput_per_s": ("jobs/s", 1.0),
+}
+"""Metrics that a notebook shows of a sweep, with names and scales."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +76,12 @@ class Sweep(Sequence[Point]):
         return [point for point in self.points if point.failure is not None]
 
     def frame(self, metrics: Iterable[str] | None = None) -> Table:
-        """A row a point: what was varied, figures by their keys (all, if none are named), and ``failure`` where one has none."""
+        """A row per point: the values varied, metrics by their keys (all of them by default), and ``failure`` where a point has none.
+
+        A metric that no result document has is an ``Error``."""
         wanted = None if metrics is None else list(metrics)
+        for metric in wanted or []:
+            _native.refuse_unknown_metric(metric)
         rows = []
         for point in self.points:
             row: dict[str, Any] = {name: _plain(value) for name, value in point.values.items()}
@@ -73,6 +94,7 @@ class Sweep(Sequence[Point]):
 
     def best(self, metric: str, *, most: bool = False) -> Point:
         """The point with the least of a metric, or with ``most`` the most; the first of equals."""
+        _native.refuse_unknown_metric(metric)
         found = [(point.result.get_figure(metric), point) for point in self.points if point.result is not None]
         numbers = [(value, point) for value, point in found if isinstance(value, (int, float)) and not isinstance(value, bool)]
         if not numbers:
@@ -110,7 +132,22 @@ class Sweep(Sequence[Point]):
     def _repr_html_(self) -> str:
         varied = {name: values for name, values in self.axes.items() if len(values) > 1}
         axes = ", ".join(f"{name}: {len(values)}" for name, values in varied.items())
-        return f"<div>{len(self)} points ({axes}), {len(self.failures)} without a result</div>"
+        head = f"<div>{len(self)} points ({axes}), {len(self.failures)} without a result</div>"
+        return head + html_table(self._shown(list(varied)))
+
+    def _shown(self, varied: list[str]) -> list[dict[str, str]]:
+        """The first points as a notebook shows them."""
+        rows = []
+        for point in self.points[:_SHOWN]:
+            row = {name: str(point.values[name]) for name in varied}
+            for metric, (name, scale) in _METRICS.items():
+                value = point.result.get_figure(metric) if point.result is not None else None
+                if isinstance(value, (int, float)):
+                    row[name] = f"{value * scale:,.5g}"
+            if point.failure is not None:
+                row["failure"] = point.failure.message.partition("\n")[0]
+            rows.append(row)
+        return rows
 
     def __repr__(self) -> str:
         return f"<nandscape.Sweep: {len(self)} points over {', '.join(self.axes)}, {len(self.failures)} without a result>"
@@ -184,14 +221,15 @@ def sweep(
     precondition: str | None = None,
     warmup: str | int | None = None,
     policies: Mapping[str, Policy] | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: bool | Callable[[int, int], None] | None = None,
     on: str | Executor | None = None,
 ) -> Sweep:
     """Runs every combination of systems, workloads, values of the spec and seeds.
 
     ``workload`` is a workload, a list of workloads, or a dict of fio's options in which lists are varied. Lists in ``set`` are varied, too
     (a value that is a list itself stands in a list of its own: ``[[1, 2]]``). ``seeds`` is how many (1, 2, …), or which. ``jobs`` run at once, as
-    many as there are CPUs if it is left out; results do not depend on it. ``progress`` is told how many points are done, and of how many.
+    many as there are CPUs if it is left out; results do not depend on it. ``progress`` is told how many points are done, and of how many; ``True`` shows a line, ``False`` nothing. By
+    default a terminal and a notebook get the line.
 
     ``on`` makes the runs elsewhere: ``"dask://HOST:PORT"``, a scheduler of Dask, or any ``concurrent.futures.Executor`` (of processes, MPI, Ray). The package must be
     installed there, and files have the same paths.
@@ -215,6 +253,7 @@ def sweep(
         raise Error(f"`jobs` is {jobs}: at least one must run", key="jobs")
     combinations = [dict(zip(axes, combination, strict=True)) for combination in itertools.product(*axes.values())]
     done, lock, cancelled = 0, threading.Lock(), threading.Event()
+    tell = teller(progress, "points")
     errors: list[Error] = []
     going: dict[int, _native.Machine] = {}
 
@@ -250,8 +289,7 @@ def sweep(
                 errors.append(fault)
         with lock:
             done += 1
-            if progress is not None:
-                progress(done, len(combinations))
+            tell(done, len(combinations))
         return Point(at, result, failure)
 
     if on is not None:

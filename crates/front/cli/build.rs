@@ -1,9 +1,11 @@
-//! Gathers what is written about every shipped system: its README for `explain`, its calibration page for `init`.
+//! Says the commit, and gathers the pages of every shipped system: its README for `explain`, its calibration page for `init`.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 fn main() {
+    identity::print_commit();
+    println!("cargo:rerun-if-changed=src");
     let manifest = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
     let out = std::env::var("OUT_DIR").expect("cargo sets it");
     let systems = Path::new(&manifest).join("../../../systems");

@@ -1,4 +1,4 @@
-//! The generated pages of `docs/`: the binary's own lists of metrics, parameters and policies.
+//! The generated pages of `docs/`: the binary's own lists of metrics, parameters, policies and systems, the last also in the README.
 
 use crate::workspace;
 use anyhow::{Context, Result, bail};
@@ -7,16 +7,26 @@ use std::path::Path;
 use std::process::Command;
 
 /// The pages that `nandscape gen-docs DIR` must write.
-pub(crate) const PAGES: [&str; 3] = ["metrics.md", "parameters.md", "policies.md"];
+pub(crate) const PAGES: [&str; 4] = ["metrics.md", "parameters.md", "policies.md", "systems.md"];
+
+/// The table of the README that the command must write too, and the lines around it.
+const TABLE: &str = "families.md";
+const README: &str = "README.md";
+const BEGIN: &str = "<!-- systems: written by `cargo xtask gen` -->\n";
+const END: &str = "<!-- end of systems -->\n";
 
 /// Writes the pages; always true.
 pub(crate) fn write() -> Result<bool> {
     let docs = workspace::root().join("docs");
     fs::create_dir_all(&docs)?;
-    for (name, text) in generate(Command::new(workspace::release_binary()?))? {
+    let (pages, table) = generate(Command::new(workspace::release_binary()?))?;
+    for (name, text) in pages {
         fs::write(docs.join(name), text)?;
         println!("wrote docs/{name}");
     }
+    let readme = workspace::root().join(README);
+    fs::write(&readme, spliced(&fs::read_to_string(&readme)?, &table)?)?;
+    println!("wrote the systems of {README}");
     Ok(true)
 }
 
@@ -37,9 +47,24 @@ pub(crate) fn check() -> Result<bool> {
 /// One line for each page that is missing or stale.
 fn stale_pages() -> Result<Vec<String>> {
     let docs = workspace::root().join("docs");
-    let fresh = generate(Command::new(workspace::release_binary()?))?;
-    Ok(fresh.iter().filter_map(|(name, text)| compare(&docs, name, text)).collect())
+    let (fresh, table) = generate(Command::new(workspace::release_binary()?))?;
+    let mut found: Vec<String> = fresh.iter().filter_map(|(name, text)| compare(&docs, name, text)).collect();
+    let readme = fs::read_to_string(workspace::root().join(README))?;
+    if spliced(&readme, &table)? != readme {
+        found.push(format!("{README}: its table of systems is stale"));
+    }
+    Ok(found)
 }
+
+/// The README with a fresh table of systems.
+fn spliced(readme: &str, table: &str) -> Result<String> {
+    let parts = readme.split_once(BEGIN).and_then(|(head, rest)| Some((head, rest.split_once(END)?.1)));
+    let (head, tail) = parts.with_context(|| format!("{README} has no place for the table of systems"))?;
+    Ok(format!("{head}{BEGIN}\n{table}\n{END}{tail}"))
+}
+
+/// Pages by name.
+type Pages = Vec<(&'static str, String)>;
 
 fn compare(docs: &Path, name: &str, fresh: &str) -> Option<String> {
     let Ok(committed) = fs::read_to_string(docs.join(name)) else {
@@ -54,7 +79,7 @@ fn compare(docs: &Path, name: &str, fresh: &str) -> Option<String> {
     Some(format!("docs/{name}:{}: stale\n  committed: {old}\n  generated: {new}", same + 1))
 }
 
-fn generate(mut binary: Command) -> Result<Vec<(&'static str, String)>> {
+fn generate(mut binary: Command) -> Result<(Pages, String)> {
     let folder = tempfile::tempdir()?;
     let output = binary.arg("gen-docs").arg(folder.path()).output().context("nandscape did not start")?;
     if !output.status.success() {
@@ -65,12 +90,12 @@ fn generate(mut binary: Command) -> Result<Vec<(&'static str, String)>> {
             String::from_utf8_lossy(&output.stderr).trim_end()
         );
     }
-    let read = |name| {
+    let read = |name: &'static str| {
         let text = fs::read_to_string(folder.path().join(name))
             .with_context(|| format!("`nandscape gen-docs DIR` exited well but wrote no {name}"))?;
         Ok((name, text))
     };
-    PAGES.into_iter().map(read).collect()
+    Ok((PAGES.into_iter().map(read).collect::<Result<_>>()?, read(TABLE)?.1))
 }
 
 #[cfg(test)]

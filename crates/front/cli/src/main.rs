@@ -13,6 +13,8 @@ macro_rules! tell {
 
 mod calibration;
 mod commands;
+mod complete;
+mod glossary;
 mod imported;
 mod observe;
 mod options;
@@ -27,6 +29,14 @@ mod sweep_shown;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use output::Fault;
 use std::process::ExitCode;
+use std::sync::LazyLock;
+
+/// Text of `--version`.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("NANDSCAPE_COMMIT"), ")");
+
+/// The same with the revision of its results.
+static LONG_VERSION: LazyLock<String> =
+    LazyLock::new(|| format!("{VERSION}\nresults {}: {}", identity::RESULTS, identity::CHANGE));
 
 /// musl's own has one lock for all jobs of a sweep.
 #[cfg(target_env = "musl")]
@@ -37,7 +47,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 ///
 /// Exit status: 0 all well; 1 a check failed or work was left undone; 2 unusable input, said in one diagnostic.
 #[derive(Parser)]
-#[command(version, max_term_width = 110, arg_required_else_help = true)]
+#[command(version = VERSION, max_term_width = 110, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -74,7 +84,9 @@ enum Command {
     Import(commands::import::Args),
     /// Fit a drive to what fio measured of it, a few figures by a few values, and predict the rest
     Fit(Box<commands::fit::Args>),
-    /// Show two results side by side
+    /// Rank the keys of a spec by their effect on a metric
+    Sensitivity(Box<commands::sensitivity::Args>),
+    /// Show how two results differ
     Diff(commands::diff::Args),
     /// Draw results as one HTML file: a run, what differs between two, several, or a sweep
     Report(commands::report::Args),
@@ -112,7 +124,11 @@ fn refused(fault: &clap::Error) -> ! {
 }
 
 fn main() -> ExitCode {
-    let parsed = signed(Cli::command()).try_get_matches().and_then(|found| Cli::from_arg_matches(&found));
+    clap_complete::CompleteEnv::with_factory(Cli::command).var(complete::VARIABLE).complete();
+    identity::built_from(env!("NANDSCAPE_COMMIT"));
+    let parsed = signed(Cli::command().long_version(LONG_VERSION.as_str()))
+        .try_get_matches()
+        .and_then(|found| Cli::from_arg_matches(&found));
     let Cli { command, quiet } = parsed.unwrap_or_else(|fault| refused(&fault));
     progress::be_quiet(quiet);
     let done = match command {
@@ -129,9 +145,10 @@ fn main() -> ExitCode {
         Command::Sample(args) => commands::sample::run(&args),
         Command::Import(args) => commands::import::run(&args),
         Command::Fit(args) => commands::fit::run(&args),
+        Command::Sensitivity(args) => commands::sensitivity::run(&args),
         Command::Diff(args) => commands::diff::run(&args),
         Command::Report(args) => commands::report::run(&args),
-        Command::Completions(args) => commands::completions::run(&args, Cli::command()),
+        Command::Completions(args) => commands::completions::run(&args),
         Command::Man(args) => commands::man::run(&args, Cli::command()),
         Command::GenDocs(args) => commands::gen_docs::run(&args),
         Command::Point(args) => commands::point::run(&args),

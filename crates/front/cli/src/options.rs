@@ -1,6 +1,7 @@
 //! Options of several commands: what to run, how traces are read, and whole numbers; what is wrong with a number is
 //! said of its value.
 
+use crate::complete;
 use crate::output::Fault;
 use config::units::Duration;
 use config::{Diagnostic, Place};
@@ -13,9 +14,10 @@ use sweep::{TraceText, warmup};
 #[derive(clap::Args)]
 pub(crate) struct PlanArgs {
     /// A shipped system or a TOML file
+    #[arg(add = clap_complete::ArgValueCompleter::new(complete::systems))]
     pub(crate) system: String,
     /// Overrides a value of the spec (key.path=value); repeatable
-    #[arg(long)]
+    #[arg(long, add = clap_complete::ArgValueCompleter::new(complete::settings))]
     set: Vec<String>,
     /// Seed of all random streams
     #[arg(long, default_value_t = 1, value_parser = whole)]

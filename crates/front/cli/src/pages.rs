@@ -1,6 +1,7 @@
 //! The generated pages of the manual: metrics, parameters and policies.
 
-use crate::commands::list::CLASSES;
+use crate::commands::list::{CLASSES, description};
+use config::Diagnostic;
 use config::catalogue::{Entry, Listed};
 use config::schema::Param;
 use machine::catalogue::{families, params};
@@ -9,6 +10,8 @@ use machine::result::{Kinds, SCHEMA};
 use programs::cpu_trace;
 use requests::fio::options;
 use requests::trace::{formats, written_formats};
+use spec::Spec;
+use spec::systems::SYSTEMS;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -33,6 +36,60 @@ fn head<const N: usize>(titles: [&str; N]) -> String {
 
 /// Tables of the document in the order of the page; any other follows.
 const ORDER: [&str; 7] = ["", "run", "io", "gpu", "cpu", "flash", "breakdown_ns"];
+
+/// Families of systems, each with the test that a spec belongs to it; the first that holds counts.
+const SYSTEM_FAMILIES: [(&str, fn(&Spec) -> bool); 6] = [
+    ("Accelerators beside flash, and their rivals", |spec| {
+        !spec.accelerator.is_empty() || !spec.coprocessor.is_empty()
+    }),
+    ("GPU and server on one drive", |spec| !spec.gpu.is_empty() && !spec.cpu.is_empty()),
+    ("GPUs over flash, DRAM or persistent memory", |spec| !spec.gpu.is_empty()),
+    ("Servers whose DRAM caches flash", |spec| !spec.cpu.is_empty()),
+    ("Hosts whose page cache drains into a drive", |spec| spec.description.contains("FastDrain")),
+    ("Drives", |_| true),
+];
+
+/// Shipped systems by family, drives first: name and description.
+fn by_family() -> Result<Vec<(&'static str, Vec<(&'static str, String)>)>, Diagnostic> {
+    let mut found: Vec<(&str, Vec<(&str, String)>)> =
+        SYSTEM_FAMILIES.iter().rev().map(|(family, _)| (*family, Vec::new())).collect();
+    for (name, _) in SYSTEMS {
+        let spec = machine::load(name, &[])?.spec;
+        let family = SYSTEM_FAMILIES.iter().rev().rposition(|(_, is_of)| is_of(&spec)).unwrap_or(0);
+        found[family].1.push((name, description(name)?));
+    }
+    Ok(found)
+}
+
+/// The page of systems.
+///
+/// # Errors
+/// A shipped spec that cannot be read.
+pub(crate) fn systems_page() -> Result<String, Diagnostic> {
+    let mut text = String::from(GENERATED);
+    text += "\n# Systems\n\nEach system has a folder in `systems/`: its spec, the source of each of its numbers, and published beside \
+             simulated figures.\n";
+    for (family, systems) in by_family()? {
+        let _ = write!(text, "\n## {family}\n\n{}", head(["system", "description"]));
+        for (name, description) in systems {
+            text += &row([&format!("[`{name}`](../systems/{name}/README.md)"), &description]);
+        }
+    }
+    Ok(text)
+}
+
+/// The README's table: the names of each family.
+///
+/// # Errors
+/// A shipped spec that cannot be read.
+pub(crate) fn families_table() -> Result<String, Diagnostic> {
+    let mut text = head(["family", "systems"]);
+    for (family, systems) in by_family()? {
+        let names: Vec<String> = systems.iter().map(|(name, _)| format!("`{name}`")).collect();
+        text += &row([family, &names.join(" ")]);
+    }
+    Ok(text)
+}
 
 /// The page.
 pub(crate) fn metrics_page() -> String {

@@ -20,7 +20,10 @@ mod _native {
     use super::*;
 
     #[pymodule_export]
-    use super::machine::{Machine, Plan, metrics, params, resolve, schema, systems, workloads};
+    use super::machine::{
+        Machine, Plan, metrics, nearby, params, refuse_unknown_metric, report, resolve, schema, systems,
+        workloads,
+    };
     #[pymodule_export]
     use super::policy::{ThreadView, View};
     #[pymodule_export]
@@ -28,6 +31,9 @@ mod _native {
 
     #[pymodule_init]
     fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {
-        m.add("__version__", env!("CARGO_PKG_VERSION"))
+        identity::built_from(env!("NANDSCAPE_COMMIT"));
+        m.add("__commit__", identity::commit())?;
+        m.add("__results__", identity::RESULTS)?;
+        m.add("__version__", identity::VERSION)
     }
 }

@@ -265,6 +265,13 @@ impl Plan {
         plan.warmup = warmup.map(read).transpose().map_err(|fault| fault.raised(py))?;
         Ok(Plan { plan, state: precondition })
     }
+
+    /// The plan with one more override, `key=value`.
+    fn with_set(&self, set: String) -> Plan {
+        let mut plan = self.clone();
+        plan.plan.set.push(set);
+        plan
+    }
 }
 
 // Systems, and what they and their results are made of.
@@ -310,6 +317,39 @@ pub(crate) fn metrics() -> Vec<(String, &'static str, String)> {
         (metric.key, metric.unit, format!("{}{of}", metric.doc))
     };
     of_result::all().into_iter().map(whole).collect()
+}
+
+/// Refuses the name of a metric that no result document has.
+#[pyfunction]
+pub(crate) fn refuse_unknown_metric(py: Python<'_>, name: &str) -> PyResult<()> {
+    of_result::refuse_unknown(name).map_err(|fault| Fault::workload(fault).raised(py))
+}
+
+/// Numbers of a plan's spec with their neighbours: key, value, the value over and times `factor` where there is one. `below` selects
+/// keys by their beginnings.
+#[pyfunction]
+#[expect(clippy::type_complexity, reason = "the package names each")]
+pub(crate) fn nearby(
+    py: Python<'_>,
+    plan: &Plan,
+    below: Vec<String>,
+    factor: f64,
+) -> PyResult<Vec<(String, String, Option<String>, Option<String>)>> {
+    let plan = plan.clone();
+    let found = py.detach(|| {
+        let plan = plan.resolved()?;
+        machine::plan::nearby::nearby(&plan, &below, factor).map_err(Fault::spec)
+    });
+    let found = found.map_err(|fault| fault.raised(py))?;
+    Ok(found.into_iter().map(|one| (one.key, one.now, one.less, one.more)).collect())
+}
+
+/// The page of a result document, as `nandscape report` draws it.
+#[pyfunction]
+pub(crate) fn report(py: Python<'_>, name: &str, document: &str) -> PyResult<String> {
+    let page =
+        py.detach(|| ::report::Run::read(name, document.as_bytes()).map(|run| ::report::run(&run, None)));
+    page.map_err(|fault| Fault::workload(fault).raised(py))
 }
 
 /// The JSON Schema of a system file.

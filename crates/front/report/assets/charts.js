@@ -113,7 +113,7 @@ const barChart = (chart, ink, width) => {
   const longest = Math.max(...chart.categories.map((name) => name.length));
   const clip = width < 560 ? 22 : 40;
   const series = chart.parts.map((part) => ({
-    type: "bar", stack: "all", name: part.name, data: part.values, barMaxWidth: 20,
+    type: "bar", stack: chart.apart ? undefined : "all", barGap: chart.apart ? "-100%" : undefined, name: part.name, data: part.values, barMaxWidth: 20,
     itemStyle: part.hidden ? { color: "transparent" } : { borderColor: ink.ground, borderWidth: 0.5 },
     silent: part.hidden, tooltip: { show: !part.hidden },
   }));
@@ -130,9 +130,9 @@ const barChart = (chart, ink, width) => {
     tooltip: { ...common(ink).tooltip, trigger: "item", valueFormatter: (value) => shown(value, chart.unit) },
     legend: names.length > 1 ? legend(names, ink) : undefined,
     grid: { left: 24 + 6.4 * Math.min(longest, clip), right: 30, top, bottom: 30 },
-    xAxis: axis({ name: "", unit: chart.unit, log: false }, ink, chart.unit === "share" ? { max: 1 } : {}),
+    xAxis: axis({ name: "", unit: chart.unit, log: false }, ink, chart.unit === "share" && !chart.apart ? { max: 1 } : {}),
     yAxis: {
-      type: "category", inverse: true, data: chart.categories, axisLine: { lineStyle: { color: ink.line } }, axisTick: { show: false },
+      type: "category", inverse: true, data: chart.categories, axisLine: { onZero: !chart.apart, lineStyle: { color: ink.line } }, axisTick: { show: false },
       axisLabel: { color: ink.text, formatter: (name) => (name.length > clip ? `${name.slice(0, clip - 1)}…` : name) },
     },
     series,

@@ -103,6 +103,13 @@ pub(crate) fn bars(unit: Unit, categories: &[String], parts: &[Part]) -> Value {
     json!({ "kind": "bars", "unit": unit.name(), "categories": categories, "parts": parts_json(parts) })
 }
 
+/// Bars to the right, of parts drawn over each other from one axis.
+pub(crate) fn bars_apart(unit: Unit, categories: &[String], parts: &[Part]) -> Value {
+    let mut chart = bars(unit, categories, parts);
+    chart["apart"] = true.into();
+    chart
+}
+
 /// Upright bars of one part over categories from left to right.
 pub(crate) fn columns(name: &str, unit: Unit, categories: &[String], parts: &[Part]) -> Value {
     json!({ "kind": "columns", "name": name, "unit": unit.name(), "categories": categories, "parts": parts_json(parts) })

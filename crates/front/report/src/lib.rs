@@ -8,6 +8,7 @@
 //! * Does not know the machine: it reads JSON and CSV alone.
 //! * Read first: `page.rs`; then `run/`.
 
+mod compare;
 mod figure;
 mod many;
 mod number;
@@ -17,10 +18,14 @@ mod read;
 mod rows;
 mod run;
 mod sweep;
+mod tornado;
 
+pub use compare::{Comparison, Difference, Moved, compare};
 pub use many::many;
+pub use number::shown_as;
 pub use pair::pair;
 pub use read::{Run, SCHEMA, lifted};
 pub use rows::rows;
 pub use run::{Shipped, Wire, run, wires};
 pub use sweep::{Column, Sweep, sweep};
+pub use tornado::{Bar, tornado};

@@ -94,6 +94,11 @@ pub(crate) fn shown(value: f64, unit: Unit) -> String {
     }
 }
 
+/// A metric's value as people read it, in the unit that its key names.
+pub fn shown_as(key: &str, value: f64) -> String {
+    shown(value, Unit::of_key(key))
+}
+
 /// A leaf of a document as a key of this name has it.
 pub(crate) fn leaf(value: &Value, unit: Unit) -> String {
     match value {

@@ -1,33 +1,46 @@
 //! The page of two runs: what differs.
 
+use crate::compare::{Comparison, Difference, Moved, compare};
 use crate::figure::{Axis, Cell, Curve, Figure, Picture, Table, lines};
 use crate::number::{Unit, leaf, shown};
 use crate::page::{Page, Text, lacking, list, paragraph};
-use crate::read::{Run, at, items, leaves, number, text};
+use crate::read::{Run, at, items, number, text};
 use crate::run::{curves, headlines, kinds_of, percentile_curve, share_bars, tail_chart};
 use serde_json::Value;
-use std::collections::BTreeMap;
-
-/// Tables that are compared apart, or say nothing of the system.
-const APART: [&str; 8] =
-    ["spec", "spec_sha256", "run", "schema", "checks", "workload", "warnings", "io.slowest"];
-/// Names of lists that are drawn, not compared number by number.
-const DRAWN: [&str; 5] = ["series", "power_series", "histogram_ns", "histogram", "kernels"];
-/// Lists of more numbers than this are compared by their mean.
-const MANY: usize = 4;
 
 /// The page of two runs.
 pub fn pair(a: &Run, b: &Run) -> String {
-    let title = format!("{} and {} – nandscape", text(&a.document, "system"), text(&b.document, "system"));
-    let mut page = Page::new(title, lead(a, b));
+    let compared = compare(a, b);
+    let mut page = Page::new(title(a, b, &compared), lead(a, b));
     page.section("To be seen first", trouble(&[a, b]));
+    page.section("What differs in the spec", spec(&compared.spec));
+    page.section("Moved most", moved(&compared));
     page.section("In short", short(a, b));
     page.section("Latency", latency(a, b));
     page.section("Where time goes", breakdowns(a, b));
     page.section("Over time", over_time(a, b));
-    page.section("Figures that differ", figures(a, b));
-    page.section("The spec", spec(a, b));
+    page.section("Metrics that differ", metrics(&compared.metrics));
     page.html()
+}
+
+/// Keys of the spec that a title names.
+const NAMED: usize = 2;
+
+/// Title of the page: the systems, or one system and the keys that differ.
+fn title(a: &Run, b: &Run, compared: &Comparison) -> String {
+    let [of_a, of_b] = [a, b].map(|run| text(&run.document, "system"));
+    if of_a != of_b {
+        return format!("{of_a} and {of_b} – nandscape");
+    }
+    let mut keys: Vec<String> = compared.spec.iter().take(NAMED).map(Difference::in_words).collect();
+    if compared.spec.len() > NAMED {
+        keys.push(format!("{} more keys", compared.spec.len() - NAMED));
+    }
+    if keys.is_empty() {
+        format!("{of_a} – nandscape")
+    } else {
+        format!("{of_a}: {} – nandscape", keys.join(", "))
+    }
 }
 
 /// What is said of each run.
@@ -203,94 +216,55 @@ fn over_time(a: &Run, b: &Run) -> String {
     .html()
 }
 
-type Leaves = BTreeMap<String, Value>;
-
-/// The numbers and words of a document that can be compared.
-fn figures_of(document: &Value) -> Leaves {
-    let mut found = Leaves::new();
-    collect("", document, &mut found);
-    let is_apart = |key: &str| {
-        APART
-            .iter()
-            .any(|apart| key.strip_prefix(apart).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
-    };
-    found.retain(|key, _| !is_apart(key));
-    found
-}
-
-fn collect(key: &str, value: &Value, found: &mut Leaves) {
-    let join = |name: &str| if key.is_empty() { name.to_owned() } else { format!("{key}.{name}") };
-    match value {
-        Value::Object(table) => {
-            let compared = table.iter().filter(|(name, _)| !DRAWN.contains(&name.as_str()));
-            compared.for_each(|(name, inner)| collect(&join(name), inner, found));
-        }
-        Value::Array(all) if all.len() > MANY && all.iter().all(Value::is_number) => {
-            let sum: f64 = all.iter().filter_map(Value::as_f64).sum();
-            found.insert(join("mean"), (sum / all.len() as f64).into());
-        }
-        Value::Array(all) => {
-            // A part has the same name in both, wherever it stands.
-            let name = |at: usize, one: &Value| match text(one, "name") {
-                "" => at.to_string(),
-                name => name.to_owned(),
-            };
-            all.iter().enumerate().for_each(|(at, inner)| collect(&join(&name(at, inner)), inner, found));
-        }
-        leaf => {
-            found.insert(key.to_owned(), leaf.clone());
-        }
+/// The headline metrics that moved most.
+fn moved(compared: &Comparison) -> String {
+    let mut table = Table::new("Moved most", ["metric", "A", "B", "change"]);
+    for Moved { name, a, b, relative } in &compared.moved {
+        let change = relative.map_or("–".to_owned(), |relative| format!("{:+.1} %", 100.0 * relative));
+        table.push([
+            Cell::from(name.as_str()),
+            Cell::Number(a.clone()),
+            Cell::Number(b.clone()),
+            Cell::Number(change),
+        ]);
     }
+    if table.is_empty() { paragraph("No headline metric moved.") } else { table.html() }
 }
 
-/// Every figure that differs, the greatest ratio first.
-fn figures(a: &Run, b: &Run) -> String {
-    let (of_a, of_b) = (figures_of(&a.document), figures_of(&b.document));
-    let mut keys: Vec<&String> =
-        of_a.keys().chain(of_b.keys().filter(|key| !of_a.contains_key(*key))).collect();
-    keys.retain(|key| of_a.get(*key) != of_b.get(*key));
-    let ratio = |key: &String| {
-        let (a, b) = (of_a.get(key)?.as_f64()?, of_b.get(key)?.as_f64()?);
+/// Every metric that differs, the greatest ratio first.
+fn metrics(all: &[Difference]) -> String {
+    if all.is_empty() {
+        return paragraph("No metric differs.");
+    }
+    let ratio = |of: &Difference| {
+        let (a, b) = (of.a.as_f64()?, of.b.as_f64()?);
         (a != 0.0 && b / a > 0.0).then(|| b / a)
     };
-    // What has no ratio stands behind.
-    let apart = |key: &String| ratio(key).map_or(-1.0, |ratio| libm::log(ratio).abs());
-    keys.sort_by(|one, other| apart(other).total_cmp(&apart(one)).then_with(|| one.cmp(other)));
-    if keys.is_empty() {
-        return paragraph("No figure differs.");
-    }
-    let mut table =
-        Table::new("Figures that differ, by how far they are apart", ["figure", "A", "B", "B / A"])
-            .class("figures");
-    for key in &keys {
-        let cell = |of: &Leaves| {
-            Cell::Number(of.get(*key).map_or("–".to_owned(), |value| leaf(value, Unit::of_key(key))))
-        };
-        table.push([Cell::from(key.as_str()), cell(&of_a), cell(&of_b), ratio_cell(ratio(key))]);
+    // Without a ratio: at the end.
+    let apart = |of: &Difference| ratio(of).map_or(-1.0, |ratio| libm::log(ratio).abs());
+    let mut sorted: Vec<&Difference> = all.iter().collect();
+    sorted.sort_by(|one, other| apart(other).total_cmp(&apart(one)).then_with(|| one.key.cmp(&other.key)));
+    let mut table = Table::new("Metrics that differ, largest factor first", ["metric", "A", "B", "B / A"])
+        .class("figures");
+    for difference in sorted {
+        let [a, b] = difference.shown();
+        let ratio = ratio_cell(ratio(difference));
+        table.push([Cell::from(difference.key.as_str()), Cell::Number(a), Cell::Number(b), ratio]);
     }
     let search = "<p class=\"search\"><label>Find <input type=\"search\" data-filter=\"figures\" autocomplete=\"off\"></label> <output></output></p>";
-    paragraph(&format!("{} figures differ; lists of numbers are compared by their mean.", keys.len()))
+    paragraph(&format!("{} metrics differ; long lists of numbers are compared by their mean.", all.len()))
         + search
         + &table.html()
 }
 
-fn spec(a: &Run, b: &Run) -> String {
-    let of = |run: &Run| -> BTreeMap<String, Value> {
-        let mut found = Vec::new();
-        if let Some(spec) = run.document.get("spec") {
-            leaves("", spec, &mut found);
-        }
-        found.into_iter().map(|(key, value)| (key, value.clone())).collect()
-    };
-    let (of_a, of_b) = (of(a), of(b));
+fn spec(all: &[Difference]) -> String {
     let mut table = Table::new("Keys of the spec that differ", ["key", "A", "B"]);
-    for key in of_a.keys().chain(of_b.keys().filter(|key| !of_a.contains_key(*key))) {
-        if of_a.get(key) != of_b.get(key) {
-            let cell = |of: &Leaves| {
-                Cell::Text(of.get(key).map_or("–".to_owned(), |value| leaf(value, Unit::Plain)))
-            };
-            table.push([Cell::from(key.as_str()), cell(&of_a), cell(&of_b)]);
-        }
+    for Difference { key, a, b, .. } in all {
+        table.push([
+            Cell::from(key.as_str()),
+            Cell::Text(leaf(a, Unit::Plain)),
+            Cell::Text(leaf(b, Unit::Plain)),
+        ]);
     }
     if table.is_empty() { paragraph("The specs are the same.") } else { table.html() }
 }

@@ -156,7 +156,7 @@ impl Keys {
     }
 
     /// The SHA-256 of all that decides a run: the resolved spec, workloads with the content of their files, reading
-    /// options, seed, and version of the program.
+    /// options, seed, and version of the program and of its results.
     ///
     /// # Errors
     /// The system cannot be read.
@@ -168,7 +168,8 @@ impl Keys {
             json!({ "text": text, "sha256": hashes })
         };
         let all = json!({
-            "version": env!("CARGO_PKG_VERSION"),
+            "version": identity::VERSION,
+            "results": identity::RESULTS,
             "spec": loaded.spec.to_json(),
             "workloads": plan.workloads.iter().map(workload).collect::<Vec<_>>(),
             "seed": plan.seed,

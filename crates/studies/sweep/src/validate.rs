@@ -149,20 +149,7 @@ pub(super) fn refuse_unknown(names: &[String], resolved: &Resolved) -> Result<()
 /// # Errors
 /// No result has it.
 pub(super) fn refuse_unknown_at(name: &str, place: &str, resolved: &Resolved) -> Result<(), Diagnostic> {
-    let known = metrics::all();
-    if known.iter().any(|metric| metrics::is_instance(metric, name)) {
-        return Ok(());
-    }
-    let mut fault = resolved.diagnose(place, format!("no metric `{name}`"));
-    let help = "`nandscape explain NAME` finds metrics; docs/metrics.md has all";
-    if let Some(meant) = known.iter().find_map(|metric| metrics::with_indices(metric, name)) {
-        fault.what += ": a list's element is called by its number";
-        fault.nearest = Some(meant);
-        return Err(fault.help(help));
-    }
-    fault = fault.allowed(name, known.iter().map(|metric| metric.key.replace('*', "0")));
-    fault.allowed.clear();
-    Err(fault.help(help).pointed(name))
+    metrics::refuse_unknown(name).map_err(|fault| fault.at(resolved.place(place)))
 }
 
 /// The unit of a metric.

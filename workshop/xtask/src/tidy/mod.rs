@@ -10,6 +10,7 @@ mod leftovers;
 mod lengths;
 mod machine_paths;
 mod modules;
+mod prose;
 mod rooms;
 mod systems;
 mod tree;
@@ -59,6 +60,7 @@ const RULES: &[(&str, Rule)] = &[
     ("machine-paths", machine_paths::check),
     ("unsafety", unsafety::check),
     ("modules", modules::check),
+    ("prose", prose::check),
     ("systems", systems::check),
     ("changelog", changelog::check),
     ("weight", weight::check),

@@ -1,21 +1,34 @@
 //! `nandscape completions`.
 
+use crate::complete::VARIABLE;
 use crate::output::{Fault, print};
-use clap_complete::Shell;
+use clap_complete::env::Shells;
+use config::Diagnostic;
 
+/// Arguments of `completions`.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  nandscape completions bash > ~/.local/share/bash-completion/completions/nandscape
+  nandscape completions zsh > ~/.zfunc/_nandscape
+  nandscape completions fish > ~/.config/fish/completions/nandscape.fish")]
 pub(crate) struct Args {
-    /// The shell
-    shell: Shell,
+    /// Shell: bash, elvish, fish, powershell or zsh
+    shell: String,
 }
 
-/// Prints what a shell reads to complete the options and commands of `command`.
+/// Prints the script by which a shell asks this program for candidates.
 ///
 /// # Errors
-/// Standard output cannot be written.
-pub(crate) fn run(args: &Args, mut command: clap::Command) -> Result<bool, Fault> {
+/// An unknown shell.
+pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
+    let shells = Shells::builtins();
+    let shell = shells.completer(&args.shell).ok_or_else(|| {
+        Diagnostic::new(format!("no completions for the shell `{}`", args.shell))
+            .allowed(&args.shell, shells.names())
+    })?;
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut command, "nandscape", &mut script);
+    // A vector takes everything.
+    let _ = shell.write_registration(VARIABLE, "nandscape", "nandscape", "nandscape", &mut script);
     print(String::from_utf8_lossy(&script).trim_end())?;
     Ok(true)
 }

@@ -1,7 +1,9 @@
 //! `nandscape explain`.
 
 use super::{energy, kernels, list, params, program, service};
-use crate::output::{Fault, print};
+use crate::complete;
+use crate::glossary;
+use crate::output::{Fault, columns, print, wrapped};
 use config::{Diagnostic, catalogue, synonym};
 use machine::catalogue::{families, metrics};
 use machine::plan::workloads::WORKLOADS;
@@ -20,6 +22,7 @@ const READMES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/readmes.rs"
 pub(crate) struct Args {
     /// A policy, a family, a trace format, an fio option, a system, a workload, a program (betw, betw:scale=12, tatp:size=1GiB, atax, mx1), a metric or
     /// a spec key
+    #[arg(add = clap_complete::ArgValueCompleter::new(complete::names))]
     name: String,
     /// With `energy`: a system, a shipped name or a TOML file, whose constants are shown with their sources
     system: Option<String>,
@@ -44,7 +47,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     if parts.is_empty() {
         return Err(unknown(name).into());
     }
-    print(&parts.join("\n\n"))?;
+    print(&wrapped(&parts.join("\n\n"), columns()))?;
     Ok(true)
 }
 
@@ -65,6 +68,7 @@ fn everything(name: &str) -> Result<Vec<String>, Diagnostic> {
     parts.extend(fio::option(name).map(option));
     parts.extend(metric(name));
     parts.extend(milestone(name));
+    parts.extend(glossary::define(name));
     Ok(parts)
 }
 
@@ -206,6 +210,15 @@ fn unknown(name: &str) -> Diagnostic {
     if let Some((what, help)) = requests::trace::what_is(std::path::Path::new(name), programs::FILES) {
         return Diagnostic::new(format!("`{name}` is a file: {what}")).help(help);
     }
+    let names = names();
+    let mut fault = Diagnostic::new(format!("nothing is called `{name}`")).allowed(name, names);
+    fault.allowed.clear();
+    fault
+        .help("`list` shows every name; `params` shows every key of a spec; docs/metrics.md has every metric")
+}
+
+/// Every name that can be explained.
+pub(crate) fn names() -> BTreeSet<String> {
     let mut names: BTreeSet<String> = BTreeSet::new();
     names.extend(SYSTEMS.iter().map(|(name, _)| (*name).to_owned()));
     names.extend(WORKLOADS.iter().map(|(name, ..)| (*name).to_owned()));
@@ -218,13 +231,11 @@ fn unknown(name: &str) -> Diagnostic {
     names.extend(families().iter().flat_map(|f| f.family.entries.iter().map(|e| e.name.to_owned())));
     names.extend(formats().map(|f| f.name.to_owned()));
     names.extend(fio::options().flat_map(|o| [Some(o.name), o.alias]).flatten().map(str::to_owned));
+    names.extend(glossary::entries().flat_map(|entry| entry.names().map(str::to_owned).collect::<Vec<_>>()));
     let keys = machine::catalogue::params().into_iter().map(|p| p.key);
     for key in keys.chain(metrics::all().into_iter().map(|m| m.key)) {
         names.extend(key.rsplit('.').next().map(str::to_owned));
         names.insert(key);
     }
-    let mut fault = Diagnostic::new(format!("nothing is called `{name}`")).allowed(name, names);
-    fault.allowed.clear();
-    fault
-        .help("`list` shows every name; `params` shows every key of a spec; docs/metrics.md has every metric")
+    names
 }

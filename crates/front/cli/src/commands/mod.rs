@@ -23,6 +23,7 @@ pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod sample;
 pub(crate) mod schema;
+pub(crate) mod sensitivity;
 mod service;
 pub(crate) mod sweep;
 pub(crate) mod trace;

@@ -1,5 +1,6 @@
 //! `nandscape reproduce`.
 
+use crate::complete;
 use crate::options;
 use crate::output::{Fault, Files, cannot_write, make_folder, print, refuse_no_place, write_whole};
 use crate::outside::{STOP, catch_interrupts, result_is_coming};
@@ -20,7 +21,7 @@ fn names() -> String {
 /// What to reproduce.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    #[arg(help = format!("What to hold results against: {}, or all", names()))]
+    #[arg(help = format!("What to hold results against: {}, or all", names()), add = clap_complete::ArgValueCompleter::new(complete::targets))]
     target: String,
     /// Only rows of this id, or whose id begins with it; repeatable
     #[arg(long)]

@@ -1,5 +1,6 @@
 //! `nandscape run`.
 
+use crate::complete;
 use crate::imported::{Planned, planned};
 use crate::observe::{RequestFile, RequestLog, TimelineFile, keep, show};
 use crate::options::PlanArgs;
@@ -23,7 +24,7 @@ pub(crate) struct Args {
     /// A shipped workload, a trace file (its parts joined: A+B, or @LIST of their names), an fio job file, an inline job (fio:rw=randread,bs=4k,...), a program of a GPU
     /// (betw, betw:scale=17), programs side by side (betw-back), or the trace of one, a program of a server (tatp:size=1GiB), or the
     /// recording of one (sort.nst:job=20000; `list formats`); repeatable
-    #[arg(long, required = true)]
+    #[arg(long, required = true, add = clap_complete::ArgValueCompleter::new(complete::workloads))]
     workload: Vec<String>,
     /// Prints the result document as JSON
     #[arg(long)]

@@ -30,6 +30,40 @@ pub(crate) fn print(text: &str) -> Result<(), Fault> {
     }
 }
 
+/// Columns of the terminal behind standard output; 80 where it is a file or a pipe.
+pub(crate) fn columns() -> usize {
+    terminal_size::terminal_size_of(io::stdout()).map_or(80, |(width, _)| usize::from(width.0).max(40))
+}
+
+/// The text with lines broken between words at `columns`; what continues a line is indented by two more.
+pub(crate) fn wrapped(text: &str, columns: usize) -> String {
+    let lines: Vec<String> = text.lines().map(|line| wrapped_line(line, columns)).collect();
+    lines.join("\n")
+}
+
+fn wrapped_line(line: &str, columns: usize) -> String {
+    if line.chars().count() <= columns {
+        return line.to_owned();
+    }
+    let indent = line.len() - line.trim_start().len();
+    let mut out = " ".repeat(indent);
+    let mut used = indent;
+    for (at, word) in line.split_whitespace().enumerate() {
+        let length = word.chars().count();
+        if at > 0 && used + 1 + length > columns {
+            out.push('\n');
+            out.push_str(&" ".repeat(indent + 2));
+            used = indent + 2;
+        } else if at > 0 {
+            out.push(' ');
+            used += 1;
+        }
+        out.push_str(word);
+        used += length;
+    }
+    out
+}
+
 /// Refuses to write to a standard output that was closed: the runtime has opened `/dev/null` in its place.
 fn refuse_closed() -> Result<(), Fault> {
     if closed::is_closed() { Err(cannot_print(&io::Error::other("it is closed"))) } else { Ok(()) }

@@ -34,7 +34,11 @@ fn one_two_and_more_results_are_drawn_and_a_file_that_is_there_is_replaced() {
     assert!(one.contains("set for this run; [&quot;600us&quot;] as shipped"), "the spec");
     assert!(one.contains("--set &#39;flash.cell.program=[&quot;1.2ms&quot;]&#39;"), "the command");
     let two = page(&[&a, &format!("{b}/result.json")], folder.path());
-    assert!(two.contains("Figures that differ") && two.contains("breakdown_ns.write.array"));
+    assert!(
+        two.contains("Metrics that differ")
+            && two.contains("Moved most")
+            && two.contains("breakdown_ns.write.array")
+    );
     let three = page(&[&a, &b, &a], folder.path());
     assert!(three.contains("<title>3 runs"), "several");
 }
@@ -161,16 +165,29 @@ fn differences_of_spec_and_metrics() {
     let is_apart =
         |m: &Value| m["key"].as_str().is_some_and(|k| k.starts_with("run.") || k.starts_with("io.series"));
     assert!(!metrics.iter().any(is_apart));
-    let text = nandscape(&["diff", &a, &b]).well().stdout;
-    assert!(text.contains("flash.cell.program.0") && text.contains("+100.00 %"), "{text}");
-    // There are only writes, in one flow: each figure once, and none of them lost. Only a flow has a time of its own.
+    // In short: what differs in the spec, and at most five metrics.
+    let short = nandscape(&["diff", &a, &b]).well().stdout;
+    assert!(short.contains("flash.cell.program.0  600us  1.2ms"), "{short}");
+    let moved: Vec<&str> =
+        short.lines().skip_while(|line| !line.starts_with("moved most")).skip(1).take(5).collect();
+    assert!(moved.iter().all(|line| line.ends_with(" %")), "{short}");
+    assert_eq!(diff["moved"].as_array().unwrap().len(), 5);
+    assert!(short.lines().count() < 20 && short.contains("metrics differ; --all lists them"), "{short}");
+    // In whole: there are only writes, in one flow, so each metric stands there once, and none is lost.
+    let text = nandscape(&["diff", &a, &b, "--all"]).well().stdout;
+    assert!(text.contains("write.array") && text.contains("+100.00 %"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert_eq!(text.matches("latency_ns.p50 ").count(), 1, "{text}");
-    let of_flows: Vec<&str> = text.lines().filter(|line| line.starts_with("io.flows")).collect();
-    assert!(text.contains("io.all.latency_ns.p50 "), "{text}");
-    assert!(of_flows.iter().all(|line| line.starts_with("io.flows.0.active.")), "{text}");
-    let rows = text.lines().filter(|line| line.starts_with("io.")).count();
+    let io: Vec<&str> = text
+        .lines()
+        .skip_while(|line| !line.starts_with("io "))
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .collect();
+    let of_flows = io.iter().filter(|line| line.starts_with("  flows."));
+    assert!(of_flows.clone().all(|line| line.starts_with("  flows.0.active.")), "{text}");
     let all = metrics.iter().filter(|m| m["key"].as_str().is_some_and(|k| k.starts_with("io."))).count();
-    assert!(text.contains(&format!("{} figures of parts", all - rows)), "{text}");
+    assert!(text.contains(&format!("{} metrics that repeat another", all - io.len())), "{text}");
 }
 
 #[test]

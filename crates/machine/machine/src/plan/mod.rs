@@ -2,6 +2,7 @@
 //! the only one that it could be for.
 
 pub(crate) mod bring;
+pub mod nearby;
 pub mod workloads;
 
 use crate::build::{self, accelerator};

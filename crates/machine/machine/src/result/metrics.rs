@@ -1,6 +1,7 @@
 //! Every field of the result document: its key, unit and definition, from the types' own JSON Schema.
 
 use super::{Document, Kinds};
+use config::Diagnostic;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
@@ -97,6 +98,27 @@ pub fn figures() -> Vec<(String, String)> {
     let properties = schema.get("properties").and_then(Value::as_object);
     let described = |(name, figure): (&String, &Value)| (name.clone(), text(figure, "description"));
     properties.into_iter().flatten().map(described).collect()
+}
+
+/// Refuses a name that no result document has.
+///
+/// # Errors
+/// The name, with the nearest right spelling.
+pub fn refuse_unknown(name: &str) -> Result<(), Diagnostic> {
+    let known = all();
+    if known.iter().any(|metric| is_instance(metric, name)) {
+        return Ok(());
+    }
+    let mut fault = Diagnostic::new(format!("no metric `{name}`"));
+    let help = "`nandscape explain NAME` finds metrics; docs/metrics.md has all";
+    if let Some(meant) = known.iter().find_map(|metric| with_indices(metric, name)) {
+        fault.what += ": a list's element is called by its number";
+        fault.nearest = Some(meant);
+        return Err(fault.help(help));
+    }
+    fault = fault.allowed(name, known.iter().map(|metric| metric.key.replace('*', "0")));
+    fault.allowed.clear();
+    Err(fault.help(help).pointed(name))
 }
 
 /// Whether a key of a document, such as `flash.0.erases`, is this metric.

@@ -138,6 +138,10 @@ pub struct RunFigures {
     pub requests_per_cpu_s: f64,
     /// Peak resident set of the process.
     pub peak_rss_bytes: u64,
+    /// Commit of the program; `unknown` outside a checkout.
+    pub commit: &'static str,
+    /// Revision of the program's results: equal revisions give equal results.
+    pub results: &'static str,
 }
 
 /// One check.
@@ -235,7 +239,7 @@ impl Document {
             system: frame.system,
             spec: frame.spec,
             seed: frame.seed,
-            version: env!("CARGO_PKG_VERSION"),
+            version: identity::VERSION,
             workload: frame.workload,
             ok: checks.iter().all(|c| c.ok),
             partial: !matches!(end, End::Done | End::Until),

@@ -329,6 +329,8 @@ impl Session {
             events: machine.events,
             requests_per_cpu_s: if self.cpu_s > 0.0 { completed / self.cpu_s } else { 0.0 },
             peak_rss_bytes: (outside.peak_rss)(),
+            commit: identity::commit(),
+            results: identity::RESULTS,
         };
         let frame = Frame {
             system: self.loaded.name.clone(),

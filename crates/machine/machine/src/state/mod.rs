@@ -32,7 +32,7 @@ pub const LAYOUT: u32 = 4;
 
 /// The versions that a state depends on.
 fn version() -> String {
-    format!("{} (states {LAYOUT})", env!("CARGO_PKG_VERSION"))
+    format!("{} (states {LAYOUT})", identity::VERSION)
 }
 
 /// Bytes as a checksum is written.

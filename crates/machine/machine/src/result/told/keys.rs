@@ -142,12 +142,12 @@ fn name(now: &Value) -> Option<String> {
 }
 
 /// A value as a user writes it.
-pub(super) fn said(now: &Value) -> String {
+pub(crate) fn said(now: &Value) -> String {
     now.as_str().map_or_else(|| now.to_string(), str::to_owned)
 }
 
 /// Every number of a value times a factor; none without a number, with a zero, or where a product is not allowed.
-fn scaled(now: &Value, factor: f64, allowed: impl Fn(f64) -> bool + Copy) -> Option<String> {
+pub(crate) fn scaled(now: &Value, factor: f64, allowed: impl Fn(f64) -> bool + Copy) -> Option<String> {
     match now {
         Value::Number(number) if number.is_f64() => {
             let number = number.as_f64()?;

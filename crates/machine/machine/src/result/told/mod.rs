@@ -6,6 +6,7 @@ mod rules;
 mod share;
 
 pub use keys::{Key, TOLD, worth};
+pub(crate) use keys::{said, scaled};
 
 use rules::Kernel;
 use serde_json::Value;
