@@ -47,6 +47,12 @@ pub(crate) fn define(name: &str) -> Option<String> {
     Some(format!("{term}{other}: in the glossary\n\n{definition}"))
 }
 
+/// The first term with `word` among its words.
+pub(crate) fn containing(word: &str) -> Option<&'static str> {
+    let word = plain(word);
+    entries().find(|entry| plain(entry.term).split(' ').any(|part| part == word)).map(|entry| entry.term)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,5 +87,6 @@ mod tests {
         assert!(of("GC").starts_with("garbage collection (GC"));
         assert_eq!(of("die wait"), of("die_wait"));
         assert_eq!(of("Over provisioning"), of("over-provisioning"));
+        assert_eq!(containing("Garbage"), Some("garbage collection"));
     }
 }

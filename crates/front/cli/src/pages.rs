@@ -37,8 +37,13 @@ fn head<const N: usize>(titles: [&str; N]) -> String {
 /// Tables of the document in the order of the page; any other follows.
 const ORDER: [&str; 7] = ["", "run", "io", "gpu", "cpu", "flash", "breakdown_ns"];
 
+/// A family of systems: its name, and the test that a spec belongs to it.
+type SystemFamily = (&'static str, fn(&Spec) -> bool);
+/// Systems with their descriptions.
+type Described = Vec<(&'static str, String)>;
+
 /// Families of systems, each with the test that a spec belongs to it; the first that holds counts.
-const SYSTEM_FAMILIES: [(&str, fn(&Spec) -> bool); 6] = [
+const SYSTEM_FAMILIES: [SystemFamily; 6] = [
     ("Accelerators beside flash, and their rivals", |spec| {
         !spec.accelerator.is_empty() || !spec.coprocessor.is_empty()
     }),
@@ -50,8 +55,8 @@ const SYSTEM_FAMILIES: [(&str, fn(&Spec) -> bool); 6] = [
 ];
 
 /// Shipped systems by family, drives first: name and description.
-fn by_family() -> Result<Vec<(&'static str, Vec<(&'static str, String)>)>, Diagnostic> {
-    let mut found: Vec<(&str, Vec<(&str, String)>)> =
+fn by_family() -> Result<Vec<(&'static str, Described)>, Diagnostic> {
+    let mut found: Vec<(&str, Described)> =
         SYSTEM_FAMILIES.iter().rev().map(|(family, _)| (*family, Vec::new())).collect();
     for (name, _) in SYSTEMS {
         let spec = machine::load(name, &[])?.spec;

@@ -213,6 +213,9 @@ fn unknown(name: &str) -> Diagnostic {
     let names = names();
     let mut fault = Diagnostic::new(format!("nothing is called `{name}`")).allowed(name, names);
     fault.allowed.clear();
+    if let Some(term) = glossary::containing(name) {
+        fault.nearest = Some(term.to_owned());
+    }
     fault
         .help("`list` shows every name; `params` shows every key of a spec; docs/metrics.md has every metric")
 }

@@ -211,7 +211,10 @@ fn bar(effect: &Effect, widest: f64, half: usize) -> String {
 /// Longest value shown, in characters.
 const SHOWN: usize = 14;
 
+/// A value without the brackets of a list of one, and cut at its end.
 fn shortened(text: &str) -> String {
+    let single = text.strip_prefix("[\"").and_then(|rest| rest.strip_suffix("\"]"));
+    let text = single.filter(|inner| !inner.contains('"')).unwrap_or(text);
     if text.chars().count() <= SHOWN {
         return text.to_owned();
     }
