@@ -95,7 +95,7 @@ impl PageCache {
     pub fn new(spec: &PageCacheSpec, pages: u64) -> Result<PageCache, SpecError> {
         spec.check(pages)?;
         if pages >= (1 << 31) - 1 {
-            return Err(SpecError::new("memory", format!("{pages} pages of 4KiB exceed the maximum of 2^31 - 2")));
+            return Err(SpecError::new("memory", format!("{pages} pages of 4KiB exceed 2^31 - 2")));
         }
         let core = Core {
             folios: Folios::default(),

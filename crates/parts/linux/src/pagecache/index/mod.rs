@@ -427,7 +427,7 @@ impl Index {
             }
             let (below, shadow) = self.check_below(tree, tree.root, &mut nodes)?;
             if below != tree.pages {
-                return Err(format!("{below} pages in the tree of {:?}, but {} counted", tree.inode, tree.pages));
+                return Err(format!("{below} pages in tree {:?}, {} counted", tree.inode, tree.pages));
             }
             pages += below;
             shadows += shadow;

@@ -557,7 +557,7 @@ fn a_thread_that_waits_in_vain_is_found() {
         }
     };
     assert!(lost, "{why}");
-    assert_eq!(why, "drive 0: its queue has bios, and none is under way");
+    assert_eq!(why, "drive 0: its queue has bios, but none is in flight");
 }
 
 /// The inode is on its way to the log, which takes 8 KiB / 100 MiB/s + 100 us = 178.125 us: a write that changes it in the next tick goes on then, before the
