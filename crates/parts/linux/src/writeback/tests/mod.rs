@@ -164,7 +164,7 @@ fn a_bound_given_twice_is_an_error() {
     };
     let error = twice.check(1).expect_err("twice");
     assert_eq!(error.key, "dirty_bytes");
-    assert_eq!(error.what, "`dirty_ratio` and `dirty_bytes` are both given, and say the same thing twice");
+    assert_eq!(error.what, "`dirty_ratio` and `dirty_bytes` are both given, but set the same limit");
     let twice = WritebackSpec {
         dirty_background_ratio: Some(Share::percent(20)),
         dirty_background_bytes: Some(Bytes::from_kib(64)),
@@ -200,9 +200,9 @@ fn a_background_that_counts_as_half_is_told() {
         ..spec()
     };
     assert_eq!(with(5, 10).warning(), None);
-    let expected = "write-back begins at 10 %, which is not below the limit of 10 %: half of the limit counts, as in Linux";
+    let expected = "background write-back starts at 10 %, not below the limit of 10 %; as in Linux, half of the limit is used instead";
     assert_eq!(with(10, 10).warning().as_deref(), Some(expected));
-    let expected = "write-back begins at 10 %, which is not below the limit of 3 %: half of the limit counts, as in Linux";
+    let expected = "background write-back starts at 10 %, not below the limit of 3 %; as in Linux, half of the limit is used instead";
     let low = WritebackSpec { dirty_ratio: Some(Share::percent(3)), ..spec() };
     assert_eq!(low.warning().as_deref(), Some(expected));
 }
