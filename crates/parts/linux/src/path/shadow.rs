@@ -84,7 +84,7 @@ impl Shadow {
             other => {
                 let file = inode.0;
                 self.faults
-                    .push(format!("file {file} page {page} exposes old content of its block: {other:?}"));
+                    .push(format!("file {file} page {page} shows what was in its block before: {other:?}"));
                 0
             }
         }

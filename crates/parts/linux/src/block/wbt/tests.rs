@@ -136,7 +136,7 @@ fn slow_reads_throttle_writes() {
     assert_eq!(window(2_000), (Time::from_ns(59_259_259), 2, 1, 2));
 }
 
-/// A read that the drive does not give back counts as slow (`rwb_sync_issue_lat`), and writes alone raise the depth (`LAT_UNKNOWN_WRITES`).
+/// A read that does not complete counts as slow (`rwb_sync_issue_lat`), and writes alone raise the depth (`LAT_UNKNOWN_WRITES`).
 #[test]
 fn a_read_under_way_counts() {
     for with_read in [true, false] {

@@ -406,7 +406,7 @@ impl World {
         }
         let may = matches!(self.spec.data, JournalMode::writeback | JournalMode::none);
         if outcome.stale > 0 && !may {
-            outcome.faults.push(format!("{} pages expose old content of their blocks", outcome.stale));
+            outcome.faults.push(format!("{} pages show what was in their blocks before", outcome.stale));
         }
     }
 
