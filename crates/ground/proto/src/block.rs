@@ -208,8 +208,8 @@ pub struct Place {
 /// Batch sizes of the thread of a queue, as in fio's `iodepth_batch_submit`, `iodepth_batch_complete_min`,
 /// `iodepth_batch_complete_max` and `iodepth_low`.
 ///
-/// The thread submits until its queue is full. Then it takes completions until no more than `low` requests are outstanding, and
-/// submits again (`do_io` and `wait_for_completions` of fio's `backend.c`).
+/// The thread submits until its queue is full. Then it takes completions until no more than `low` requests are
+/// outstanding, and submits again (`do_io` and `wait_for_completions` of fio's `backend.c`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Batches {
     /// Maximum outstanding requests, at which the queue is full.

@@ -236,7 +236,6 @@ pub trait Program {
     fn next(&mut self, thread: u32, now: Time) -> Next;
     /// Reports the core time of a thread's last action, before the thread is asked for the next one. Includes the
     /// kernel's part and context switches, but not interrupts.
-    /// thread is asked what it does next.
     fn used(&mut self, _thread: u32, _core: Time) {}
     /// Reports that the last call of a thread has failed, or was only partly done; the thread is asked for its next
     /// action in the same instant.

@@ -1,5 +1,5 @@
-//! Messages of a memory hierarchy: lines between a core's first-level cache and the shared cache, lines of a page between
-//! the shared cache and memory, translations.
+//! Messages of a memory hierarchy: lines between a core's first-level cache and the shared cache, lines of a page
+//! between the shared cache and memory, translations.
 //!
 //! Each message carries the time of its latest milestone. Every component on the way can thus account for the stage
 //! that has just ended, and the parts of a latency sum to the latency.

@@ -1,7 +1,7 @@
 //! Block layer of Linux 6.1 for one drive: plugs, merges, tags, software and hardware queues, schedulers, write-back
 //! throttling, flushes. It has no clock; callers pass the time.
 //!
-//! # Who calls what, and when
+//! # Calls and their order
 //!
 //! A [`Queue`] is made for a drive ([`Queue::new`]). Every call takes the time, which never goes back, and the caller's
 //! [`Effects`], which receives the outcome of the call. The caller acts on all four of its lists, keeping the order

@@ -1,5 +1,5 @@
-//! Metadata layout of a file system, as `mke2fs` makes it by default: blocks of 4 KiB, groups of 128 MiB, an inode of
-//! 256 B for every 16 KiB or more, and the bitmaps and inode tables of 16 groups together in the first of them.
+//! Metadata layout of a file system, as `mke2fs` makes it by default: blocks of 4 KiB, groups of 128 MiB, and an inode
+//! of 256 B for every 16 KiB or more. The bitmaps and inode tables of 16 groups lie together in the first of them.
 
 use super::{Ext4, Place};
 use crate::Inode;

@@ -30,7 +30,8 @@ impl Ext4 {
         self.writepages_credits(inode) + data
     }
 
-    /// Credits of a handle for [`Ext4::writepages`] (`ext4_meta_trans_blocks` for one extent: inner nodes, bitmaps, descriptors, inode, super block).
+    /// Credits of a handle for [`Ext4::writepages`] (`ext4_meta_trans_blocks` for one extent: inner nodes, bitmaps,
+    /// descriptors, inode, super block).
     pub fn writepages_credits(&self, inode: Inode) -> u32 {
         let index = 2 * self.file(inode).map_or(0, |file| file.extents.depth());
         index + 2 * (index + 1) + 6

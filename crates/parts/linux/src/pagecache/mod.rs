@@ -1,13 +1,13 @@
 //! Page cache: which file pages are in memory, clean or dirty, and which are evicted. It has no clock.
 //!
-//! It follows Linux 6.1: `mm/filemap.c`, `mm/page-writeback.c` (flags and tags), `mm/truncate.c`, `mm/readahead.c`,
+//! The source is Linux 6.1: `mm/filemap.c`, `mm/page-writeback.c` (flags and tags), `mm/truncate.c`, `mm/readahead.c`,
 //! `mm/swap.c`, `mm/vmscan.c`, `mm/workingset.c`. A caller reads a file as follows (`filemap_read`):
 //!
 //! 1. [`lookup`](PageCache::lookup) of the first page. On a miss, [`sync_ra`](PageCache::sync_ra) plans the read. The
-//! caller [inserts](PageCache::insert) the [missing pages](PageCache::missing_runs) of the plan, sets the marker as
-//! planned, and reads.
+//!    caller [inserts](PageCache::insert) the [missing pages](PageCache::missing_runs) of the plan, sets the marker as
+//!    planned, and reads.
 //! 2. If the folio is the marker ([`is_readahead`](PageCache::is_readahead)), [`async_ra`](PageCache::async_ra) plans
-//! more.
+//!    more.
 //! 3. Once it is [up to date](PageCache::is_uptodate): [`mark_accessed`](PageCache::mark_accessed), then the copy.
 //!
 //! Before an insertion, [`pressure`](PageCache::pressure) tells whether `kswapd` or the task itself has to make room.

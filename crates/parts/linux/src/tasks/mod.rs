@@ -214,7 +214,7 @@ impl Cores {
     }
 
     /// Wakes a sleeping thread for a burst. It gets its last core if that is idle, else any idle one, else the queue of
-    /// its last core (`select_idle_sibling`), and preempts the thread there if it has run for much less.
+    /// its last core (`select_idle_sibling`). It preempts the thread there if it has run for much less.
     ///
     /// A thread that does not sleep stays as it is.
     pub fn wake(&mut self, task: Task, need: Time, mode: Mode, cx: &mut impl Cx<Event, Infallible>) {

@@ -97,7 +97,8 @@ fn one_thread_has_its_core_to_itself() {
     assert_eq!(bench.cores.stats.time[0].user, MS.times(50));
 }
 
-/// One core: the latency is 6 ms, so that each of two threads has 3 ms, which end with the tick at 4 ms (`check_preempt_tick` looks at ticks only).
+/// One core: the latency is 6 ms, so that each of two threads has 3 ms, which end with the tick at 4 ms
+/// (`check_preempt_tick` looks at ticks only).
 #[test]
 fn two_threads_take_turns_at_ticks() {
     let mut bench = Bench::new(&spec(1));

@@ -5,11 +5,11 @@
 //! drives.
 //!
 //! 1. *Accounts.* Tasks report the pages they dirty ([`Writeback::dirtied`]), and those they write:
-//! [`Writeback::started`], [`Writeback::ended`]. This also lists the inodes of a drive.
+//!    [`Writeback::started`], [`Writeback::ended`]. This also lists the inodes of a drive.
 //! 2. *Writers.* After every one or few pages, a writer calls [`Writeback::balance`], and sleeps as long as it is told.
 //! 3. *Flushers.* Wherever a call returns [`Wake`], the flusher's thread is woken or its timer set. It calls
-//! [`Writeback::start`], and then [`Writeback::next`] until there is nothing to do. Each step names pages of an inode;
-//! the thread writes them, which may take time, and reports the result ([`Writeback::wrote`]).
+//!    [`Writeback::start`], and then [`Writeback::next`] until no work is left. Each step names pages of an inode; the
+//!    thread writes them, which may take time, and reports the result ([`Writeback::wrote`]).
 //!
 //! Decisions:
 //!

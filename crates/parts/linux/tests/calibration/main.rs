@@ -93,9 +93,9 @@ pub(crate) enum Why {
     /// `mq-deadline` serves writes in order of position, and requests behind its sweep wait up to `write_expire`, 5 s.
     /// Whether blocks of an `fsync` do depends on the position of files and log; few do, and they dominate the mean.
     Sweep,
-    /// The host of the guest was busy, and some answers came milliseconds late. Tasks that wait for one request at a time
-    /// get less, by a different amount in each run. Measured twice, in six runs: in those with timely answers nearly all of
-    /// these metrics are within the limit.
+    /// The host of the guest was busy, and some answers came milliseconds late. Tasks that wait for one request at a
+    /// time get less, by a different amount in each run. Measured twice, in six runs: in those with timely answers
+    /// nearly all of these metrics are within the limit.
     Late,
     /// Assumed: the guest's core is busy with requests and interrupts, and has slow cache misses. Their cost has not
     /// been measured separately.

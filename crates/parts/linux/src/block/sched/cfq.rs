@@ -40,7 +40,8 @@ const EXPIRE: [Time; 2] = [Time::from_ms(125), Time::from_ms(250)];
 /// Pseudo-process of writes that no process waits for.
 const NOBODY: u32 = u32::MAX;
 
-/// Four fifths: the slice of the highest priority exceeds that of the default priority by this share (`cfq_prio_slice`).
+/// Four fifths: the slice of the highest priority exceeds that of the default priority by this share
+/// (`cfq_prio_slice`).
 const MORE: [u64; 2] = [4, 5];
 /// Distance from the first key to the key of a process that goes next, in ps.
 const FRONT: i64 = Time::from_s(1).ps() as i64;

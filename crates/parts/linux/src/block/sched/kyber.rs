@@ -391,8 +391,9 @@ mod tests {
         }
     }
 
-    /// 600 samples: 540 up to 500 us, 54 up to 1 ms, 6 of 10 ms. The 540th is the 90th percentile, in bucket 0; the 594th the 99th, in bucket 1.
-    /// With one fewer in the first bucket and one more in the last, they are in buckets 1 and 7.
+    /// 600 samples: 540 up to 500 us, 54 up to 1 ms, 6 of 10 ms. The 540th is the 90th percentile, in bucket 0; the
+    /// 594th the 99th, in bucket 1. With one fewer in the first bucket and one more in the last, they are in buckets 1
+    /// and 7.
     #[test]
     fn a_percentile_is_the_bucket_of_its_sample() {
         for (slow, p90, p99) in [(6, 0, 1), (7, 1, 7)] {

@@ -166,7 +166,8 @@ fn a_plug_merges_what_is_in_a_row() {
     assert_eq!(bench.done, (0..33).collect::<Vec<_>>());
 }
 
-/// `BLK_MAX_REQUEST_COUNT`: the 33rd request shows 32 others. Without a scheduler the latest goes first (`rq_list_add`, `nvme_queue_rqs`).
+/// `BLK_MAX_REQUEST_COUNT`: the 33rd request shows 32 others. Without a scheduler the latest goes first (`rq_list_add`,
+/// `nvme_queue_rqs`).
 #[test]
 fn a_full_plug_is_shown_the_latest_first() {
     let mut bench = Bench::new(&spec(SchedulerPolicy::none), DEVICE, 1);
@@ -380,8 +381,9 @@ fn load(bench: &mut Bench, op: IoOp, count: u64, latency: Time) {
     }
 }
 
-/// 500 reads of 4 ms are beyond 1 3/4 of their 2 ms, in the last of eight buckets: the drive is congested. 500 writes of 2 ms are within a
-/// quarter of their 10 ms, in the first bucket: their depth becomes 128 * 1 / 4 = 32. That of reads would become 256 * 8 / 4 and stays 256.
+/// 500 reads of 4 ms are beyond 1 3/4 of their 2 ms, in the last of eight buckets: the drive is congested. 500 writes
+/// of 2 ms are within a quarter of their 10 ms, in the first bucket: their depth becomes 128 * 1 / 4 = 32. That of
+/// reads would become 256 * 8 / 4 and stays 256.
 #[test]
 fn fast_writes_give_way_to_slow_reads() {
     let mut bench = kyber_bench();

@@ -107,8 +107,8 @@ fn who_waits_is_woken_with_leave() {
     }
 }
 
-/// `latency_exceeded`, `wb_timer_fn`: three writes and reads of 3 ms in a window of 100 ms halve the depth; the next window is
-/// 100 ms * 16 / isqrt(2 * 256) = 72.727272 ms. Fast reads double it again.
+/// `latency_exceeded`, `wb_timer_fn`: three writes and reads of 3 ms in a window of 100 ms halve the depth; the next
+/// window is 100 ms * 16 / isqrt(2 * 256) = 72.727272 ms. Fast reads double it again.
 #[test]
 fn slow_reads_throttle_writes() {
     let mut bench = bench(true);
@@ -136,7 +136,8 @@ fn slow_reads_throttle_writes() {
     assert_eq!(window(2_000), (Time::from_ns(59_259_259), 2, 1, 2));
 }
 
-/// A read that does not complete counts as slow (`rwb_sync_issue_lat`), and writes alone raise the depth (`LAT_UNKNOWN_WRITES`).
+/// A read that does not complete counts as slow (`rwb_sync_issue_lat`), and writes alone raise the depth
+/// (`LAT_UNKNOWN_WRITES`).
 #[test]
 fn a_read_under_way_counts() {
     for with_read in [true, false] {

@@ -239,10 +239,10 @@ fn usual() -> Ext4 {
     fs
 }
 
-/// An append of 4 KiB dirties the inode (`ext4_dirty_inode`, by its time and length), and when it is written back the bitmap and
-/// the descriptor of its group (`ext4_mb_mark_diskspace_used`): three blocks, with a descriptor four in the log, and a commit
-/// block with a flush before it and FUA. The journal's superblock is written before the first commit. Since the extent is born
-/// unwritten, there are no ordered data.
+/// An append of 4 KiB dirties the inode (`ext4_dirty_inode`, by its time and length), and when it is written back the
+/// bitmap and the descriptor of its group (`ext4_mb_mark_diskspace_used`): three blocks, with a descriptor four in the
+/// log, and a commit block with a flush before it and FUA. The journal's superblock is written before the first commit.
+/// Since the extent is born unwritten, there are no ordered data.
 #[test]
 fn an_append_of_a_page_writes_three_blocks_of_metadata() {
     let mut fs = usual();
@@ -396,7 +396,8 @@ fn journaled_data_go_to_the_log() {
     assert_eq!(fs.dirty_metadata_count(), 9);
 }
 
-/// A new file: inode, its bitmap and the group's descriptor, the directory's block and inode. Here both inodes have one block of the table.
+/// A new file: inode, its bitmap and the group's descriptor, the directory's block and inode. Here both inodes have one
+/// block of the table.
 #[test]
 fn a_new_file_commits_its_name() {
     let mut fs = usual();

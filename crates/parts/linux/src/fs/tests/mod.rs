@@ -355,8 +355,8 @@ fn settle(tree: &mut ExtentTree, next: &mut u64) -> Vec<Change> {
     changes
 }
 
-/// `ext4_ext_space_root` and `ext4_ext_space_block`: four records in the inode, 340 in a leaf, 340 leaves below an inner node, and
-/// a leaf that is full is left full by an append.
+/// `ext4_ext_space_root` and `ext4_ext_space_block`: four records in the inode, 340 in a leaf, 340 leaves below an
+/// inner node, and a leaf that is full is left full by an append.
 #[test]
 fn a_tree_grows_by_levels() {
     let (mut tree, mut next) = (ExtentTree::default(), 0);

@@ -184,9 +184,8 @@ fn up_to(to: u64, first: u64) -> u64 {
     u64::MAX >> (63 - (to - first).min(63))
 }
 
-/// Ordered iterator over leaves that have a bit of a word set, by the words of the nodes above them, so that finding
-/// the next leaf need not wait for data of the last one. In the first leaf, only pages before the range may have the
-/// bit.
+/// Ordered iterator over leaves that have a bit of a word set. It uses the words of the nodes above them, so that
+/// finding the next leaf need not wait for data of the last one. The first leaf may qualify by pages before the range.
 struct Leaves {
     inode: Inode,
     which: usize,

@@ -90,7 +90,7 @@ impl FileRa {
 /// Parameters of a read for read-ahead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// The file.
+    /// File to read.
     pub inode: Inode,
     /// File length in pages, rounded up.
     pub file_pages: u64,
@@ -103,7 +103,7 @@ pub struct Request {
 /// Pages to be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Plan {
-    /// The first page.
+    /// First page.
     pub first: u64,
     /// Number of pages, at least one.
     pub pages: u64,

@@ -240,7 +240,8 @@ mod tests {
         assert_eq!(ratios, [1, 1, 3, 10, 31, 101, 320]);
     }
 
-    /// inactive,unreferenced -> inactive,referenced -> active,unreferenced -> active,referenced: the comment above `folio_mark_accessed`.
+    /// inactive,unreferenced -> inactive,referenced -> active,unreferenced -> active,referenced: the comment above
+    /// `folio_mark_accessed`.
     #[test]
     fn the_second_access_activates() {
         let mut cache = cache(ReclaimPolicy::two_lists, 1 << 16);

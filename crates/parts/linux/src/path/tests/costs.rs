@@ -179,8 +179,9 @@ fn an_order_that_is_forgotten_is_found() {
 // Requests as loads and stores of a mapping, on a host before a drive of constant latency: cached pages cost only the
 // copy.
 //
-// Costs in nanoseconds: `call` 150 and `lookup` 300 a fault, `allocate` 190, `insert` 330, `map` 90, `bio` 720, `request` 660, `interrupt` 500,
-// `complete` 1040, `end_page` 100, `context_switch` 950, `idle_exit` 2000, `dirty` 330; 4 KiB are copied at 19.5 GB/s in 210.
+// Costs in nanoseconds: `call` 150 and `lookup` 300 a fault, `allocate` 190, `insert` 330, `map` 90, `bio` 720,
+// `request` 660, `interrupt` 500, `complete` 1040, `end_page` 100, `context_switch` 950, `idle_exit` 2000, `dirty` 330;
+// 4 KiB are copied at 19.5 GB/s in 210.
 
 const LATENCY: u64 = 20_000;
 
@@ -188,7 +189,8 @@ const COPY: u64 = 210;
 
 const FAULT: u64 = 150 + 300;
 
-/// A fault that misses a page, reads it alone, sleeps, and finds it: 190 + 330 + 90 + 720 + 660, then 500 + 1040 + 100, then 950 + 2000.
+/// A fault that misses a page, reads it alone, sleeps, and finds it: 190 + 330 + 90 + 720 + 660, then 500 + 1040 + 100,
+/// then 950 + 2000.
 const MAJOR: u64 = FAULT + 1990 + LATENCY + 1640 + 2950 + FAULT;
 
 /// A mapping of this advice.

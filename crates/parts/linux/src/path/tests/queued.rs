@@ -1,8 +1,9 @@
 //! Flows of direct requests on a host, before a drive that serves a number of commands at once, each in the same time.
 //!
-//! Costs in nanoseconds, which the sums below are of: `call` 150, `map` 90, `bio` 720, `request` 660, `interrupt` 500, `complete` 1040, `end_page` 100,
-//! `context_switch` 950, `idle_exit` 2000. A read of 4 KiB is submitted in `call + map + bio + request` = 1620; its interrupt takes
-//! `interrupt + complete + end_page` = 1640; a thread that sleeps on an idle core is back after `context_switch + idle_exit` = 2950.
+//! Costs in nanoseconds, used in the sums below: `call` 150, `map` 90, `bio` 720, `request` 660, `interrupt` 500,
+//! `complete` 1040, `end_page` 100, `context_switch` 950, `idle_exit` 2000. A read of 4 KiB is submitted in
+//! `call + map + bio + request` = 1620; its interrupt takes `interrupt + complete + end_page` = 1640; a thread that
+//! sleeps on an idle core is back after `context_switch + idle_exit` = 2950.
 
 use super::*;
 use engine::Rng;
@@ -335,7 +336,8 @@ fn requests_of_one_call_share_a_plug() {
             let stats = load.host.queue(0).stats();
             assert_eq!(stats.plug_merges, 8 - pages.len() as u64, "{way:?}, {submit}");
         }
-        // One command of eight bios: `call`, eight times `map + bio`, one `request`. The thread sleeps on an idle core at first.
+        // One command of eight bios: `call`, eight times `map + bio`, one `request`. The thread sleeps on an idle core
+        // at first.
         let whole = Time::from_ns(WAKE + 150 + 8 * (90 + 720) + 660);
         assert_eq!(load(8, 1).drive.seen[0].1, whole, "{way:?}");
         // Separate requests arrive one `request` after another, the latest first (`blk_mq_plug_issue_direct`).

@@ -195,7 +195,8 @@ fn the_time_a_task_spends_on_something_else_counts_as_a_pause() {
 fn a_pause_that_would_be_too_long_is_made_up_for_later() {
     let slow = Rates { task_ratelimit: 1_000, ..RATES };
     let mut task = Dirtier::default();
-    // 250 * 500 / 1000 = 125 ticks, of which 50 are paused and 50 more remembered. 25600 * 2 / 256 = 200 pages are 49 ticks.
+    // 250 * 500 / 1000 = 125 ticks, of which 50 are paused and 50 more remembered. 25600 * 2 / 256 = 200 pages are 49
+    // ticks.
     assert_eq!(task.throttle(250, 50, &slow, 500, 1_000), Some(50));
     assert_eq!((task.dirty_paused_when, task.nr_dirtied_pause), (1_100, 200));
     // 50 ticks for 200 pages, and 49 are owed.
@@ -297,7 +298,8 @@ fn the_rate_of_writers_stays_where_rate_and_position_disagree() {
     // device's, which is the current rate.
     bandwidth.update(2_560, 5_120, Some(BELOW), 50);
     assert_eq!(bandwidth.dirty_ratelimit, 25_600);
-    // Too much, and dirtied at twice the speed: 12801 * 25600 / 51201 = 6400. The rate waits for a second such balanced rate.
+    // Too much, and dirtied at twice the speed: 12801 * 25600 / 51201 = 6400. The rate waits for a second such balanced
+    // rate.
     let mut bandwidth = Bandwidth::new(250, 0);
     bandwidth.update(10_240, 5_120, Some(ABOVE), 50);
     assert_eq!(bandwidth.dirty_ratelimit, 25_600);
@@ -317,8 +319,8 @@ fn the_rate_falls_and_climbs_in_steps() {
         bandwidth.update(dirtied, dirtied / 2, Some(ABOVE), at);
     }
     let low = bandwidth.dirty_ratelimit;
-    // Half of the rate is too much. Each time but the first, an eighth of half of that goes: 25600 * (31 / 32)^39 = 7421,
-    // less rounding.
+    // Half of the rate is too much. Each time but the first, an eighth of half of that goes: 25600 * (31 / 32)^39 =
+    // 7421, less rounding.
     assert!((7_400..7_421).contains(&low), "{low}");
     // The earlier balanced rate is much less than the current one, which waits for a second.
     (at, dirtied) = (at + 50, dirtied + low * 50 / 250);
@@ -393,8 +395,8 @@ const AT_SETPOINT: Position = Position {
 #[test]
 fn one_device_at_its_set_point() {
     assert_eq!(AT_SETPOINT.setpoint(), 733_696);
-    // part = 838656 * 65536 / 838657 = 65535; wb_setpoint = 733696 * 65535 / 65536 = 733684; span = 8 * 25600 * 65535 / 65536 = 204796;
-    // x_intercept = 938480; 1024 * (938480 - 733696) / 204797 = 1023.9.
+    // part = 838656 * 65536 / 838657 = 65535; wb_setpoint = 733696 * 65535 / 65536 = 733684; span = 8 * 25600 * 65535 /
+    // 65536 = 204796; x_intercept = 938480; 1024 * (938480 - 733696) / 204797 = 1023.9.
     assert_eq!(AT_SETPOINT.ratio(), 1_023);
 }
 
@@ -429,8 +431,8 @@ fn a_device_with_a_quarter_of_the_limit_has_its_own_line() {
 
 #[test]
 fn a_device_that_was_idle_gets_an_eighth_of_what_is_left() {
-    // (838656 - 733696) / 8 = 13120; part = 1025; wb_setpoint = 11475; span = (838656 - 13120 + 204800) * 1025 / 65536 = 16114;
-    // x_intercept = 27589. It has no work: 1024 * 27589 / 16115 = 1753, times eight.
+    // (838656 - 733696) / 8 = 13120; part = 1025; wb_setpoint = 11475; span = (838656 - 13120 + 204800) * 1025 / 65536
+    // = 16114; x_intercept = 27589. It has no work: 1024 * 27589 / 16115 = 1753, times eight.
     let idle = Position { wb_thresh: 0, wb_dirty: 0, ..AT_SETPOINT };
     assert_eq!(idle.ratio(), 14_024);
     // Below half of its part, 6560: 1024 * (27589 - 5000) / 16115 = 1435; 1435 * 6560 / 5000 = 1882.7.
