@@ -123,7 +123,7 @@ impl Queue {
             let what = format!(
                 "`nr_requests` is {requests}, but a queue of the drive holds {depth} requests"
             );
-            return Err(SpecError::new("nr_requests", what).help("lower it, leave it out, or choose a scheduler"));
+            return Err(SpecError::new("nr_requests", what).help("lower it, omit it, or choose a scheduler"));
         }
         let mut store = Requests::new(Limits::new(spec, &device));
         let hctxs = (0..hctxs + poll_queues).map(|hctx| {

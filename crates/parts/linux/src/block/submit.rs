@@ -39,7 +39,7 @@ impl Queue {
         now: Time,
         effects: &mut Effects,
     ) -> Submitted {
-        assert!(core < self.map.cores(), "core {core} is out of range: the host has {} cores", self.map.cores());
+        assert!(core < self.map.cores(), "no core {core}: the host has {} cores", self.map.cores());
         self.stats.bios[kind(bio.op)] += 1;
         if bio.op == IoOp::Flush {
             (bio.op, bio.flags.preflush) = (IoOp::Write, true);

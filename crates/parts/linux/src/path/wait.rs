@@ -238,7 +238,7 @@ impl<P: Program> Host<P> {
                 let busy = self.cache.is_locked(folio) || self.cache.is_writeback(folio);
                 (!busy).then_some("its page is neither locked nor under write-back")
             }
-            Wait::Room => self.disks.iter().all(|disk| disk.queue.is_idle()).then_some("its queue is idle"),
+            Wait::Room => self.disks.iter().all(|disk| disk.queue.is_idle()).then_some("all queues are idle"),
             Wait::Count(counter) => {
                 let counted = |io: &Io| matches!(io, Io::Counted(other) if *other == counter);
                 let left = self.ios.live().filter(|(_, io)| counted(io)).count();
@@ -300,7 +300,6 @@ impl<P: Program> Host<P> {
         let resting = self.rests(at.flusher);
         let frame = self.threads[at.flusher.0 as usize].frames.last();
         let asleep = resting && matches!(frame, Some(Frame::Flusher(_)));
-        (asleep && self.writeback.is_running(disk))
-            .then(|| "its flusher sleeps with unfinished work".into())
+        (asleep && self.writeback.is_running(disk)).then(|| "its flusher sleeps with unfinished work".into())
     }
 }

@@ -128,8 +128,7 @@ impl DirtyBounds {
 fn bound(ratio: (&str, Option<Share>), bytes: (&str, Option<Bytes>)) -> Result<Option<Bound>, SpecError> {
     Ok(match (ratio.1, bytes.1) {
         (Some(_), Some(_)) => {
-            let what =
-                format!("`{}` and `{}` are both given, but set the same limit", ratio.0, bytes.0);
+            let what = format!("`{}` and `{}` are both given, but set the same limit", ratio.0, bytes.0);
             return Err(SpecError::new(bytes.0, what).help("leave one of them out"));
         }
         (Some(share), None) => Some(Bound::Percent(percent(ratio.0, share)?)),
