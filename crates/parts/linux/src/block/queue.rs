@@ -96,10 +96,10 @@ impl Queue {
     /// for them. One queue of the device is left for interrupts (`nvme_setup_irqs`).
     ///
     /// # Errors
-    /// As [`Queue::new`].
+    /// See [`Queue::new`].
     ///
     /// # Panics
-    /// As [`Queue::new`].
+    /// See [`Queue::new`].
     pub fn polled(
         spec: &BlockSpec,
         device: Device,

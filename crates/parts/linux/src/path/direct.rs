@@ -131,7 +131,8 @@ impl<P: Program> Host<P> {
         Step::Pay
     }
 
-    /// Allocates the blocks of a direct write; the error is the reason for a failure.
+    /// Allocates the blocks of a direct write. Returns the reason for a failure; an error is the step that the thread
+    /// takes before it retries.
     fn allocate(
         &mut self,
         task: Task,
