@@ -1,8 +1,8 @@
-//! Block commands and completions, their addresses and batches, and an account of where their time went.
+//! Block commands and completions, their addresses and batches, and accounts of their time.
 
 use engine::Time;
 
-/// What a block command does.
+/// Operation of a block command.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum IoOp {
     /// Returns data.
@@ -17,38 +17,38 @@ pub enum IoOp {
     Flush,
 }
 
-/// One request of a workload: what a trace line or a generator draw says.
+/// One request of a workload: a trace line or a generator draw.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IoRequest {
-    /// When the application issues it, since the start of the workload.
+    /// Issue time by the application, since the start of the workload.
     pub at: Time,
-    /// What it does.
+    /// Operation.
     pub op: IoOp,
     /// First byte.
     pub offset: u64,
     /// Length in bytes; zero for a flush.
     pub bytes: u64,
-    /// The stream it belongs to: a trace's device or volume, an fio job.
+    /// Stream of the request: a trace's device or volume, an fio job.
     pub flow: u16,
     /// Force unit access: durable before it completes.
     pub fua: bool,
 }
 
-/// Whom a request is answered: a part of the machine. Whoever answers copies it and does not look inside.
+/// Receiver of a request's answer: a component of the machine. The responder copies it without interpreting it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Port(pub u16);
 
-/// Bit of a submission queue's number that says that it belongs to a processor inside the drive, and not to the host.
+/// Bit of a submission queue number that marks a queue of a processor inside the drive, not of the host.
 pub const INNER: u16 = 1 << 15;
 
-/// A block command as the device sees it.
+/// Block command as seen by the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Command {
-    /// The sender's name for it; comes back in the completion.
+    /// Sender's identifier, returned in the completion.
     pub tag: u32,
-    /// The sender, as the machine knows it: it is filled in on the way to the device.
+    /// Sender, as known to the machine: filled in on the way to the device.
     pub from: Port,
-    /// What it does.
+    /// Operation.
     pub op: IoOp,
     /// Force unit access.
     pub fua: bool,
@@ -56,9 +56,9 @@ pub struct Command {
     pub offset: u64,
     /// Length of the extent in bytes.
     pub bytes: u64,
-    /// Submission queue; from [`INNER`] up, one of a processor inside the drive.
+    /// Submission queue; from [`INNER`] up, a queue of a processor inside the drive.
     pub queue: u16,
-    /// The stream it belongs to.
+    /// Stream of the command.
     pub flow: u16,
     /// Namespace, counted from one as in NVMe.
     pub namespace: u16,
@@ -66,16 +66,16 @@ pub struct Command {
     pub placement: u8,
     /// Host priority: 0 urgent, 1 high, 2 medium, 3 low.
     pub priority: u8,
-    /// A page victimization of so many pages of [`ANNOUNCED_PAGE`] bytes begins with this command, its own among them; zero: none
-    /// does (FastDrain, section 3.3). A device need not read it.
+    /// Size in pages of [`ANNOUNCED_PAGE`] bytes of the page victimization that begins with this command, its own pages
+    /// included; zero for none (FastDrain, section 3.3). A device may ignore it.
     pub announced: u32,
 }
 
-/// Bytes of a page in [`Command::announced`]: those of the host's page cache.
+/// Page size in bytes for [`Command::announced`]: that of the host's page cache.
 pub const ANNOUNCED_PAGE: u64 = 4096;
 
 impl Command {
-    /// A command of namespace 1 and medium priority, in the first queue, without hints.
+    /// Creates a command of namespace 1 and medium priority, in the first queue, without hints.
     pub fn new(tag: u32, op: IoOp, offset: u64, bytes: u64) -> Command {
         Command {
             tag,
@@ -94,74 +94,76 @@ impl Command {
     }
 }
 
-/// How a command ended.
+/// Outcome of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
-    /// Done as asked.
+    /// Success.
     Success,
     /// Data could not be read back; carries no data.
     UnrecoveredRead,
-    /// The device cannot take writes any more: no free block is left to reclaim into.
+    /// Write refused: the device has run out of free blocks to reclaim into.
     WriteFault,
 }
 
-/// What a device says of its data buffer in a completion: the status that FastDrain (section 3.3) writes into `sq_head`.
+/// State of a device's data buffer, reported in a completion: the status that FastDrain (section 3.3) writes into
+/// `sq_head`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[repr(u8)]
 pub enum BufferState {
-    /// Nothing: the device does not tell.
+    /// Not reported by the device.
     #[default]
     Unknown,
-    /// It has room.
+    /// Buffer with room.
     Room,
-    /// It has been full, and has not been emptied yet.
+    /// Buffer that has been full, and has not been emptied since.
     Full,
 }
 
-/// The device's answer to a [`Command`].
+/// Answer of a device to a [`Command`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
-    /// The command's tag.
+    /// Tag of the command.
     pub tag: u32,
-    /// The command's sender.
+    /// Sender of the command.
     pub to: Port,
-    /// How it ended.
+    /// Outcome.
     pub status: Status,
-    /// Map units that were in error.
+    /// Map units in error.
     pub errors: u32,
-    /// What the device says of its buffer.
+    /// State of the device's buffer.
     pub buffer: BufferState,
 }
 
-/// Milestones of a command inside a device; what they are called is the device's affair.
+/// Number of milestones of a command inside a device, which names them.
 pub const MILESTONES: usize = 12;
 
-/// Who holds a die or a channel while others wait for it.
+/// Operation that occupies a die or a channel while others wait.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Holder {
-    /// A read of a command, or data that it needs.
+    /// Read for a command, or of data that a command needs.
     HostRead,
-    /// A program of the host's data, from a buffer or from a command.
+    /// Program of host data, from a buffer or a command.
     HostProgram,
-    /// A read of garbage collection, or of wear levelling.
+    /// Read of garbage collection or wear levelling.
     CollectionRead,
-    /// A program or a copy-back of these.
+    /// Program or copy-back of garbage collection or wear levelling.
     CollectionProgram,
-    /// An erase.
+    /// Erase.
     Erase,
-    /// A read or a program of the mapping table.
+    /// Read or program of the mapping table.
     Mapping,
-    /// A read ahead of a stream, which nobody waits for yet.
+    /// Read-ahead of a stream, before a command waits for it.
     LookAhead,
-    /// Nobody. At a die: the command waited for its channel or, where planes read independently, for those of the other planes.
+    /// No operation. At a die: the command waited for its channel or, where planes read independently, for those of the
+    /// other planes.
     Nobody,
 }
 
 impl Holder {
-    /// How many there are.
+    /// Number of holders.
     pub const COUNT: usize = 8;
-    /// Their names, in order; that of the last is what is waited for at a die that nobody holds.
+    /// Names of the holders, in order; the last names the resource waited for at a die without an operation.
     pub const NAMES: [&'static str; Holder::COUNT] = [
         "host_read",
         "host_program",
@@ -174,61 +176,62 @@ impl Holder {
     ];
 }
 
-/// Times by who was in the way, picoseconds.
+/// Wait times by holder, in picoseconds.
 pub type ByHolder = [u64; Holder::COUNT];
 
-/// A command's life inside a device, all in picoseconds.
+/// Time account of a command inside a device, in picoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Account {
-    /// The time before each milestone; they sum to the time that the device had the command.
+    /// Time before each milestone; the sum is the command's time in the device.
     pub waits: [u64; MILESTONES],
-    /// Of the wait for a die: who held it. Zero throughout if there was no such wait.
+    /// Wait for a die, by holder; all zero if the command did not wait.
     pub die: ByHolder,
-    /// Of the wait for a channel with data that had been read: who held it.
+    /// Wait for a channel after the read of the data, by holder.
     pub channel: ByHolder,
-    /// Where the operation worked that the command waited for last; nothing if it waited for none.
+    /// Place of the last operation that the command waited for; `None` without one.
     pub place: Option<Place>,
 }
 
-/// A die of a machine.
+/// Die of a machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Place {
-    /// The drive, as the machine numbers them: it is filled in on the way from the device.
+    /// Drive, as numbered by the machine: filled in on the way from the device.
     pub drive: u16,
-    /// The die.
+    /// Die of the drive.
     pub die: u32,
-    /// Its channel.
+    /// Channel of the die.
     pub channel: u32,
-    /// When the operation began there.
+    /// Start of the operation on the die.
     pub started: Time,
 }
 
-/// The batches in which the thread of a queue works, as fio's `iodepth_batch_submit`, `iodepth_batch_complete_min`, `iodepth_batch_complete_max`
-/// and `iodepth_low` say them.
+/// Batch sizes of the thread of a queue, as in fio's `iodepth_batch_submit`, `iodepth_batch_complete_min`,
+/// `iodepth_batch_complete_max` and `iodepth_low`.
 ///
-/// The thread submits until its queue is full. Then it takes completions until no more than `low` requests are outstanding, and
-/// submits again (`do_io` and `wait_for_completions` of fio's `backend.c`).
+/// The thread submits until its queue is full. Then it takes completions until no more than `low` requests are
+/// outstanding, and submits again (`do_io` and `wait_for_completions` of fio's `backend.c`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Batches {
-    /// Requests outstanding at most; with as many the queue is full.
+    /// Maximum outstanding requests, at which the queue is full.
     pub depth: u32,
-    /// Requests of a submission; fewer if the thread has no more.
+    /// Requests per submission; fewer if the thread has no more.
     pub submit: u32,
     /// Completions that the thread of a full queue waits for.
     pub complete_min: u32,
-    /// Completions that it takes at once at most, if no more are waited for.
+    /// Maximum completions taken at once, unless it waits for more.
     pub complete_max: u32,
-    /// Requests outstanding at which a queue that was full is filled again.
+    /// Outstanding requests at which a full queue is refilled.
     pub low: u32,
 }
 
 impl Batches {
-    /// One request at a time, as fio does by itself, of a queue without a bound.
+    /// Batches of one request at a time, fio's default, for an unbounded queue.
     pub const ONE: Batches =
         Batches { depth: u32::MAX, submit: 1, complete_min: 1, complete_max: 1, low: u32::MAX };
 
-    /// Completions that the thread takes now, of `ended` that have come; `outstanding` requests have not been taken, those that have ended
-    /// among them. If the queue is not full, the thread has nothing to submit yet and takes each completion as it comes (`io_u_quiesce`).
+    /// Number of completions that the thread takes now, of `ended` available ones; `outstanding` requests have not been
+    /// taken, ended ones included. If the queue is not full, the thread has nothing to submit and takes each completion
+    /// as it arrives (`io_u_quiesce`).
     #[inline]
     pub fn takes(&self, ended: u32, outstanding: u32, full: bool) -> u32 {
         let least = if full { self.complete_min.min(outstanding).max(1) } else { 1 };
@@ -238,11 +241,11 @@ impl Batches {
 
 // Address newtypes.
 
-/// A logical map unit: the index of a map-unit-sized piece of the logical space.
+/// Logical map unit: the index of a map-unit-sized piece of the logical space.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Lpn(pub u64);
 
-/// A physical map unit: a place in the NAND array that can hold one logical map unit.
+/// Physical map unit: a place in the NAND array that can hold one logical map unit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Slot(pub u64);
 
@@ -275,9 +278,9 @@ mod tests {
             (8, 8, 7, 32, 0),
             (8, 8, 9, 32, 8),
             (8, 16, 20, 32, 16),
-            // No more than the minimum is asked for where the maximum is below it.
+            // A maximum below the minimum is ignored.
             (8, 4, 8, 32, 8),
-            // Fewer are outstanding than are to be waited for.
+            // Fewer requests are outstanding than the minimum.
             (8, 8, 3, 3, 3),
             (0, 32, 0, 32, 0),
             (0, 32, 2, 32, 2),

@@ -1,242 +1,244 @@
 //! System calls on files, and the programs that make them.
 //!
-//! A host runs programs on its cores. A program has threads; each does one thing after another: it computes, calls the kernel, or sleeps. What a call
-//! does and how long it takes is the host's business; a program learns that it has returned, and if it has failed, why.
+//! A host runs programs on its cores. A program has threads; each does one thing after another: it computes, calls the
+//! kernel, or sleeps. The host determines the effect and the time of a call; the program learns when it has returned
+//! and, if it has failed, why.
 
 use crate::offload::Order;
 use engine::Time;
 
-/// A descriptor, counted by each program from zero. All threads of a program share its descriptors.
+/// Descriptor, counted by each program from zero. All threads of a program share its descriptors.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Fd(pub u16);
 
-/// A file: an index into what [`Program::files`] has named.
+/// Index of a file in [`Program::files`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct FileId(pub u32);
 
-/// How a file is opened.
+/// Flags of `open`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OpenFlags {
-    /// `O_DIRECT`: past the page cache.
+    /// `O_DIRECT`: bypasses the page cache.
     pub direct: bool,
-    /// `O_SYNC`: a write returns when its data and all that is needed to read it back are durable.
+    /// `O_SYNC`: a write returns when its data and all metadata are durable.
     pub sync: bool,
-    /// `O_DSYNC`: as `O_SYNC` without what is not needed to read the data back.
+    /// `O_DSYNC`: like `O_SYNC`, but only with the metadata needed to read the data back.
     pub data_sync: bool,
-    /// `O_TRUNC`: its length becomes zero.
+    /// `O_TRUNC`: truncates the file to zero length.
     pub truncate: bool,
 }
 
-/// What `posix_fadvise` says of a range.
+/// Advice of `posix_fadvise` for a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Advice {
-    /// Nothing: the usual read-ahead.
+    /// No advice: the usual read-ahead.
     Normal,
-    /// Read in order: twice the read-ahead.
+    /// Sequential reads: twice the read-ahead.
     Sequential,
-    /// Read at random: no read-ahead.
+    /// Random reads: no read-ahead.
     Random,
-    /// Will be read soon.
+    /// Read soon.
     WillNeed,
-    /// Will not be read again.
+    /// Not read again.
     DontNeed,
 }
 
-/// What `sync_file_range` does, in this order.
+/// Actions of `sync_file_range`, in this order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SyncRange {
-    /// Waits for pages that are being written.
+    /// Waits for pages under write-back.
     pub wait_before: bool,
     /// Begins to write dirty pages.
     pub write: bool,
-    /// Waits for pages that are being written.
+    /// Waits for pages under write-back.
     pub wait_after: bool,
 }
 
-/// How the requests of a flow reach the file that fills a drive of a host.
+/// Access path of a flow's requests to the file that fills a drive of a host.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Way {
     /// `pread` and `pwrite` through the page cache, one after another.
     #[default]
     Buffered,
-    /// The same past the page cache (`O_DIRECT`).
+    /// `pread` and `pwrite` with `O_DIRECT`, one after another.
     Direct,
-    /// `O_DIRECT` with `io_submit` and `io_getevents`: all that there are at once.
+    /// `O_DIRECT` with `io_submit` and `io_getevents`, for several requests at once.
     Aio,
-    /// `O_DIRECT` with `io_uring_enter`: all that there are at once.
+    /// `O_DIRECT` with `io_uring_enter`, for several requests at once.
     Uring,
-    /// The same, of a ring whose completions are looked for, not waited for (`IORING_SETUP_IOPOLL`).
+    /// `O_DIRECT` with a polled ring, without waiting for interrupts (`IORING_SETUP_IOPOLL`).
     Polled,
     /// Loads and stores of a mapping of the file (`mmap`), one after another; a flush is `msync`.
     Mapped,
 }
 
 impl Way {
-    /// All of them.
+    /// Every access path.
     pub const ALL: [Way; 6] = [Way::Buffered, Way::Direct, Way::Aio, Way::Uring, Way::Polled, Way::Mapped];
 
-    /// Whether requests pass through the page cache.
+    /// Returns whether requests pass through the page cache.
     pub fn is_cached(self) -> bool {
         matches!(self, Way::Buffered | Way::Mapped)
     }
 
-    /// Whether several requests can be under way at once.
+    /// Returns whether several requests can be in flight at once.
     pub fn is_queued(self) -> bool {
         matches!(self, Way::Aio | Way::Uring | Way::Polled)
     }
 }
 
-/// A system call. Offsets and lengths are in bytes.
+/// System call. Offsets and lengths are in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Call {
-    /// `open`; the file comes to be if it was not there.
+    /// `open`; creates the file if it does not exist.
     Open {
-        /// What the program will call it; open at most once at a time.
+        /// Descriptor chosen by the program, not already open.
         fd: Fd,
-        /// The file.
+        /// File.
         file: FileId,
-        /// How.
+        /// Flags.
         flags: OpenFlags,
     },
     /// `close`.
     Close {
-        /// Of this descriptor.
+        /// Descriptor.
         fd: Fd,
     },
-    /// `pread`; it ends at the end of the file.
+    /// `pread`; stops at the end of the file.
     Read {
-        /// From this descriptor.
+        /// Descriptor.
         fd: Fd,
         /// First byte.
         offset: u64,
-        /// Length.
+        /// Length in bytes.
         bytes: u64,
     },
-    /// `pwrite`; a file grows with it.
+    /// `pwrite`; extends the file if necessary.
     Write {
-        /// To this descriptor.
+        /// Descriptor.
         fd: Fd,
         /// First byte.
         offset: u64,
-        /// Length.
+        /// Length in bytes.
         bytes: u64,
     },
-    /// A load or store of a mapped page, as `mmap` would have it.
+    /// Load or store of a mapped page, as with `mmap`.
     Touch {
-        /// What is mapped.
+        /// Descriptor of the mapped file.
         fd: Fd,
-        /// A byte of the page.
+        /// Any byte of the page.
         offset: u64,
         /// Whether it is a store.
         write: bool,
     },
     /// `fsync`, or `fdatasync`.
     Sync {
-        /// Of this descriptor.
+        /// Descriptor.
         fd: Fd,
-        /// `fdatasync`.
+        /// Whether it is `fdatasync`.
         data_only: bool,
     },
     /// `sync_file_range`.
     SyncRange {
-        /// Of this descriptor.
+        /// Descriptor.
         fd: Fd,
         /// First byte.
         offset: u64,
-        /// Length; zero to the end of the file.
+        /// Length in bytes; zero up to the end of the file.
         bytes: u64,
-        /// What it does.
+        /// Actions.
         how: SyncRange,
     },
     /// `posix_fadvise`.
     Advise {
-        /// Of this descriptor.
+        /// Descriptor.
         fd: Fd,
         /// First byte.
         offset: u64,
-        /// Length; zero to the end of the file.
+        /// Length in bytes; zero up to the end of the file.
         bytes: u64,
-        /// What it says.
+        /// Advice.
         advice: Advice,
     },
     /// `ftruncate`.
     Truncate {
-        /// Of this descriptor.
+        /// Descriptor.
         fd: Fd,
-        /// The new length.
+        /// New length in bytes.
         bytes: u64,
     },
-    /// `unlink`: what no descriptor holds is gone.
+    /// `unlink`: a file without descriptors is removed.
     Unlink {
-        /// The file.
+        /// File.
         file: FileId,
     },
-    /// `sync`: everything of every file.
+    /// `sync`: makes all files durable.
     SyncAll,
 }
 
-/// A file that a program knows.
+/// File of a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileSpec {
-    /// Its name, for messages.
+    /// Name, for messages.
     pub name: String,
-    /// Its length before the program starts; none if it does not exist yet.
+    /// Length in bytes before the program starts; `None` if it does not exist yet.
     pub bytes: Option<u64>,
-    /// Which of the host's drives it is on, counted from zero.
+    /// Drive of the host, counted from zero.
     pub drive: u16,
 }
 
-/// What a thread does next.
+/// Next action of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
-    /// Computes, for so much time of a core.
+    /// Computes for this core time.
     Compute(Time),
     /// Calls the kernel.
     Call(Call),
     /// Gives a coprocessor an order through its driver, and sleeps until it is done.
     Order {
-        /// Which of the host's coprocessors, counted from zero.
+        /// Coprocessor of the host, counted from zero.
         device: u16,
-        /// What it shall do.
+        /// Order.
         order: Order,
     },
-    /// Sleeps until a time; a time that has passed is now.
+    /// Sleeps until a time; does not sleep if it has passed.
     Until(Time),
     /// Sleeps until another thread of the program wakes it.
     Wait,
-    /// Wakes another thread of the program, which is asked what it does next, and goes on. One that is not asleep stays as it is: nothing is
-    /// remembered.
+    /// Wakes another thread of the program, which is asked for its next action, and goes on. No effect on a thread that
+    /// is awake: the wake-up is not remembered.
     Wake(u32),
     /// Ends.
     End,
 }
 
-/// Why a call has failed.
+/// Reason for a failed call.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum CallError {
-    /// `ENOSPC`: there is no room on the drive.
+    /// `ENOSPC`: the drive is full.
     NoSpace,
-    /// `EIO`, past the page cache `ENODATA`: the drive has failed a command; of `fsync`, one of those that have written the file's data since
-    /// somebody was last told (`errseq_t`).
+    /// `EIO`, for direct I/O `ENODATA`: the drive has failed a command. For `fsync`, a command that wrote the file's
+    /// data since the last report of an error (`errseq_t`).
     Io,
-    /// `EROFS`: the journal has been given up after a failed command.
+    /// `EROFS`: the journal was aborted after a failed command.
     ReadOnly,
 }
 
-/// A program of a host.
+/// Program of a host.
 pub trait Program {
-    /// What it is called in results.
+    /// Name in results.
     fn name(&self) -> &str;
-    /// The files that it knows, by the numbers of [`FileId`].
+    /// Files of the program, indexed by [`FileId`].
     fn files(&self) -> Vec<FileSpec>;
-    /// How many threads it has, all of which are there from the beginning.
+    /// Number of threads, all of which exist from the start.
     fn threads(&self) -> u32;
-    /// What a thread does next, now that what it did before is done.
+    /// Returns the next action of a thread, after the previous one is done.
     fn next(&mut self, thread: u32, now: Time) -> Next;
-    /// So much time of a core has gone into what a thread did last, the kernel's part and changes of threads included, interrupts not. It is said before the
-    /// thread is asked what it does next.
+    /// Reports the core time of a thread's last action, before the thread is asked for the next one. Includes the
+    /// kernel's part and context switches, but not interrupts.
     fn used(&mut self, _thread: u32, _core: Time) {}
-    /// The last call of a thread has failed, or done a part of what it should; the thread is asked what it does next in the same instant.
+    /// Reports that the last call of a thread has failed, or was only partly done; the thread is asked for its next
+    /// action in the same instant.
     fn failed(&mut self, _thread: u32, _error: CallError) {}
 }
 

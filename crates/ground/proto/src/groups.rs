@@ -1,90 +1,92 @@
-//! Messages between an accelerator and flash that it governs by itself: ranges of page groups that are locked, read and written, and work that keeping the flash is for the accelerator's cores.
+//! Messages between an accelerator and the flash that it manages itself: page groups to be locked, read and written,
+//! and flash management work for the accelerator's cores.
 //!
-//! A page group is what flash is translated by. Groups are named by their number in the accelerator's address space.
+//! A page group is the unit of flash address translation. Groups are named by their number in the accelerator's address
+//! space.
 
-/// Page groups, the first and the last.
+/// Range of page groups, both ends included.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Groups {
-    /// The first.
+    /// First group.
     pub first: u32,
-    /// The last.
+    /// Last group.
     pub last: u32,
 }
 
 impl Groups {
-    /// How many.
+    /// Number of groups.
     pub fn count(self) -> u32 {
         self.last - self.first + 1
     }
 }
 
-/// What an accelerator asks of flash. A `tag` is the asker's and comes back in the answer.
+/// Request of an accelerator to flash. A `tag` is the requester's and comes back in the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ask {
-    /// A data section is to be mapped: for reads, beside which others may read, or for writes. Answered by [`Tell::Locked`].
+    /// Maps a data section: for reads, which other readers may share, or for writes. Answered by [`Tell::Locked`].
     Lock {
-        /// The asker's.
+        /// Requester's tag.
         tag: u32,
-        /// What.
+        /// Groups of the section.
         groups: Groups,
-        /// For writes.
+        /// Whether it is for writes.
         write: bool,
     },
-    /// It is given back, whether it was locked or waits for that. Not answered.
+    /// Releases a lock, whether it is held or still waits. Not answered.
     Unlock {
-        /// That of the lock.
+        /// Tag of the lock.
         tag: u32,
     },
-    /// Groups are brought to the accelerator. Answered by [`Tell::Done`] when all are there.
+    /// Reads groups. Answered by [`Tell::Done`] when all have arrived.
     Read {
-        /// The asker's.
+        /// Requester's tag.
         tag: u32,
-        /// What.
+        /// Groups to read.
         groups: Groups,
     },
-    /// Groups are programmed, from memory that the asker keeps as it is until the answer: [`Tell::Done`].
+    /// Programs groups, from memory that the requester does not change until the answer: [`Tell::Done`].
     Write {
-        /// The asker's.
+        /// Requester's tag.
         tag: u32,
-        /// What.
+        /// Groups to program.
         groups: Groups,
     },
-    /// The core has done the work of a [`Tell::Work`]. Not answered.
+    /// Reports the completion of a [`Tell::Work`] by the core. Not answered.
     Worked {
-        /// That of the work.
+        /// Tag of the work.
         tag: u32,
     },
 }
 
-/// What flash answers an accelerator.
+/// Message of flash to an accelerator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tell {
     /// A lock is held.
     Locked {
-        /// That of the request.
+        /// Tag of the request.
         tag: u32,
     },
-    /// A read or a write is over.
+    /// A read or a write has ended.
     Done {
-        /// That of the request.
+        /// Tag of the request.
         tag: u32,
-        /// Groups of it that could not be read or written.
+        /// Groups of the request that could not be read or written.
         failed: u32,
     },
-    /// Work for the core that keeps the flash.
+    /// Work for the core that manages the flash.
     Work {
-        /// Flash's.
+        /// Flash's tag.
         tag: u32,
-        /// What it is.
+        /// Amount of work.
         work: Work,
     },
 }
 
-/// Work of the core that keeps the flash, by what it is counted in.
+/// Amount of flash management work for the core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Work {
-    /// Entries of the map that are read or changed.
+    /// Map entries read or changed.
     pub entries: u32,
-    /// Operations of flash that are begun.
+    /// Flash operations started.
     pub operations: u32,
 }

@@ -1,8 +1,8 @@
 //! Messages between components of a machine, and the address types in them.
 //!
-//! * Knows commands, completions, loads, stores, system calls and page groups as plain data, each with its units.
-//! * Does not know any component. A component crate depends on this crate in place of another component.
-//! * Read first: `block.rs`, the commands of a drive; then `memory.rs`.
+//! * Defines commands, completions, loads, stores, system calls and page groups as plain data, each with units.
+//! * Does not depend on any component. Component crates depend on this crate instead of on each other.
+//! * Start with `block.rs`, the commands of a drive; then `memory.rs`.
 
 mod block;
 pub mod cpu;
@@ -19,28 +19,28 @@ pub use block::{
 
 // Messages between a directory and the first-level caches of cores.
 
-/// A directory asks a core's first-level data cache for a line that another core wants.
+/// Request of a directory to a core's first-level data cache, for a line that another core wants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Probe {
-    /// The directory's own name for it.
+    /// Directory's own tag.
     pub tag: u32,
-    /// The core that is asked.
+    /// Core whose cache is probed.
     pub core: u16,
-    /// The tile of the directory.
+    /// Tile of the directory.
     pub tile: u16,
     /// First byte of the line, physical.
     pub address: u64,
-    /// Whether the core must give the line up; else it may keep a shared copy.
+    /// Whether the core must give up the line; otherwise it may keep a shared copy.
     pub invalidate: bool,
 }
 
-/// The answer to a [`Probe`].
+/// Answer to a [`Probe`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Probed {
-    /// The probe.
+    /// Probe.
     pub probe: Probe,
-    /// Whether the line was there.
+    /// Whether the line was present.
     pub found: bool,
-    /// Whether it was changed there: the answer carries the line.
+    /// Whether the line was dirty: the answer carries the line.
     pub dirty: bool,
 }

@@ -1,34 +1,34 @@
-//! Messages of a memory hierarchy: lines between a core's first-level cache and the shared cache, lines of a page between
-//! the shared cache and memory, translations.
+//! Messages of a memory hierarchy: lines between a core's first-level cache and the shared cache, lines of a page
+//! between the shared cache and memory, translations.
 //!
-//! Each message carries the time of its latest milestone, so that every part on its way can say what it has just stopped
-//! waiting for, and the parts of a latency sum to the latency.
+//! Each message carries the time of its latest milestone. Every component on the way can thus account for the stage
+//! that has just ended, and the parts of a latency sum to the latency.
 
 use crate::Port;
 use engine::Time;
 
-/// Bytes of a cache line of a GPU: what a warp's accesses are merged into. Caches and memories are told the bytes of a line
-/// ([`Lines`]).
+/// Cache line size of a GPU in bytes, to which a warp's accesses are coalesced. Caches and memories are told the line
+/// size ([`Lines`]).
 pub const LINE: u64 = 128;
-/// Bytes of a cache line of a server.
+/// Cache line size of a server in bytes.
 pub const CPU_LINE: u64 = 64;
-/// Bytes of a page: what memory is allocated in, and what flash reads.
+/// Page size in bytes: the unit of memory allocation and of flash reads.
 pub const PAGE: u64 = 4096;
 
-/// The lines of a page, for a part that is told their size as it is built.
+/// Line layout of a page, for a component that is told the line size when it is built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lines {
     shift: u32,
 }
 
 impl Lines {
-    /// Lines that a page has at most.
+    /// Maximum number of lines in a page.
     pub const MOST: usize = 64;
 
-    /// Lines of so many bytes.
+    /// Layout with lines of `bytes` bytes.
     ///
     /// # Errors
-    /// Any other size than 64, 128, 256 or 512 B.
+    /// If the size is not 64, 128, 256 or 512 B.
     pub fn of(bytes: u64) -> Result<Lines, LineError> {
         if matches!(bytes, 64 | 128 | 256 | 512) {
             Ok(Lines { shift: bytes.trailing_zeros() })
@@ -37,143 +37,143 @@ impl Lines {
         }
     }
 
-    /// Bytes of a line.
+    /// Line size in bytes.
     #[inline]
     pub fn bytes(self) -> u64 {
         1 << self.shift
     }
 
-    /// Lines of a page.
+    /// Number of lines in a page.
     #[inline]
     pub fn count(self) -> u32 {
         (PAGE >> self.shift) as u32
     }
 
-    /// All lines of a page, as a command has them.
+    /// Mask of all lines of a page, as in a command.
     #[inline]
     pub fn all(self) -> u64 {
         u64::MAX >> (u64::BITS - self.count())
     }
 
-    /// Bytes of some lines of a page.
+    /// Bytes of the lines in a mask.
     #[inline]
     pub fn bytes_of(self, lines: u64) -> u64 {
         u64::from(lines.count_ones()) << self.shift
     }
 }
 
-/// A size of lines that memories do not have: more than 64 of them in a page, more than a sector of 512 B, or not whole.
+/// Unsupported line size: more than 64 lines in a page, larger than a sector of 512 B, or not a power of two.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LineError {
-    /// The size.
+    /// Line size in bytes.
     pub bytes: u64,
 }
 
 impl std::fmt::Display for LineError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "a line of {} B: memories have lines of 64, 128, 256 or 512 B", self.bytes)
+        write!(f, "line size of {} B is not supported; allowed sizes: 64, 128, 256, 512 B", self.bytes)
     }
 }
 
 impl std::error::Error for LineError {}
 
-/// What becomes of an access to a page that memory must bring from flash first.
+/// Handling of an access to a page that must first be read from flash.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Absent {
-    /// It waits until the page is there.
+    /// Waits until the page is present.
     Wait,
-    /// It is answered at once without data, the page is fetched meanwhile, and the requester comes again.
+    /// Answered at once without data; the page is read meanwhile, and the requester retries.
     Signal,
-    /// It is answered at once without data, and nothing is fetched: the requester asks again when it may wait.
+    /// Answered at once without data, and the page is not read: the requester retries when it may wait.
     Probe,
-    /// In an answer to [`Absent::Signal`] or [`Absent::Probe`]: there are no data.
+    /// Answer to [`Absent::Signal`] or [`Absent::Probe`] without data.
     Signalled,
 }
 
-/// What an access does.
+/// Kind of an access.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum AccessKind {
-    /// Returns a line. In an answer of a directory: other cores may have it as well.
+    /// Returns a line. In an answer of a directory: other cores may have it too.
     Read,
-    /// Returns a line that no other core has then. In an answer of a directory: no other core has it.
+    /// Returns a line exclusively. In an answer of a directory: other cores do not have it.
     Own,
-    /// Stores bytes of a line; the answer says that it has been taken.
+    /// Stores bytes of a line; the answer acknowledges them.
     Write,
-    /// Reads and writes in the shared cache; the answer brings the old value.
+    /// Reads and writes in the shared cache; the answer returns the old value.
     Atomic,
 }
 
-/// An access to one line, on its way from a requester to the shared cache, or back as its answer.
+/// Access to one line, on its way from a requester to the shared cache, or back as its answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Access {
-    /// The requester's own name for it.
+    /// Requester's own tag.
     pub tag: u32,
-    /// What it does.
+    /// Kind of the access.
     pub kind: AccessKind,
     /// First byte of the line, physical.
     pub address: u64,
     /// Bytes read or written.
     pub bytes: u8,
-    /// The application.
+    /// Application.
     pub app: u8,
-    /// The requester: a multiprocessor, or, one above the last of them, the memory management unit.
+    /// Requester: a multiprocessor, or, one above the last of them, the memory management unit.
     pub port: u16,
-    /// The warp, numbered over the whole machine.
+    /// Warp, numbered over the whole machine.
     pub warp: u16,
     /// Address of the instruction, never zero; zero for a page walk.
     pub pc: u32,
-    /// What becomes of it if its page is in flash.
+    /// Handling if its page is in flash.
     pub absent: Absent,
-    /// Its latest milestone.
+    /// Time of its latest milestone.
     pub since: Time,
 }
 
 impl Access {
-    /// Whether it is a read of a page table. Its translation waits for the walk as a whole, so that its own milestones do
-    /// not count.
+    /// Returns whether the access reads a page table. Its translation waits for the whole walk, so its own milestones
+    /// do not count.
     #[inline]
     pub fn is_walk(&self) -> bool {
         self.pc == 0
     }
 }
 
-/// Instructions of a helper thread that a memory has executed on a multiprocessor, on their way there or back as the answer.
+/// Helper-thread instructions that a memory has executed on a multiprocessor, on their way there or back as the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Help {
-    /// The sender's own name for it.
+    /// Sender's own tag.
     pub tag: u32,
-    /// The sender, as the machine knows it: it is filled in on the way.
+    /// Sender, as known to the machine: filled in on the way.
     pub from: Port,
-    /// The helper thread: threads go to multiprocessors in turn.
+    /// Helper thread; threads are assigned to multiprocessors in turn.
     pub thread: u32,
-    /// How many instructions, at least one.
+    /// Number of instructions, at least one.
     pub instructions: u32,
 }
 
 /// Lines of one page, on their way from the shared cache or from a DRAM cache to memory, or back as the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MemCommand {
-    /// The sender's own name for it.
+    /// Sender's own tag.
     pub tag: u32,
-    /// The sender, as the machine knows it: it is filled in on the way to memory.
+    /// Sender, as known to the machine: filled in on the way to memory.
     pub from: Port,
     /// First byte of the page, physical.
     pub page: u64,
-    /// Lines of the page: bit `n` is the line number `n` from its beginning.
+    /// Lines of the page: bit `n` is line `n` from its beginning.
     pub lines: u64,
     /// Whether the lines are stored.
     pub write: bool,
-    /// Whether a request of a core waits for it: its milestones count. Not so prefetches and write-backs.
+    /// Whether a request of a core waits for it, so that its milestones count. False for prefetches and write-backs.
     pub demand: bool,
-    /// The application.
+    /// Application.
     pub app: u8,
-    /// The bank of the shared cache, or the controller of a DRAM cache, that it comes from.
+    /// Source: the bank of the shared cache, or the controller of a DRAM cache.
     pub port: u16,
-    /// Address of the instruction behind it, zero if there is none.
+    /// Address of the instruction that caused it, zero without one.
     pub pc: u32,
-    /// What becomes of it if its page is in flash.
+    /// Handling if its page is in flash.
     pub absent: Absent,
-    /// Its latest milestone.
+    /// Time of its latest milestone.
     pub since: Time,
 }
 
@@ -185,74 +185,74 @@ impl MemCommand {
     }
 }
 
-/// A page's translation that a core lacks, and its answer. A page here is the reach of one translation entry, which the
-/// page table says.
+/// Translation of a page that a core lacks, and its answer. A page here is the reach of one translation entry, as
+/// defined by the page table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Translation {
-    /// The multiprocessor that asks.
+    /// Requesting multiprocessor.
     pub port: u16,
-    /// The application.
+    /// Application.
     pub app: u8,
     /// Virtual page.
     pub page: u64,
-    /// Physical page; in the answer.
+    /// Physical page, in the answer.
     pub frame: u64,
-    /// What becomes of it if the page, or an entry of its tables, is in flash.
+    /// Handling if the page, or an entry of its tables, is in flash.
     pub absent: Absent,
-    /// When the core asked.
+    /// Time of the core's request.
     pub since: Time,
 }
 
-/// What a request stops waiting for.
+/// Stage of a request's wait.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Stage {
-    /// The load-store unit and the first-level cache.
+    /// Load-store unit and first-level cache.
     L1,
-    /// A request of the same core for the same line.
+    /// Earlier request of the same core for the same line.
     L1Merge,
-    /// The second-level TLB.
+    /// Second-level TLB.
     Tlb,
-    /// The page walk.
+    /// Page walk.
     Walk,
-    /// The page fault.
+    /// Page fault.
     Fault,
-    /// The network between cores, cache banks and controllers.
+    /// Network between cores, cache banks and controllers.
     Network,
-    /// The bank of the shared cache.
+    /// Bank of the shared cache.
     L2,
-    /// A fetch of the same data that another request had begun.
+    /// Fetch of the same data by an earlier request.
     L2Merge,
-    /// The controller in front of memory.
+    /// Controller in front of memory.
     Controller,
     /// Address translation of the flash.
     Ftl,
-    /// The DRAM buffer of an SSD.
+    /// DRAM buffer of an SSD.
     Buffer,
     /// DRAM or persistent memory.
     Memory,
     /// Flash registers.
     Register,
-    /// The network between flash controllers and packages, and inside packages.
+    /// Network between flash controllers and packages, and inside packages.
     FlashNetwork,
-    /// The flash array: waiting for the plane, and reading it.
+    /// Flash array: waiting for the plane, and reading it.
     Array,
     /// Garbage collection that blocks the application.
     Reclaim,
-    /// The directory, and the first-level caches of other cores.
+    /// Directory, and first-level caches of other cores.
     Coherence,
-    /// The tags of a DRAM cache.
+    /// Tags of a DRAM cache.
     Tags,
-    /// The way of a missing page from flash into a DRAM cache.
+    /// Transfer of a missing page from flash into a DRAM cache.
     Refill,
-    /// The move of its page from one memory to another.
+    /// Migration of the request's page from one memory to another.
     Migration,
 }
 
 impl Stage {
     /// Number of stages.
     pub const COUNT: usize = 20;
-    /// Their names, in order.
+    /// Names of the stages, in order.
     pub const NAMES: [&'static str; Stage::COUNT] = [
         "l1",
         "l1_merge",
@@ -277,7 +277,7 @@ impl Stage {
     ];
 }
 
-/// Time waited for each stage, summed over requests: one part's share.
+/// Wait time by stage, summed over requests: the share of one component.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     reads: [u128; Stage::COUNT],
@@ -285,7 +285,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// A request has stopped waiting for `stage`; `since` is its latest milestone, and becomes `now`.
+    /// Ends a request's wait for `stage`; `since` is its latest milestone, and becomes `now`.
     #[inline]
     pub fn reach(&mut self, stage: Stage, write: bool, since: &mut Time, now: Time) {
         let sums = if write { &mut self.writes } else { &mut self.reads };
@@ -293,7 +293,8 @@ impl Tally {
         *since = now;
     }
 
-    /// As [`Tally::reach`], for an access; nothing for a page walk's. Atomics count as reads: somebody waits for the value.
+    /// Ends the wait of an access, like [`Tally::reach`]; ignores page walks. Atomics count as reads, since the
+    /// requester waits for the value.
     #[inline]
     pub fn access(&mut self, stage: Stage, access: &mut Access, now: Time) {
         if access.is_walk() {
@@ -303,7 +304,7 @@ impl Tally {
         }
     }
 
-    /// As [`Tally::reach`], for a command; nothing for one that nobody waits for.
+    /// Ends the wait of a command, like [`Tally::reach`]; ignores commands without a waiting request.
     #[inline]
     pub fn command(&mut self, stage: Stage, command: &mut MemCommand, now: Time) {
         if command.demand {
@@ -313,17 +314,17 @@ impl Tally {
         }
     }
 
-    /// Picoseconds that reads and atomics have waited for each stage.
+    /// Wait of reads and atomics for each stage, in picoseconds.
     pub fn reads(&self) -> &[u128; Stage::COUNT] {
         &self.reads
     }
 
-    /// Picoseconds that writes have waited for each stage.
+    /// Wait of writes for each stage, in picoseconds.
     pub fn writes(&self) -> &[u128; Stage::COUNT] {
         &self.writes
     }
 
-    /// Adds another part's share.
+    /// Adds the share of another component.
     pub fn add(&mut self, other: &Tally) {
         for n in 0..Stage::COUNT {
             self.reads[n] += other.reads[n];
@@ -356,7 +357,7 @@ mod tests {
                 assert_eq!(built, Err(LineError { bytes }));
                 continue;
             }
-            let lines = built.expect("a size that memories have");
+            let lines = built.expect("a supported line size");
             let count = PAGE / bytes;
             assert_eq!((lines.bytes(), u64::from(lines.count())), (bytes, count));
             assert_eq!(

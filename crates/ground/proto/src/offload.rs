@@ -1,78 +1,80 @@
-//! Between a program of a host and a coprocessor that it drives: what the program has the coprocessor do, one order after another, and the plan that says what to order.
+//! Messages between a program of a host and its coprocessor: orders, one after another, and the plan that determines
+//! them.
 //!
-//! A coprocessor has no storage: whatever it works on, the program reads from files and sends, and whatever it leaves, the program takes back and writes. What fits the
-//! coprocessor's memory stays there until its room is needed.
+//! A coprocessor has no storage: the program reads its input from files and sends it, and receives its output and
+//! writes it to files. Data that fit the coprocessor's memory stay there until the room is needed.
 
-/// What a coprocessor is told to do. The program waits until it is done.
+/// Order to a coprocessor. The program waits until it is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// So many bytes go to its memory.
+    /// Sends bytes to its memory.
     Send {
-        /// Bytes.
+        /// Number of bytes.
         bytes: u64,
     },
-    /// It executes a step of a program.
+    /// Executes a step of a program.
     Work {
-        /// The program, as the coprocessor numbers them.
+        /// Program, as numbered by the coprocessor.
         program: u32,
-        /// The step, as [`Action::Work`] has it.
+        /// Step, as in [`Action::Work`].
         step: u32,
     },
-    /// So many bytes come from its memory.
+    /// Receives bytes from its memory.
     Receive {
-        /// Bytes.
+        /// Number of bytes.
         bytes: u64,
     },
 }
 
-/// An array of a program.
+/// Array of a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PlannedArray {
-    /// Its name.
+    /// Name of the array.
     pub name: String,
-    /// Bytes.
+    /// Size in bytes.
     pub bytes: u64,
     /// Whether its contents are in a file before the program starts.
     pub is_given: bool,
-    /// Whether all instances of the program may read the same file: nobody writes it.
+    /// Whether all instances of the program may read the same file, since the array is never written.
     pub is_shared: bool,
-    /// Whether its contents have to be in a file when the program ends.
+    /// Whether its contents must be in a file when the program ends.
     pub is_kept: bool,
 }
 
 /// Consecutive bytes of an array.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Stretch {
-    /// The array, by its place in [`Plan::arrays`].
+    /// Array, as an index into [`Plan::arrays`].
     pub array: u16,
-    /// The first byte.
+    /// First byte.
     pub first: u64,
-    /// How many.
+    /// Number of bytes.
     pub bytes: u64,
 }
 
-/// What an instance of a program has to do next.
+/// Next action of a program instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// To bring bytes of a file to the coprocessor's memory.
+    /// Load bytes of a file into the coprocessor's memory.
     Load(Stretch),
-    /// To have a step executed, for which all is there now.
+    /// Execute a step, whose data are all present.
     Work(u32),
-    /// To bring bytes from the coprocessor's memory to a file.
+    /// Store bytes from the coprocessor's memory into a file.
     Store(Stretch),
 }
 
-/// What an instance of a program does, in order. It depends on the program and on how much the coprocessor's memory holds, not on time.
+/// Ordered actions of a program instance. They depend on the program and on the size of the coprocessor's memory, not
+/// on time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
-    /// The program's name.
+    /// Name of the program.
     pub name: String,
-    /// The program, as the coprocessor numbers them.
+    /// Program, as numbered by the coprocessor.
     pub program: u32,
-    /// Its arrays.
+    /// Arrays of the program.
     pub arrays: Vec<PlannedArray>,
-    /// Whether what is moved before a step may be moved while the step before that one is executed, which does not work on it.
+    /// Whether transfers before a step may overlap with the step before it, which does not use their data.
     pub ahead: bool,
-    /// What it does.
+    /// Actions in order.
     pub actions: Vec<Action>,
 }

@@ -1,13 +1,13 @@
-//! What a multiprocessor executes: kernels, and the instructions of their warps.
+//! Workload of a multiprocessor: kernels, and the instructions of their warps.
 //!
-//! The workload executes a warp a little further on its data each time it is asked ([`Programs::step`]) and writes the
-//! instructions of that piece to a tape; the multiprocessor gives them their time. So addresses, divergence and loop
-//! counts come from the data, in the order in which the machine gets there.
+//! Each call of [`Programs::step`] executes a warp a little further on its data, and writes the instructions of that
+//! piece to a tape; the multiprocessor times them. Addresses, divergence and loop counts therefore come from the data,
+//! in the order in which the machine gets there.
 
 /// Threads of a warp.
 pub const LANES: usize = 32;
 
-/// What an instruction does.
+/// Kind of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum InstKind {
     /// Integer or floating-point arithmetic, comparison, branch.
@@ -24,68 +24,68 @@ pub enum InstKind {
     SharedLoad,
     /// Store to the block's shared memory.
     SharedStore,
-    /// Waits for all warps of the block that have not ended.
+    /// Barrier for all warps of the block that have not ended.
     Barrier,
 }
 
-/// An instruction, or several like ones in a row, of one warp.
+/// Instruction of one warp, or several like ones in a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Inst {
-    /// What it does.
+    /// Kind of the instruction.
     pub kind: InstKind,
     /// Bytes that each lane accesses: 1 to 16; zero if it does not access memory.
     pub width: u8,
-    /// Register that it writes; zero for none.
+    /// Destination register; zero for none.
     pub to: u8,
-    /// Registers that it reads; zero for none.
+    /// Source registers; zero for none.
     pub from: [u8; 3],
-    /// How many instructions it stands for, at least one; more than one only for arithmetic. They depend on each other
-    /// one after another only through what `to` and `from` say, that is, not among themselves.
+    /// Number of instructions that it represents, at least one; more than one only for arithmetic. They depend on
+    /// earlier ones only through `to` and `from`, and not on each other.
     pub count: u16,
     /// Address of the instruction, unique in its program.
     pub pc: u32,
-    /// Lanes at work.
+    /// Active lanes.
     pub mask: u32,
-    /// Where its lanes' addresses begin on the tape, one for each lane at work, lowest lane first.
+    /// Index of its lanes' addresses on the tape, one for each active lane, lowest lane first.
     pub addresses: u32,
 }
 
-/// A piece of a warp's instructions, in program order.
+/// Piece of a warp's instructions, in program order.
 #[derive(Clone, Debug, Default)]
 pub struct Tape {
-    /// The instructions.
+    /// Instructions of the piece.
     pub insts: Vec<Inst>,
     /// Byte addresses of memory instructions: virtual for global memory, offsets in the block's scratchpad for shared.
     pub addresses: Vec<u64>,
 }
 
 impl Tape {
-    /// Forgets everything; keeps its memory.
+    /// Clears the tape, but keeps its memory.
     pub fn clear(&mut self) {
         self.insts.clear();
         self.addresses.clear();
     }
 }
 
-/// A kernel as it is launched.
+/// Kernel launch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Launch {
-    /// Which launch of the application it is, counted from zero.
+    /// Number of the launch in its application, counted from zero.
     pub number: u32,
     /// Blocks of the grid.
     pub blocks: u32,
-    /// Threads a block.
+    /// Threads per block.
     pub threads: u32,
-    /// Registers a thread.
+    /// Registers per thread.
     pub registers: u32,
-    /// Shared memory a block, bytes.
+    /// Shared memory per block, in bytes.
     pub shared: u32,
 }
 
-/// A warp of a block that a multiprocessor has taken.
+/// Warp of a block that a multiprocessor has taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WarpStart {
-    /// The application.
+    /// Application.
     pub app: u8,
     /// Block of the grid.
     pub block: u32,
@@ -93,19 +93,19 @@ pub struct WarpStart {
     pub warp: u32,
 }
 
-/// The applications on a GPU, as the multiprocessors see them.
+/// Applications on a GPU, as seen by the multiprocessors.
 pub trait Programs {
-    /// How many there are; they are numbered from zero.
+    /// Number of applications, which are numbered from zero.
     fn apps(&self) -> u8;
-    /// The application's next kernel, once every block of the one before has ended; none when it is done.
+    /// Returns the application's next kernel, once every block of the one before has ended; `None` when it is done.
     fn launch(&mut self, app: u8) -> Option<Launch>;
-    /// The application, every block of whose kernels has ended, is to begin anew, with its data as they were at first.
+    /// Restarts an application with its initial data, after every block of its kernels has ended.
     fn restart(&mut self, app: u8);
-    /// A warp of the application's present kernel begins in `slot`, a number that no running warp has: below the number
-    /// of multiprocessors times warps of each.
+    /// Starts a warp of the application's current kernel in `slot`, a number not used by a running warp: below the
+    /// number of multiprocessors times warps of each.
     fn start(&mut self, slot: u32, warp: WarpStart);
-    /// Executes the warp in `slot` further and appends its instructions to the tape; at least one, unless the warp ends.
-    /// Returns whether the warp goes on. It is asked again only when every instruction of the piece before has been issued,
-    /// and, if the piece ended with a barrier, when the barrier has been passed.
+    /// Executes the warp in `slot` further and appends its instructions to the tape; at least one, unless the warp
+    /// ends. Returns whether the warp goes on. It is called again only when every instruction of the piece before has
+    /// been issued, and, after a barrier, when the barrier has been passed.
     fn step(&mut self, slot: u32, tape: &mut Tape) -> bool;
 }

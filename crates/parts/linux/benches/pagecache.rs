@@ -1,10 +1,11 @@
-//! What the page cache costs, in nanoseconds of CPU time a page operation: 1 GiB of memory, one file of 64 GiB.
+//! Cost of the page cache, in nanoseconds of CPU time per page operation: 1 GiB of memory, one file of 64 GiB.
 //!
-//! A page operation is a look-up that finds its page, an insertion with the look-up that did not, a page made dirty, one whose write-back ends, or one
-//! that reclaim evicts; the time of a read or write is divided by how many of these each of its pages takes. Beside it the same pages in a plain hash map
-//! with one list, first in, first out: what the misses of this processor's caches cost at least.
+//! A page operation is a look-up that hits, an insertion with the look-up that missed, a page made dirty, a page whose
+//! write-back ends, or a page that reclaim evicts. The time of a read or write is divided by the number of these for
+//! each of its pages. For comparison, the same pages in a plain hash map with one FIFO list: a lower bound from this
+//! processor's cache misses.
 //!
-//! `cargo bench -p nandscape-linux --bench pagecache`; words behind `--` choose rows by their names.
+//! `cargo bench -p nandscape-linux --bench pagecache`; words after `--` select rows by name.
 
 use cpu_time::ThreadTime;
 use engine::Rng;
@@ -16,18 +17,18 @@ use std::hint::black_box;
 
 const MEMORY: u64 = 1 << 18;
 const FILE: u64 = 1 << 24;
-/// What fits beside the pages that are kept free.
+/// Pages that fit besides the free reserve.
 const CACHED: u64 = MEMORY / 16 * 15;
 const INODE: Inode = Inode(7);
 const ROUNDS: usize = 5;
 
-/// What can be read and written.
+/// Cache that can be read and written.
 trait Pages {
-    /// A page is read, and brought if it is missing; who is brought is evicted sooner or later.
+    /// Reads a page, inserting it if missing; inserted pages are evicted sooner or later.
     fn read(&mut self, page: u64);
-    /// A page is overwritten as a whole, and brought if it is missing.
+    /// Overwrites a whole page, inserting it if missing.
     fn write(&mut self, page: u64);
-    /// All that is dirty is written.
+    /// Writes all dirty pages.
     fn write_back(&mut self);
 }
 
@@ -107,7 +108,7 @@ struct Entry {
     marks: u32,
 }
 
-/// A hash map from pages to entries, which are in a list in the order in which they came.
+/// Hash map from pages to entries, which are in a list in order of arrival.
 struct Map {
     places: FxHashMap<u64, u32>,
     entries: Vec<Entry>,
@@ -173,10 +174,10 @@ impl Pages for Map {
     }
 }
 
-/// Pages that are read or written, from so many of the file's.
+/// Reads or writes of pages, and the number of pages that they are drawn from.
 struct Work {
     name: &'static str,
-    /// Operations for each of them.
+    /// Operations for each page.
     operations: u64,
     pages: u64,
     random: bool,
@@ -198,25 +199,25 @@ const WORKS: [Work; 8] = [
     work("write, missing, at random", 4, FILE, true, true),
 ];
 
-/// Work that goes on.
+/// Work in progress.
 struct Going<'a, P> {
     work: &'a Work,
     pages: P,
     rng: Rng,
-    /// The next page in order.
+    /// Next page in order.
     next: u64,
     best_ns: f64,
 }
 
 impl<'a, P: Pages> Going<'a, P> {
-    /// Twice the memory is behind it, and more.
+    /// Creates the work, and runs it for more than twice the memory.
     fn new(work: &'a Work, pages: P) -> Self {
         let mut going = Going { work, pages, rng: Rng::stream(1, "pages"), next: 0, best_ns: f64::INFINITY };
         going.run(8 * MEMORY);
         going
     }
 
-    /// So many pages, in nanoseconds of this thread; data are written whenever an eighth of memory may be dirty.
+    /// Runs `count` pages, in nanoseconds of this thread; data are written whenever an eighth of memory may be dirty.
     fn run(&mut self, count: u64) -> f64 {
         let start = ThreadTime::now();
         for n in 1..=count {
@@ -234,7 +235,7 @@ impl<'a, P: Pages> Going<'a, P> {
         start.elapsed().as_nanos() as f64
     }
 
-    /// Once more; the best so far is kept.
+    /// Runs once more, and keeps the best time.
     fn again(&mut self) {
         let count = 4 * MEMORY;
         let ns = self.run(count) / (count * self.work.operations) as f64;
@@ -249,7 +250,7 @@ fn main() {
         let mut lists = Going::new(work, Cache::new(ReclaimPolicy::two_lists));
         let mut generations = Going::new(work, Cache::new(ReclaimPolicy::mglru));
         let mut map = Going::new(work, Map::new());
-        // In turn: what else the machine does meets all of them.
+        // In turn, so that other work of the machine affects all of them.
         for _ in 0..ROUNDS {
             lists.again();
             generations.again();

@@ -1,5 +1,4 @@
-//! Bios: what the floors above ask for, what is left of it while it is under way, and which bios and requests become
-//! one.
+//! Bios as submitted by the upper layers, their unfinished parts, and the merging of bios and requests.
 
 use super::{
     has_data,
@@ -9,53 +8,55 @@ use crate::PAGE;
 use engine::{Slab, Time};
 use proto::{IoOp, Status};
 
-/// What a bio says of itself beside its extent. `REQ_RAHEAD` has none: nothing in the block layer looks at it but for errors.
+/// Flags of a bio. `REQ_RAHEAD` is left out: the block layer uses it for errors only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct BioFlags {
-    /// `REQ_SYNC`: somebody waits for it. A read, a preflush and force unit access are always so (`op_is_sync`).
+    /// `REQ_SYNC`: a task waits for it. Reads, preflushes and force unit access are always synchronous (`op_is_sync`).
     pub sync: bool,
-    /// `REQ_IDLE`: more will follow. With `sync`, a write past the page cache (`dio_bio_write_op`), which is not throttled.
+    /// `REQ_IDLE`: more will follow. With `sync`: a write that bypasses the page cache (`dio_bio_write_op`), not
+    /// throttled.
     pub idle: bool,
-    /// `REQ_BACKGROUND`: write-back that nobody waits for (`wbc_to_write_flags`).
+    /// `REQ_BACKGROUND`: write-back that no task waits for (`wbc_to_write_flags`).
     pub background: bool,
-    /// `REQ_META`: metadata of a file system.
+    /// `REQ_META`: file-system metadata.
     pub meta: bool,
-    /// `REQ_PRIO`: it matters more than others.
+    /// `REQ_PRIO`: higher priority.
     pub prio: bool,
-    /// `REQ_PREFLUSH`: everything written before is durable before this begins.
+    /// `REQ_PREFLUSH`: all earlier writes are durable before this one begins.
     pub preflush: bool,
     /// `REQ_FUA`: durable before it completes.
     pub fua: bool,
-    /// `REQ_POLLED`: its task looks for the completion itself. A device without queues for it, and a bio that is split or a flush, ignore it
-    /// (`submit_bio_noacct`, `bio_split_rw`).
+    /// `REQ_POLLED`: the task polls for the completion. Ignored for a split bio, for a flush, and by a device without
+    /// polled queues (`submit_bio_noacct`, `bio_split_rw`).
     pub polled: bool,
 }
 
-/// What is asked of the block layer (`struct bio`).
+/// Unit of I/O submitted to the block layer (`struct bio`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bio {
-    /// What it does. [`IoOp::Flush`] is a write of nothing with `preflush`, as Linux has it (`blkdev_issue_flush`).
+    /// Operation. [`IoOp::Flush`] is an empty write with `preflush`, as in Linux (`blkdev_issue_flush`).
     pub op: IoOp,
-    /// First byte on the drive, a multiple of its logical block.
+    /// First byte on the drive, a multiple of the logical block size.
     pub offset: u64,
-    /// Length in bytes, a multiple of its logical block; zero for a flush alone.
+    /// Length in bytes, a multiple of the logical block size; zero for a flush alone.
     pub bytes: u32,
-    /// What else it says.
+    /// Flags.
     pub flags: BioFlags,
-    /// The caller's name for it, which comes back in [`Done`](super::Done).
+    /// Caller's identifier, returned in [`Done`](super::Done).
     pub owner: u32,
-    /// Pages of a victimization that begins with it ([`proto::Command::announced`]); a request announces the sum of its bios.
+    /// Pages of the victimization that begins with this bio ([`proto::Command::announced`]); a request announces the
+    /// sum over its bios.
     pub announced: u32,
 }
 
 impl Bio {
-    /// Whether it is synchronous (`op_is_sync`).
+    /// Returns whether the bio is synchronous (`op_is_sync`).
     #[inline]
     pub(super) fn is_sync(&self) -> bool {
         is_sync(self.op, self.flags)
     }
 
-    /// Whether it goes through the flush machinery (`op_is_flush`).
+    /// Returns whether the bio goes through the flush machinery (`op_is_flush`).
     #[inline]
     pub(super) fn is_flush(&self) -> bool {
         self.flags.preflush || self.flags.fua
@@ -68,27 +69,27 @@ pub(super) fn is_sync(op: IoOp, flags: BioFlags) -> bool {
     op == IoOp::Read || flags.sync || flags.fua || flags.preflush
 }
 
-/// A bio that fits a request.
+/// Part of a bio, small enough for one request.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
-    /// The part of the bio that was asked for.
+    /// Extent and flags of this part.
     pub bio: Bio,
-    /// That bio's record.
+    /// Record of the whole bio.
     pub(super) whole: u32,
-    /// Whether a further part follows, or its task looks for it alone: such a one is not merged (`__bio_split_to_limits`).
+    /// Set if another part follows or the bio is polled: such a part is not merged (`__bio_split_to_limits`).
     pub(super) nomerge: bool,
 }
 
-/// A bio that was asked for, until all of it is done.
+/// Bio in progress, until all of its parts are done.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Whole {
     owner: u32,
-    /// Parts under way, and one more until the last of them has been made.
+    /// Parts in progress, plus one until the last part has been made.
     left: u32,
     status: Status,
 }
 
-/// Bios under way.
+/// Bios in progress.
 #[derive(Debug, Default)]
 pub(super) struct Wholes {
     slab: Slab<Whole>,
@@ -99,12 +100,12 @@ impl Wholes {
         self.slab.insert(Whole { owner, left: 1, status: Status::Success })
     }
 
-    /// One more part of it is under way.
+    /// Adds a part in progress.
     pub(super) fn add(&mut self, whole: u32) {
         self.slab[whole].left += 1;
     }
 
-    /// A part of it has ended; its owner and the first error of its parts, if it was the last one.
+    /// Ends a part. After the last part, returns the bio's owner and the first error of its parts.
     pub(super) fn end(&mut self, whole: u32, status: Status) -> Option<(u32, Status)> {
         let record = &mut self.slab[whole];
         if record.status == Status::Success {
@@ -123,19 +124,19 @@ impl Wholes {
     }
 }
 
-/// What a task sleeps for.
+/// Reason for which a task sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Leave to write (`rq_qos_throttle`).
+    /// Permission to write (`rq_qos_throttle`).
     Throttled,
-    /// A tag of this hardware queue (`blk_mq_get_tag`).
+    /// Tag of this hardware queue (`blk_mq_get_tag`).
     Tag(u16),
 }
 
-/// A bio whose task sleeps.
+/// Bio of a sleeping task.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
-    /// What is left of it.
+    /// Unsubmitted rest of the bio.
     pub(super) rest: Bio,
     pub(super) whole: u32,
     pub(super) task: u32,
@@ -143,39 +144,39 @@ pub(super) struct Waiting {
     pub(super) stage: Stage,
 }
 
-// Which bios and requests become one (block/blk-merge.c).
+// Merging of bios and requests (block/blk-merge.c).
 
-/// Requests of a list that are asked whether they take up a bio (`blk_bio_list_merge`).
+/// Number of requests of a list that are tried for a merge (`blk_bio_list_merge`).
 const CHECKED: u32 = 8;
 
-/// Where a bio was taken up.
+/// End of the request at which a bio was merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Behind what the request had.
+    /// After the request's last byte.
     Back,
-    /// In front of it.
+    /// Before the request's first byte.
     Front,
 }
 
-/// What came of asking a request to take up a bio (`enum bio_merge_status`).
+/// Result of an attempt to merge a bio into a request (`enum bio_merge_status`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
-    /// They do not belong together.
+    /// Not mergeable.
     None,
-    /// They do, but a limit is in the way.
+    /// Mergeable, but over a limit.
     Failed,
-    /// Taken up.
+    /// Merged.
     Merged(Side),
 }
 
-/// Whether two extents side by side may be one command: a page that is not full can only be the last one, since the drive's list of pages has
-/// no gaps (`req_gap_back_merge` with NVMe's `virt_boundary`).
+/// Returns whether two adjacent extents can be one command. Only the last page may be partial, since the drive's list
+/// of pages has no gaps (`req_gap_back_merge` with NVMe's `virt_boundary`).
 fn without_gap(op: IoOp, first: u32) -> bool {
     !has_data(op) || u64::from(first).is_multiple_of(PAGE)
 }
 
 impl Request {
-    /// Whether it may become longer (`rq_mergeable`).
+    /// Returns whether the request may grow (`rq_mergeable`).
     fn is_mergeable(&self) -> bool {
         let kind = matches!(self.op, IoOp::Read | IoOp::Write | IoOp::Trim);
         kind && !self.nomerge && self.flush_steps.is_none() && !self.flags.preflush && !self.flags.fua
@@ -183,15 +184,15 @@ impl Request {
 }
 
 impl Piece {
-    /// Whether it may join a request (`bio_mergeable`).
+    /// Returns whether the piece may join a request (`bio_mergeable`).
     pub(super) fn is_mergeable(&self) -> bool {
         !self.nomerge && !self.bio.is_flush()
     }
 }
 
 impl Requests {
-    /// A request takes up a bio that lies beside it, within the limits (`blk_attempt_bio_merge`, `bio_attempt_back_merge`,
-    /// `bio_attempt_front_merge`). One that has reached a limit takes up nothing any more (`req_set_nomerge`).
+    /// Merges an adjacent bio into a request, within the limits (`blk_attempt_bio_merge`, `bio_attempt_back_merge`,
+    /// `bio_attempt_front_merge`). A request that has reached a limit accepts no further bio (`req_set_nomerge`).
     pub fn attempt_bio_merge(&mut self, name: u32, piece: &Piece) -> Attempt {
         let (bio, request) = (&piece.bio, &self[name]);
         if request.op != bio.op || !request.is_mergeable() || !piece.is_mergeable() {
@@ -224,7 +225,7 @@ impl Requests {
         Attempt::Merged(side)
     }
 
-    /// Whether a request may become longer by so much (`ll_back_merge_fn`, `ll_new_hw_segment`).
+    /// Returns whether a request may grow by `bytes` and `segments` (`ll_back_merge_fn`, `ll_new_hw_segment`).
     fn fits(&self, name: u32, bytes: u32, segments: u32) -> bool {
         let request = &self[name];
         let long = request.bytes.checked_add(bytes);
@@ -232,7 +233,7 @@ impl Requests {
             && (!has_data(request.op) || request.segments + segments <= self.limits.segments)
     }
 
-    /// A request of a list takes up a bio; the last ones are asked first (`blk_bio_list_merge`).
+    /// Merges a bio into a request of a list, trying the latest requests first (`blk_bio_list_merge`).
     pub fn attempt_list_merge(&mut self, list: &RequestList, piece: &Piece) -> Option<Side> {
         let mut at = list.last().unwrap_or(NONE);
         for _ in 0..CHECKED {
@@ -248,8 +249,8 @@ impl Requests {
         None
     }
 
-    /// A request takes up another one that lies behind it (`attempt_merge`, `ll_merge_requests_fn`). The other one has nothing left
-    /// afterwards; whether it was so.
+    /// Merges the next request into this one (`attempt_merge`, `ll_merge_requests_fn`); returns whether it did. The
+    /// merged request is empty afterwards.
     pub fn attempt_request_merge(&mut self, name: u32, next: u32) -> bool {
         let (first, second) = (&self[name], &self[next]);
         let possible = first.op == second.op

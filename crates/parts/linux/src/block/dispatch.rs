@@ -1,4 +1,4 @@
-//! The way of a request to the driver (`__blk_mq_sched_dispatch_requests`), with flushes in front of data and behind it.
+//! Dispatch of requests to the driver (`__blk_mq_sched_dispatch_requests`), with pre- and post-flushes.
 
 use super::queue::{Queue, RERUN};
 use super::request::{NONE, RequestList, Requests};
@@ -7,7 +7,7 @@ use engine::Time;
 use proto::{IoOp, Status};
 
 impl Queue {
-    /// Runs a hardware queue: what waits for the driver goes to it, then what the scheduler chooses, as far as tags reach.
+    /// Runs a hardware queue: issues requests that wait for the driver, then the scheduler's choices while tags last.
     pub fn dispatch(&mut self, hctx: u16, now: Time, effects: &mut Effects) {
         self.stats.runs += 1;
         let state = &mut self.hctxs[usize::from(hctx)];
@@ -22,8 +22,8 @@ impl Queue {
         while self.dispatch_chosen(hctx, now, effects) {}
     }
 
-    /// Requests of a list go to the driver; whether it took them all. The rest waits, and the queue is run again when one of its requests is no
-    /// more (`blk_mq_dispatch_rq_list`).
+    /// Issues the requests of a list to the driver; returns whether it took all of them. The rest waits until a request
+    /// of the queue is freed (`blk_mq_dispatch_rq_list`).
     fn issue_list(&mut self, hctx: u16, mut list: RequestList, now: Time, effects: &mut Effects) -> bool {
         while let Some(name) = list.first() {
             if !self.get_driver_tag(name) {
@@ -38,8 +38,8 @@ impl Queue {
         true
     }
 
-    /// Requests that the scheduler chooses, until it declines or there is no tag, go to the driver by hardware queue; whether any did
-    /// (`__blk_mq_do_dispatch_sched`).
+    /// Issues the scheduler's choices by hardware queue until it declines or tags run out; returns whether any was
+    /// issued (`__blk_mq_do_dispatch_sched`).
     fn dispatch_chosen(&mut self, hctx: u16, now: Time, effects: &mut Effects) -> bool {
         let mut declined = false;
         let mut several = false;
@@ -88,7 +88,7 @@ impl Queue {
         request.tag != NONE
     }
 
-    /// The driver gets a request that has a tag (`blk_mq_start_request`).
+    /// Gives the driver a request that has a tag (`blk_mq_start_request`).
     pub(super) fn issue(&mut self, name: u32, now: Time, effects: &mut Effects) {
         let request = &mut self.requests[name];
         request.issued = now;
@@ -114,13 +114,15 @@ impl Queue {
     }
 }
 
-// Flushes in front of data and behind it (block/blk-flush.c).
+// Pre- and post-flushes (block/blk-flush.c).
 //
-// A request that asks for a flush goes through up to three steps: a flush of what was written before, its data, a flush of its data if the
-// drive has no force unit access. Those that wait for a flush at the same time share one: while one is at the drive the next gathers, and it
-// is not sent while data of such requests is at the drive, up to five seconds (C1 to C3 in the kernel's file).
+// A request that asks for a flush takes up to three steps: a flush of earlier writes, its data, and a flush of its data
+// if the drive lacks force unit access. Requests that wait for a flush at the same time share one. While one flush is
+// at the drive, the next one gathers requests. It is held back for up to five seconds while data of such requests is at
+// the drive (C1 to C3 in the kernel's file).
 //
-// Left out: the worker that puts requests back (`blk_mq_requeue_work`); they are in front of their hardware queue at once, and a worker runs it.
+// Left out: the requeue worker (`blk_mq_requeue_work`). Requests go directly to the front of their hardware queue,
+// which a worker then runs.
 
 /// `REQ_FSEQ_PREFLUSH`.
 const PREFLUSH: u8 = 1;
@@ -137,17 +139,17 @@ const ALL_STEPS: u8 = PREFLUSH | DATA_STEP | POSTFLUSH;
 /// `FLUSH_PENDING_TIMEOUT`.
 const FLUSH_TIMEOUT: Time = Time::from_s(5);
 
-/// Flushes of one hardware queue (`struct blk_flush_queue`).
+/// Flush state of one hardware queue (`struct blk_flush_queue`).
 #[derive(Debug)]
 pub(super) struct FlushQueue {
-    /// Requests that wait for the next flush, and those that the one at the drive is for.
+    /// Requests that wait for the next flush, and requests covered by the flush at the drive.
     queues: [RequestList; 2],
     pending: usize,
     running: usize,
     pending_since: Time,
-    /// Requests of sequences whose data is at the drive.
+    /// Requests of flush sequences whose data is at the drive.
     data_in_flight: u32,
-    /// The request that is the flush.
+    /// Request that carries the flush.
     request: u32,
 }
 
@@ -163,7 +165,7 @@ impl FlushQueue {
         }
     }
 
-    /// A request waits for the next flush.
+    /// Queues a request for the next flush.
     fn queue(&mut self, requests: &mut Requests, name: u32, now: Time) {
         let pending = &mut self.queues[self.pending];
         if pending.is_empty() {
@@ -172,7 +174,7 @@ impl FlushQueue {
         pending.push_back(requests, name);
     }
 
-    /// Whether the next flush may be sent; if so it is the one at the drive from now on (`blk_kick_flush`).
+    /// Starts the next flush if it may be sent, and returns the first request it covers (`blk_kick_flush`).
     fn kick(&mut self, now: Time) -> Option<u32> {
         let first = self.queues[self.pending].first()?;
         let data = self.data_in_flight > 0 && now < self.pending_since + FLUSH_TIMEOUT;
@@ -185,7 +187,7 @@ impl FlushQueue {
 }
 
 impl Queue {
-    /// A request that asks for a flush or for force unit access (`blk_insert_flush`).
+    /// Starts a request that asks for a flush or for force unit access (`blk_insert_flush`).
     pub(super) fn insert_flush(&mut self, name: u32, now: Time, effects: &mut Effects) {
         let fua = self.device.fua;
         let request = &mut self.requests[name];
@@ -209,7 +211,7 @@ impl Queue {
         }
     }
 
-    /// Steps of a sequence are done: the next one begins (`blk_flush_complete_seq`). An error ends the sequence.
+    /// Completes steps of a sequence and starts the next one (`blk_flush_complete_seq`). An error ends the sequence.
     fn complete_step(&mut self, name: u32, steps: u8, status: Status, now: Time, effects: &mut Effects) {
         let request = &mut self.requests[name];
         let done = request.flush_steps.unwrap_or(0) | steps;
@@ -231,7 +233,7 @@ impl Queue {
         self.kick_flush(hctx, now, effects);
     }
 
-    /// Sends a flush if it is time. It borrows the tag of the first request that it is for.
+    /// Sends a flush if it is due. The flush borrows the tag of the first request it covers.
     fn kick_flush(&mut self, hctx: u16, now: Time, effects: &mut Effects) {
         let flush = &mut self.hctxs[usize::from(hctx)].flush;
         let Some(first) = flush.kick(now) else { return };
@@ -245,14 +247,15 @@ impl Queue {
         self.put_in_front(name, effects);
     }
 
-    /// A request of a sequence goes to the driver before all others (`blk_flush_queue_rq`, `blk_mq_sched_insert_request`).
+    /// Puts a request of a sequence in front of all others for the driver (`blk_flush_queue_rq`,
+    /// `blk_mq_sched_insert_request`).
     fn put_in_front(&mut self, name: u32, effects: &mut Effects) {
         let hctx = self.requests[name].hctx;
         self.hctxs[usize::from(hctx)].dispatch.push_front(&mut self.requests, name);
         self.run_later(hctx, effects);
     }
 
-    /// The drive has done the data of a sequence (`mq_flush_data_end_io`).
+    /// Handles the completion of a sequence's data (`mq_flush_data_end_io`).
     pub(super) fn end_flush_data(&mut self, name: u32, status: Status, now: Time, effects: &mut Effects) {
         let hctx = self.requests[name].hctx;
         self.hctxs[usize::from(hctx)].flush.data_in_flight -= 1;
@@ -263,7 +266,7 @@ impl Queue {
         self.restart(hctx, effects);
     }
 
-    /// The drive has done a flush (`flush_end_io`): all that it was for go on.
+    /// Handles the completion of a flush (`flush_end_io`): all requests it covers go on.
     pub(super) fn end_flush(&mut self, name: u32, status: Status, now: Time, effects: &mut Effects) {
         debug_assert_eq!(self.requests[name].op, IoOp::Flush);
         let hctx = self.requests[name].hctx;

@@ -1,4 +1,4 @@
-//! The queue of a drive: its parts, and what is asked of it as a whole.
+//! Request queue of a drive: its components and its whole-queue operations.
 
 use super::bio::{Bio, Waiting, Wholes};
 use super::dispatch::FlushQueue;
@@ -13,55 +13,55 @@ use proto::{IoOp, Status};
 
 /// `BLKDEV_DEFAULT_RQ`.
 const DEFAULT_REQUESTS: u32 = 128;
-/// `BLK_MQ_BUDGET_DELAY`: until all hardware queues are run again, if a scheduler had work and gave none.
+/// `BLK_MQ_BUDGET_DELAY`: delay before all hardware queues run again, after a scheduler had work but dispatched none.
 pub(super) const RERUN: Time = Time::from_ms(3);
 
-/// A bio whose task sleeps: what is given to [`Queue::resume`].
+/// Bio whose task sleeps, passed to [`Queue::resume`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stalled(pub(super) u32);
 
-/// What became of a bio.
+/// Result of a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Submitted {
-    /// The queue has all of it.
+    /// The queue has the whole bio.
     Queued,
     /// The task must sleep until it is [woken](super::Woken), then [resume](Queue::resume).
     MustWait(Stalled),
 }
 
-/// One hardware queue (`struct blk_mq_hw_ctx`).
+/// Hardware queue (`struct blk_mq_hw_ctx`).
 pub(super) struct Hctx {
-    /// The driver's.
+    /// Driver tags.
     pub(super) tags: Tags,
-    /// The scheduler's; as many as the driver's, and unused, without an elevator.
+    /// Scheduler tags; without an elevator, as many as the driver's and unused.
     pub(super) sched_tags: Tags,
-    /// Admission to them, if requests are given out in batches.
+    /// Admission to the scheduler tags, if requests are allocated in batches.
     pub(super) batches: Option<Batches>,
-    /// The request of each of the driver's tags.
+    /// Request of each driver tag.
     pub(super) holders: Vec<u32>,
     /// Requests past the scheduler that wait for the driver.
     pub(super) dispatch: RequestList,
-    /// Whether it is run again when one of its requests is no more (`BLK_MQ_S_SCHED_RESTART`).
+    /// Whether the queue runs again when one of its requests is freed (`BLK_MQ_S_SCHED_RESTART`).
     pub(super) restart: bool,
-    /// Whether a worker has been told to run it.
+    /// Whether a worker has been told to run the queue.
     pub(super) told: bool,
     pub(super) flush: FlushQueue,
 }
 
 impl Hctx {
-    /// The tags that a bio needs to become a request.
+    /// Tags that a bio needs to become a request.
     pub(super) fn bio_tags(&mut self, elevator: bool) -> &mut Tags {
         if elevator { &mut self.sched_tags } else { &mut self.tags }
     }
 }
 
-/// The queue of one drive (`struct request_queue`). How it is driven is in the [module](super)'s text.
+/// Request queue of one drive (`struct request_queue`). The [module](super) documentation describes its use.
 pub struct Queue {
     pub(super) device: Device,
     pub(super) merges: bool,
     pub(super) map: Map,
-    /// The hardware queues that do not interrupt, which come after the others.
+    /// Polled hardware queues, which come after those that interrupt.
     polled: Option<Map>,
     pub(super) requests: Requests,
     pub(super) wholes: Wholes,
@@ -70,10 +70,10 @@ pub struct Queue {
     pub(super) scheduler: Box<dyn Scheduler>,
     pub(super) elevator: bool,
     pub(super) wbt: Option<Wbt>,
-    /// When all hardware queues are run again.
+    /// Time at which all hardware queues run again.
     pub(super) rerun: Option<Time>,
     pub(super) stats: BlockStats,
-    /// Requests that others have taken up; hardware queues to be run; both empty between calls.
+    /// Requests merged into others; hardware queues to be run; both empty between calls.
     pub(super) freed: Vec<u32>,
     pub(super) to_run: Vec<u16>,
     /// Requests chosen and not yet issued, with their hardware queues and places; empty between calls.
@@ -81,32 +81,32 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// A queue in front of a device, for a host of so many cores.
+    /// Creates the queue of a device, for a host of `cores` cores.
     ///
     /// # Errors
-    /// More requests than the device's queues hold, without an elevator.
+    /// If `nr_requests` exceeds the depth of the device's queues, without an elevator.
     ///
     /// # Panics
-    /// If there is no core, or the device has no queue or one without room.
+    /// If the host has no core, or the device has no queue or one of depth zero.
     pub fn new(spec: &BlockSpec, device: Device, cores: u16) -> Result<Queue, SpecError> {
         Queue::polled(spec, device, cores, 0)
     }
 
-    /// The same with so many hardware queues besides that do not interrupt, as far as the device has queues and the host has cores for them; one
-    /// queue of the device is left for interrupts (`nvme_setup_irqs`).
+    /// Creates a queue with additional polled hardware queues, as far as the device has queues and the host has cores
+    /// for them. One queue of the device is left for interrupts (`nvme_setup_irqs`).
     ///
     /// # Errors
-    /// As [`Queue::new`].
+    /// See [`Queue::new`].
     ///
     /// # Panics
-    /// As [`Queue::new`].
+    /// See [`Queue::new`].
     pub fn polled(
         spec: &BlockSpec,
         device: Device,
         cores: u16,
         poll_queues: u16,
     ) -> Result<Queue, SpecError> {
-        assert!(device.queue_depth > 0, "a queue without room");
+        assert!(device.queue_depth > 0, "the device's queue depth is 0");
         let queues = device.queues.min(cores.saturating_add(poll_queues));
         let poll_queues = poll_queues.min(cores).min(queues.saturating_sub(1));
         let hctxs = cores.min(queues - poll_queues).min(spec.hardware_queues.unwrap_or(u16::MAX));
@@ -121,9 +121,9 @@ impl Queue {
         let requests = if elevator { requests } else { spec.nr_requests.unwrap_or(depth) };
         if !elevator && requests > depth {
             let what = format!(
-                "{requests} requests (`nr_requests`) are more than the {depth} of a queue of the drive"
+                "`nr_requests` is {requests}, but a queue of the drive holds {depth} requests"
             );
-            return Err(SpecError::new("nr_requests", what).help("leave it out, or choose another scheduler"));
+            return Err(SpecError::new("nr_requests", what).help("lower it, omit it, or choose a scheduler"));
         }
         let mut store = Requests::new(Limits::new(spec, &device));
         let hctxs = (0..hctxs + poll_queues).map(|hctx| {
@@ -146,8 +146,8 @@ impl Queue {
         });
         let hctxs = hctxs.collect();
         let target = spec.wbt_lat.time();
-        // It goes by the requests of the scheduler that the queue begins with: nobody tells it of another one, or of `nr_requests`
-        // (`elevator_get_default`, `wbt_init`).
+        // Based on the scheduler's requests when the queue is created; later changes of the scheduler or of
+        // `nr_requests` are not propagated (`elevator_get_default`, `wbt_init`).
         let begins_with = if map.hctxs() == 1 { 2 * depth.min(DEFAULT_REQUESTS) } else { depth };
         let wbt = (target > Time::ZERO).then(|| Wbt::new(target, begins_with, device.write_cache));
         Ok(Queue {
@@ -170,72 +170,73 @@ impl Queue {
         })
     }
 
-    /// Which hardware queue serves which core, of those that interrupt.
+    /// Map from cores to the hardware queues that interrupt.
     pub fn map(&self) -> Map {
         self.map
     }
 
-    /// Hardware queues: those that interrupt, then those that do not.
+    /// Number of hardware queues: those that interrupt, then the polled ones.
     pub fn hctxs(&self) -> u16 {
         self.hctxs.len() as u16
     }
 
-    /// Whether requests go through a scheduler.
+    /// Returns whether requests go through a scheduler.
     pub fn has_elevator(&self) -> bool {
         self.elevator
     }
 
-    /// The hardware queue of polled bios of a core, if there are any.
+    /// Polled hardware queue of a core, if any.
     pub fn polled_hctx(&self, core: u16) -> Option<u16> {
         self.polled.map(|polled| self.map.hctxs() + polled.hctx(core))
     }
 
-    /// Whether a hardware queue does not interrupt.
+    /// Returns whether a hardware queue is polled.
     pub fn is_polled(&self, hctx: u16) -> bool {
         hctx >= self.map.hctxs()
     }
 
-    /// Whether a polled bio of a core would find a tag: its task must not sleep for one, since nobody else looks for what would free it
-    /// (`REQ_NOWAIT` of `bio_set_polled`).
+    /// Returns whether a polled bio of a core would find a tag. Its task must not sleep for one, since no other task
+    /// polls for the completion that would free it (`REQ_NOWAIT` of `bio_set_polled`).
     pub fn polled_has_room(&self, core: u16) -> bool {
         self.polled_hctx(core).is_none_or(|hctx| self.hctxs[usize::from(hctx)].tags.has_room())
     }
 
-    /// The hardware queue that a bio of a core goes to (`blk_mq_map_queue`).
+    /// Hardware queue of a bio submitted on a core (`blk_mq_map_queue`).
     pub(super) fn hctx_of(&self, bio: &Bio, core: u16) -> u16 {
         let polled = if bio.flags.polled && !bio.is_flush() { self.polled_hctx(core) } else { None };
         polled.unwrap_or_else(|| self.map.hctx(core))
     }
 
-    /// The limits of its requests.
+    /// Limits of the queue's requests.
     pub fn limits(&self) -> Limits {
         self.requests.limits
     }
 
-    /// Whether nothing is under way: no bio, no request, no task that sleeps.
+    /// Returns whether the queue is idle: no bio, no request, no sleeping task.
     pub fn is_idle(&self) -> bool {
         self.requests.len() == self.hctxs.len() && self.wholes.is_empty() && self.stalled.is_empty()
     }
 
-    /// Whether a hardware queue will be run although no request ends: a worker has been told to, or will be after a while.
+    /// Returns whether a hardware queue will run although no request ends: a worker has been told to run it, or will be
+    /// after a delay.
     pub(crate) fn will_run(&self) -> bool {
         self.rerun.is_some() || self.hctxs.iter().any(|hctx| hctx.told)
     }
 
-    /// A writer of dirty pages is paused (`balance_dirty_pages`): until a second later, writes are throttled less.
+    /// Notes that a writer of dirty pages was paused (`balance_dirty_pages`); writes are throttled less for one second.
     pub fn writer_paused(&mut self, now: Time) {
         if let Some(wbt) = &mut self.wbt {
             wbt.paused(now);
         }
     }
 
-    /// When [`Queue::timer`] wants to be called. It may become earlier or later with every call.
+    /// Time of the next call of [`Queue::timer`]. It may become earlier or later with every call.
     pub fn next_timer(&self) -> Option<Time> {
         let wbt = self.wbt.as_ref().and_then(Wbt::next_timer);
         [self.scheduler.next_timer(), wbt, self.rerun].into_iter().flatten().min()
     }
 
-    /// Time has come; nothing happens if it has not.
+    /// Runs the timers that are due; does nothing if none is.
     pub fn timer(&mut self, now: Time, effects: &mut Effects) {
         if self.scheduler.next_timer().is_some_and(|at| at <= now) {
             self.scheduler.timer(now);
@@ -252,7 +253,7 @@ impl Queue {
         }
     }
 
-    /// What was counted up to now.
+    /// Statistics up to now.
     pub fn stats(&self) -> BlockStats {
         let mut stats = self.stats.clone();
         stats.scheduler = self.scheduler.stats();
@@ -260,7 +261,7 @@ impl Queue {
         stats
     }
 
-    /// Counts from here on: the end of a warm-up.
+    /// Restarts the statistics, at the end of a warm-up.
     pub fn reset_stats(&mut self, now: Time) {
         self.stats.reset(now);
         self.scheduler.reset_stats(now);
@@ -274,14 +275,15 @@ impl Queue {
         !self.hctxs[usize::from(hctx)].dispatch.is_empty() || self.scheduler.has_work(hctx)
     }
 
-    /// A worker runs a hardware queue if it has work (`blk_mq_run_hw_queue(hctx, true)`), once however often it is told.
+    /// Lets a worker run a hardware queue that has work (`blk_mq_run_hw_queue(hctx, true)`); repeated requests run it
+    /// once.
     pub(super) fn run_later(&mut self, hctx: u16, effects: &mut Effects) {
         if self.has_work(hctx) && !std::mem::replace(&mut self.hctxs[usize::from(hctx)].told, true) {
             effects.runs.push(Run { hctx, later: true });
         }
     }
 
-    /// The caller runs a hardware queue if it has work (`blk_mq_run_hw_queue(hctx, false)`).
+    /// Lets the caller run a hardware queue that has work (`blk_mq_run_hw_queue(hctx, false)`).
     pub(super) fn run_now(&self, hctx: u16, effects: &mut Effects) {
         let run = Run { hctx, later: false };
         if self.has_work(hctx) && effects.runs.last() != Some(&run) {
@@ -290,15 +292,15 @@ impl Queue {
     }
 }
 
-/// A bio's task is woken.
+/// Wakes the task of a bio.
 pub(super) fn wake(stalled: &Slab<Waiting>, who: u32, effects: &mut Effects) {
     effects.woken.push(Woken { task: stalled[who].task, stalled: Stalled(who) });
 }
 
-// The end of a request (`blk_mq_end_request`).
+// Completion of a request (`blk_mq_end_request`).
 
 impl Queue {
-    /// The driver says that the drive has done the request of a tag.
+    /// Completes the request of a driver tag.
     ///
     /// # Panics
     /// If that tag is not at the drive.
@@ -321,20 +323,20 @@ impl Queue {
         }
     }
 
-    /// A request and its bios end.
+    /// Ends a request and its bios.
     pub(super) fn end(&mut self, name: u32, status: Status, now: Time, effects: &mut Effects) {
         self.requests.end_bios(name, status, &mut self.wholes, &mut effects.done);
         self.free(name, now, effects);
     }
 
-    /// A part of a bio that is in no request ends.
+    /// Ends a part of a bio that is in no request.
     pub(super) fn end_part(&mut self, whole: u32, status: Status, effects: &mut Effects) {
         if let Some((owner, status)) = self.wholes.end(whole, status) {
             effects.done.push(Done { owner, status });
         }
     }
 
-    /// A request without bios is no more (`blk_mq_free_request`): its tags and tokens are free.
+    /// Frees a request without bios (`blk_mq_free_request`), with its tags and tokens.
     pub(super) fn free(&mut self, name: u32, now: Time, effects: &mut Effects) {
         let request = &mut self.requests[name];
         let (hctx, sched_tag, account) = (request.hctx, request.sched_tag, request.account);
@@ -361,7 +363,7 @@ impl Queue {
         self.restart(hctx, effects);
     }
 
-    /// `blk_mq_put_driver_tag`, if the request has one.
+    /// Returns the driver tag of a request, if it has one (`blk_mq_put_driver_tag`).
     pub(super) fn put_driver_tag(&mut self, name: u32, effects: &mut Effects) {
         let request = &mut self.requests[name];
         let tag = std::mem::replace(&mut request.tag, NONE);
@@ -372,7 +374,7 @@ impl Queue {
         }
     }
 
-    /// A hardware queue that could not go on is run again (`blk_mq_sched_restart`).
+    /// Runs a stalled hardware queue again (`blk_mq_sched_restart`).
     pub(super) fn restart(&mut self, hctx: u16, effects: &mut Effects) {
         let state = &mut self.hctxs[usize::from(hctx)];
         if std::mem::replace(&mut state.restart, false) {

@@ -1,4 +1,4 @@
-//! Requests: one or more bios side by side, which become one command; and lists of requests.
+//! Requests and lists of requests. A request is one or more adjacent bios that become one command.
 
 use super::bio::{BioFlags, Piece, Wholes, is_sync};
 use super::wbt::Account;
@@ -6,49 +6,49 @@ use super::{Done, Limits};
 use engine::{Slab, Time};
 use proto::{IoOp, Status};
 
-/// No request, tag or token.
+/// Absence of a request, tag or token.
 pub const NONE: u32 = u32::MAX;
 
-/// One or more bios side by side (`struct request`).
+/// One or more adjacent bios (`struct request`).
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// What it does.
+    /// Operation.
     pub op: IoOp,
-    /// The flags of the bio that it was made for.
+    /// Flags of the bio that it was created for.
     pub flags: BioFlags,
     /// First byte on the drive.
     pub offset: u64,
     /// Length in bytes.
     pub bytes: u32,
-    /// Segments of memory.
+    /// Memory segments.
     pub segments: u32,
-    /// The task that asked for its first bio.
+    /// Task that submitted its first bio.
     pub task: u32,
-    /// The core whose software queue it belongs to.
+    /// Core whose software queue it belongs to.
     pub core: u16,
-    /// Its hardware queue.
+    /// Hardware queue.
     pub hctx: u16,
-    /// Whether it takes up nothing any more (`RQF_NOMERGE`).
+    /// Whether it accepts no further merges (`RQF_NOMERGE`).
     pub nomerge: bool,
-    /// Since when it has been (`start_time_ns`).
+    /// Time at which it was created (`start_time_ns`).
     pub start: Time,
-    /// When it was given to the driver (`io_start_time_ns`).
+    /// Time at which it was given to the driver (`io_start_time_ns`).
     pub issued: Time,
-    /// When its scheduler wants it to be served at the latest (`fifo_time`).
+    /// Scheduler's deadline for dispatch (`fifo_time`).
     pub deadline: Time,
-    /// What its scheduler has given it, or [`NONE`].
+    /// Scheduler's token, or [`NONE`].
     pub token: u32,
     /// Pages that it announces.
     pub(super) announced: u32,
-    /// The driver's tag, or [`NONE`].
+    /// Driver tag, or [`NONE`].
     pub(super) tag: u32,
-    /// The scheduler's tag, or [`NONE`].
+    /// Scheduler tag, or [`NONE`].
     pub(super) sched_tag: u32,
-    /// Whether it counts among those that a task waits for where requests are given out in batches.
+    /// Whether it counts as synchronous where requests are allocated in batches.
     pub(super) in_batch_of_sync: bool,
-    /// Steps of its flush sequence that are done; none for a request that has no such sequence.
+    /// Completed steps of its flush sequence; `None` for a request without one.
     pub(super) flush_steps: Option<u8>,
-    /// How the throttling of write-back counts it.
+    /// Account of the write-back throttling.
     pub(super) account: Account,
     pub(super) bios: Bios,
     pub(super) next: u32,
@@ -56,7 +56,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// A request of nothing.
+    /// Creates an empty request.
     pub(super) fn empty(op: IoOp, core: u16, hctx: u16, now: Time) -> Request {
         Request {
             op,
@@ -84,26 +84,26 @@ impl Request {
         }
     }
 
-    /// First byte behind it.
+    /// First byte after the request.
     #[inline]
     pub fn end(&self) -> u64 {
         self.offset + u64::from(self.bytes)
     }
 
-    /// Whether somebody waits for it (`op_is_sync`).
+    /// Returns whether a task waits for it (`op_is_sync`).
     #[inline]
     pub fn is_sync(&self) -> bool {
         is_sync(self.op, self.flags)
     }
 
-    /// Whether data goes to the drive (`op_is_write`): a discard is a write, too.
+    /// Returns whether it changes data on the drive (`op_is_write`); a discard counts as a write.
     #[inline]
     pub fn is_write(&self) -> bool {
         matches!(self.op, IoOp::Write | IoOp::Trim | IoOp::WriteZeroes)
     }
 }
 
-/// The bios of a request, in order.
+/// Bios of a request, in order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bios {
     first: u32,
@@ -122,7 +122,7 @@ struct Link {
     next: u32,
 }
 
-/// All requests of a queue with their bios, and the limits that they keep.
+/// Requests of a queue, with their bios and limits.
 #[derive(Debug)]
 pub struct Requests {
     slab: Slab<Request>,
@@ -149,17 +149,17 @@ impl Requests {
         Requests { slab: Slab::default(), links: Slab::default(), limits }
     }
 
-    /// Requests that there are.
+    /// Number of requests.
     pub(super) fn len(&self) -> usize {
         self.slab.len()
     }
 
-    /// Stores a request and names it.
+    /// Stores a request and returns its index.
     pub(super) fn insert(&mut self, request: Request) -> u32 {
         self.slab.insert(request)
     }
 
-    /// A request for a bio (`blk_mq_bio_to_request`).
+    /// Creates a request for a bio (`blk_mq_bio_to_request`).
     pub(super) fn of_bio(&mut self, piece: &Piece, core: u16, hctx: u16, now: Time) -> u32 {
         let bio = &piece.bio;
         let name = self.insert(Request {
@@ -175,7 +175,7 @@ impl Requests {
         name
     }
 
-    /// A bio joins a request, in front of its others or behind them.
+    /// Adds a bio to a request, at the front or at the back.
     pub(super) fn link(&mut self, name: u32, whole: u32, front: bool) {
         let bios = self.slab[name].bios;
         let link = self.links.insert(Link { whole, next: if front { bios.first } else { NONE } });
@@ -191,7 +191,7 @@ impl Requests {
         }
     }
 
-    /// The bios of one request go over to another one, behind its own.
+    /// Moves the bios of one request to the back of another.
     pub(super) fn hand_over(&mut self, from: u32, to: u32) {
         let moved = std::mem::take(&mut self.slab[from].bios);
         let bios = &mut self.slab[to].bios;
@@ -206,7 +206,7 @@ impl Requests {
         }
     }
 
-    /// All bios of a request end (`blk_update_request`).
+    /// Ends all bios of a request (`blk_update_request`).
     pub(super) fn end_bios(&mut self, name: u32, status: Status, wholes: &mut Wholes, done: &mut Vec<Done>) {
         let mut at = std::mem::take(&mut self.slab[name].bios).first;
         while at != NONE {
@@ -219,7 +219,7 @@ impl Requests {
         }
     }
 
-    /// A request without bios is no more.
+    /// Removes a request without bios.
     pub(super) fn remove(&mut self, name: u32) {
         self.slab.remove(name);
     }
@@ -227,7 +227,7 @@ impl Requests {
 
 // Lists of requests, linked through the requests themselves.
 
-/// A list of requests. A request is in one list at most.
+/// List of requests. A request is in at most one list.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestList {
     first: u32,
@@ -241,25 +241,25 @@ impl Default for RequestList {
 }
 
 impl RequestList {
-    /// Whether it holds none.
+    /// Returns whether the list is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.first == NONE
     }
 
-    /// The first request.
+    /// First request.
     #[inline]
     pub fn first(&self) -> Option<u32> {
         (self.first != NONE).then_some(self.first)
     }
 
-    /// The last request.
+    /// Last request.
     #[inline]
     pub fn last(&self) -> Option<u32> {
         (self.last != NONE).then_some(self.last)
     }
 
-    /// A request joins at the end.
+    /// Appends a request.
     pub fn push_back(&mut self, requests: &mut Requests, name: u32) {
         let last = self.last;
         (requests[name].next, requests[name].previous) = (NONE, last);
@@ -271,7 +271,7 @@ impl RequestList {
         }
     }
 
-    /// A request joins in front.
+    /// Prepends a request.
     pub fn push_front(&mut self, requests: &mut Requests, name: u32) {
         let first = self.first;
         (requests[name].next, requests[name].previous) = (first, NONE);
@@ -283,7 +283,7 @@ impl RequestList {
         }
     }
 
-    /// A request of this list joins in front of another one, which is in it as well.
+    /// Moves a request of this list in front of another request of the list.
     pub fn move_before(&mut self, requests: &mut Requests, name: u32, before: u32) {
         self.remove(requests, name);
         let previous = requests[before].previous;
@@ -296,7 +296,7 @@ impl RequestList {
         }
     }
 
-    /// A request of this list leaves it.
+    /// Removes a request from the list.
     pub fn remove(&mut self, requests: &mut Requests, name: u32) {
         let (next, previous) = (requests[name].next, requests[name].previous);
         if previous == NONE {
@@ -312,14 +312,14 @@ impl RequestList {
         (requests[name].next, requests[name].previous) = (NONE, NONE);
     }
 
-    /// The first request leaves.
+    /// Removes and returns the first request.
     pub fn pop_front(&mut self, requests: &mut Requests) -> Option<u32> {
         let name = self.first()?;
         self.remove(requests, name);
         Some(name)
     }
 
-    /// All requests of another list join at the end.
+    /// Appends all requests of another list.
     pub fn append(&mut self, requests: &mut Requests, other: RequestList) {
         if other.is_empty() {
             return;
@@ -333,7 +333,7 @@ impl RequestList {
         self.last = other.last;
     }
 
-    /// What it holds; it is empty afterwards.
+    /// Takes all requests, leaving the list empty.
     #[must_use]
     pub fn take(&mut self) -> RequestList {
         std::mem::take(self)

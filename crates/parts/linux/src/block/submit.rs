@@ -1,4 +1,4 @@
-//! The way of a bio into the queue (`blk_mq_submit_bio`), by way of the plug of its task.
+//! Submission of bios to the queue (`blk_mq_submit_bio`), by way of the task's plug.
 
 use super::bio::{Attempt, Bio, Piece, Side, Stage, Waiting};
 use super::queue::{Queue, Stalled, Submitted, wake};
@@ -8,27 +8,28 @@ use super::{Effects, kind};
 use engine::Time;
 use proto::{IoOp, Status};
 
-/// Who submits, and where.
+/// Submitting task and core.
 #[derive(Clone, Copy, Debug)]
 struct Submitter {
     core: u16,
     task: u32,
 }
 
-/// What is left of a bio.
+/// Unsubmitted rest of a bio.
 #[derive(Clone, Copy, Debug)]
 struct Rest {
     bio: Bio,
     whole: u32,
-    /// Whether its first part has leave to write, after the attempts to merge.
+    /// Whether its first part has permission to write, after the attempts to merge.
     leave: bool,
 }
 
 impl Queue {
-    /// A task on a core asks for a bio. It becomes one or more requests, or part of others; in `plug`, if the task has one.
+    /// Submits a bio for a task on a core. The bio becomes one or more requests, or part of others; in `plug`, if
+    /// given.
     ///
     /// # Panics
-    /// If the core is none of the host's.
+    /// If the host has no such core.
     pub fn submit(
         &mut self,
         mut bio: Bio,
@@ -38,12 +39,12 @@ impl Queue {
         now: Time,
         effects: &mut Effects,
     ) -> Submitted {
-        assert!(core < self.map.cores(), "core {core} of {}", self.map.cores());
+        assert!(core < self.map.cores(), "no core {core}: the host has {} cores", self.map.cores());
         self.stats.bios[kind(bio.op)] += 1;
         if bio.op == IoOp::Flush {
             (bio.op, bio.flags.preflush) = (IoOp::Write, true);
         }
-        debug_assert!(bio.bytes > 0 || bio.flags.preflush, "a bio of nothing: {bio:?}");
+        debug_assert!(bio.bytes > 0 || bio.flags.preflush, "empty bio without a preflush: {bio:?}");
         let whole = self.wholes.begin(bio.owner);
         if bio.is_flush() && !self.device.write_cache {
             // `submit_bio_noacct`.
@@ -57,10 +58,10 @@ impl Queue {
         self.submit_rest(Rest { bio, whole, leave: false }, Submitter { core, task }, plug, now, effects)
     }
 
-    /// A task that was [woken](super::Woken) goes on with its bio, on the core that it is on now.
+    /// Resumes the bio of a [woken](super::Woken) task, on the task's current core.
     ///
     /// # Panics
-    /// If it was not woken for this bio.
+    /// If the task was not woken for this bio.
     pub fn resume(
         &mut self,
         stalled: Stalled,
@@ -78,7 +79,7 @@ impl Queue {
         waits.time += now.since(waiting.since);
         match waiting.stage {
             Stage::Throttled => self.wbt.iter_mut().for_each(|wbt| wbt.arm_if_idle(now)),
-            // The wake-up goes to somebody else, if the task has moved (`blk_mq_get_tag`).
+            // If the task has moved, the wake-up is passed on (`blk_mq_get_tag`).
             Stage::Tag(hctx) if self.hctx_of(&waiting.rest, core) != hctx => {
                 self.pass_on(hctx, waiting.rest.is_sync(), effects)
             }
@@ -93,7 +94,7 @@ impl Queue {
         self.submit_rest(rest, at, plug, now, effects)
     }
 
-    /// All parts of a bio, one after another (`__bio_split_to_limits`).
+    /// Submits all parts of a bio, one after another (`__bio_split_to_limits`).
     fn submit_rest(
         &mut self,
         mut rest: Rest,
@@ -124,7 +125,7 @@ impl Queue {
         }
     }
 
-    /// One part of a bio: merged, or a request of its own; or what its task has to wait for.
+    /// Submits one part of a bio: merges it or makes it a request. Returns the reason if the task has to wait.
     fn submit_piece(
         &mut self,
         piece: &Piece,
@@ -145,7 +146,7 @@ impl Queue {
         }
         let hctx = self.hctx_of(&piece.bio, at.core);
         let Some(tag) = self.tag(hctx, &piece.bio, at.task, now) else {
-            // What is there is shown to the driver before the task sleeps (`blk_mq_get_tag`).
+            // Queued requests are shown to the driver before the task sleeps (`blk_mq_get_tag`).
             self.run_now(hctx, effects);
             return Err(Stage::Tag(hctx));
         };
@@ -169,7 +170,7 @@ impl Queue {
         Ok(())
     }
 
-    /// A request or a part of a plug takes up a bio (`blk_mq_attempt_bio_merge`).
+    /// Merges a bio into a request of the plug or of the queue (`blk_mq_attempt_bio_merge`).
     fn merge(
         &mut self,
         piece: &Piece,
@@ -181,7 +182,7 @@ impl Queue {
         if !self.merges || !piece.is_mergeable() {
             return false;
         }
-        // `blk_attempt_plug_merge` asks the latest request alone.
+        // `blk_attempt_plug_merge` tries the latest request only.
         let latest = plug.map_or(NONE, |plug| plug.first);
         let mut side = None;
         if latest != NONE
@@ -202,7 +203,7 @@ impl Queue {
         side.is_some()
     }
 
-    /// A tag for a bio; a limit of the scheduler leaves alone what is a flush (`__blk_mq_alloc_requests`).
+    /// Allocates a tag for a bio; the scheduler's limit does not apply to flushes (`__blk_mq_alloc_requests`).
     fn tag(&mut self, hctx: u16, bio: &Bio, task: u32, now: Time) -> Option<u32> {
         let hctx = &mut self.hctxs[usize::from(hctx)];
         if !self.elevator {
@@ -247,13 +248,13 @@ impl Queue {
         }
     }
 
-    /// A request comes to the scheduler.
+    /// Passes a request to the scheduler.
     pub(super) fn insert(&mut self, name: u32, now: Time, effects: &mut Effects) {
         self.scheduler.insert(&mut self.requests, name, self.merges, now, &mut self.freed);
         self.free_merged(now, effects);
     }
 
-    /// Requests that others have taken up are no more.
+    /// Frees requests that were merged into others.
     fn free_merged(&mut self, now: Time, effects: &mut Effects) {
         while let Some(name) = self.freed.pop() {
             self.stats.request_merges += 1;
@@ -270,10 +271,11 @@ const MOST: u32 = 32;
 /// `BLK_PLUG_FLUSH_SIZE`.
 const FLUSH_BYTES: u32 = 128 << 10;
 
-/// Requests of one queue that a task gathers (`struct blk_plug`), the latest first. It must be flushed with
+/// Requests of one queue that a task gathers (`struct blk_plug`), latest first. It must be flushed with
 /// [`Queue::flush_plug`](super::Queue::flush_plug) before it is dropped.
 ///
-/// A task with several drives has one for each: *chosen*, where Linux has one for all, and 64 requests in it from the second drive on.
+/// A task has one plug per drive. *Chosen*: Linux has one plug for all drives, with 64 requests from the second drive
+/// on.
 #[derive(Debug)]
 pub struct Plug {
     pub(super) first: u32,
@@ -281,19 +283,19 @@ pub struct Plug {
 }
 
 impl Default for Plug {
-    /// A plug without requests (`blk_start_plug`).
+    /// Creates an empty plug (`blk_start_plug`).
     fn default() -> Plug {
         Plug { first: NONE, count: 0 }
     }
 }
 
 impl Plug {
-    /// Whether it holds no request.
+    /// Returns whether the plug is empty.
     pub fn is_empty(&self) -> bool {
         self.first == NONE
     }
 
-    /// Requests that it holds.
+    /// Number of requests in the plug.
     pub fn len(&self) -> u32 {
         self.count
     }
@@ -312,9 +314,9 @@ impl Queue {
         plug.count += 1;
     }
 
-    /// What a task has gathered becomes visible (`blk_mq_flush_plug_list`): at the end of its work, or because it is about to sleep
-    /// (`from_schedule`). In the second case, or for a scheduler, requests keep the order in which they came; otherwise they go to the driver
-    /// at once, the latest first.
+    /// Shows a task's gathered requests to the queue (`blk_mq_flush_plug_list`), at the end of its work or because it
+    /// is about to sleep (`from_schedule`). In the second case, or with a scheduler, requests keep their order of
+    /// arrival; otherwise they go to the driver at once, latest first.
     pub fn flush_plug(&mut self, plug: &mut Plug, from_schedule: bool, now: Time, effects: &mut Effects) {
         plug.count = 0;
         let mut at = std::mem::replace(&mut plug.first, NONE);
@@ -326,8 +328,8 @@ impl Queue {
             }
             return;
         }
-        // `blk_mq_dispatch_plug_list` as of 6.1.21 (34e0a279a993): those of one core after those of another, the core of the latest first, and
-        // each in the order in which they came.
+        // `blk_mq_dispatch_plug_list` as of 6.1.21 (34e0a279a993): grouped by core, the core of the latest request
+        // first, each group in order of arrival.
         let mut gathered = self.turned(at);
         while let Some(core) = self.latest_core(gathered) {
             let mut rest = (NONE, NONE);
@@ -357,7 +359,7 @@ impl Queue {
         }
     }
 
-    /// A chain of requests the other way round.
+    /// Reverses a chain of requests.
     fn turned(&mut self, mut at: u32) -> u32 {
         let mut turned = NONE;
         while at != NONE {
@@ -367,7 +369,7 @@ impl Queue {
         turned
     }
 
-    /// The core of the last request of a chain.
+    /// Core of the last request of a chain.
     fn latest_core(&self, mut at: u32) -> Option<u16> {
         let mut core = None;
         while at != NONE {

@@ -1,5 +1,5 @@
-//! Numbers that are lent out, and those who wait for one (lib/sbitmap.c). Before Linux 4.20 requests were lent out,
-//! in batches (block/blk-core.c).
+//! Pools of numbers with wait lists (lib/sbitmap.c). Before Linux 4.20, requests were allocated in batches instead
+//! (block/blk-core.c).
 
 use engine::Time;
 use std::collections::{BTreeMap, VecDeque};
@@ -9,39 +9,41 @@ const WAIT_QUEUES: usize = 8;
 /// `SBQ_WAKE_BATCH`.
 const WAKE_BATCH: u32 = 8;
 
-/// Numbers from zero up that are lent out: tags, tokens (`struct sbitmap_queue`).
+/// Pool of numbers from zero up: tags, tokens (`struct sbitmap_queue`).
 ///
-/// The bits are words of equal length, so that a limit on the bits of a word (`sbitmap_get_shallow`) keeps the rest for others. The lowest free
-/// number of the word that the last one freed was in is lent: *chosen*, since Linux remembers that for every core.
+/// The bits are words of equal length, so that a limit on the bits of a word (`sbitmap_get_shallow`) keeps the rest for
+/// others. The lowest free number of the word of the last freed number is allocated: *chosen*, since Linux remembers a
+/// word for every core.
 ///
-/// Who waits is in one of eight lists, which take turns: each who comes goes to the next list, and each time as many numbers have come back as a
-/// batch has, as many of one list are woken, in the order in which they came, and the next list is looked at. So one who takes all that came back
-/// does not do so again before another one has been woken. When nothing is lent any more, all are woken.
+/// Waiters are in eight lists, used in rotation: each new waiter joins the next list. Each time a batch of numbers has
+/// come back, as many waiters of one list are woken, in order of arrival, and the next list is due. A task that takes
+/// all the returned numbers cannot do so again before another task has been woken. When all numbers are free, all
+/// waiters are woken.
 #[derive(Debug)]
 pub(super) struct Tags {
     words: Vec<u64>,
-    /// A word has `1 << shift` bits.
+    /// Log2 of the bits of a word.
     shift: u32,
     depth: u32,
     hint: u32,
     used: u32,
     batch: u32,
     lists: [Waiting; WAIT_QUEUES],
-    /// The list that the next one who waits goes to (`wait_index`), and the one that is looked at first (`wake_index`).
+    /// List that the next waiter joins (`wait_index`), and list that is checked first (`wake_index`).
     next: usize,
     turn: usize,
 }
 
-/// Those in one list (`struct sbq_wait_state`).
+/// Waiters of one list (`struct sbq_wait_state`).
 #[derive(Debug, Default)]
 struct Waiting {
     who: VecDeque<u32>,
-    /// Numbers that have still to come back before some are woken (`wait_cnt`).
+    /// Numbers still to come back before waiters are woken (`wait_cnt`).
     left: u32,
 }
 
 impl Tags {
-    /// `depth` numbers.
+    /// Creates a pool of `depth` numbers.
     pub(super) fn new(depth: u32) -> Tags {
         // `sbitmap_calculate_shift`: four words at least.
         let mut shift = 6;
@@ -56,7 +58,7 @@ impl Tags {
         tags
     }
 
-    /// Numbers that there are.
+    /// Size of the pool.
     #[inline]
     pub(super) fn depth(&self) -> u32 {
         self.depth
@@ -68,7 +70,8 @@ impl Tags {
         1 << self.shift
     }
 
-    /// The least that somebody is limited to in a word: batches are such that nobody waits for ever (`sbq_calc_wake_batch`).
+    /// Sets the lowest limit on the bits of a word. Batches are sized so that waiters always make progress
+    /// (`sbq_calc_wake_batch`).
     pub(super) fn set_shallow(&mut self, shallow: u32) {
         let shallow = shallow.min(self.word());
         let rest = self.depth & (self.word() - 1);
@@ -80,19 +83,20 @@ impl Tags {
         }
     }
 
-    /// There are so many numbers from now on, at most as many as at first (`sbitmap_queue_resize`). Those beyond that are lent stay so.
+    /// Sets the pool's size, at most the initial one (`sbitmap_queue_resize`). Allocated numbers beyond it stay
+    /// allocated.
     pub(super) fn resize(&mut self, depth: u32) {
         debug_assert!(depth > 0 && depth.div_ceil(self.word()) as usize <= self.words.len());
         self.depth = depth;
         self.set_shallow(u32::MAX);
     }
 
-    /// Whether one of all is free.
+    /// Returns whether any number is free.
     pub(super) fn has_room(&self) -> bool {
         self.used < self.depth
     }
 
-    /// Lends a number whose place in its word is below `shallow`.
+    /// Allocates a number whose place in its word is below `shallow`.
     pub(super) fn get(&mut self, shallow: u32) -> Option<u32> {
         let words = self.depth.div_ceil(self.word());
         let mut at = if self.hint < self.depth { self.hint >> self.shift } else { 0 };
@@ -116,7 +120,7 @@ impl Tags {
         None
     }
 
-    /// A number comes back; those who are woken by it are told to `wake`.
+    /// Frees a number; passes the waiters that it wakes to `wake`.
     pub(super) fn put(&mut self, number: u32, mut wake: impl FnMut(u32)) {
         let (word, bit) = (number >> self.shift, number & (self.word() - 1));
         debug_assert!(self.words[word as usize] >> bit & 1 == 1, "{number} was not lent");
@@ -132,7 +136,7 @@ impl Tags {
         }
     }
 
-    /// A number has come back, or whoever was woken for one does not want it (`__sbq_wake_up`).
+    /// Handles a freed number, or a wake-up that its task does not use (`__sbq_wake_up`).
     pub(super) fn came_back(&mut self, mut wake: impl FnMut(u32)) {
         let mut turns = (0..WAIT_QUEUES).map(|at| (self.turn + at) % WAIT_QUEUES);
         let Some(turn) = turns.find(|turn| !self.lists[*turn].who.is_empty()) else { return };
@@ -147,19 +151,19 @@ impl Tags {
         }
     }
 
-    /// Somebody waits, behind the others of the list whose turn it is (`sbq_wait_ptr`).
+    /// Appends a waiter to the list whose turn it is (`sbq_wait_ptr`).
     pub(super) fn wait(&mut self, who: u32) {
         self.lists[self.next].who.push_back(who);
         self.next = (self.next + 1) % WAIT_QUEUES;
     }
 
-    /// Somebody waits no more.
+    /// Removes a waiter.
     pub(super) fn forget(&mut self, who: u32) {
         self.lists.iter_mut().for_each(|list| list.who.retain(|other| *other != who));
     }
 }
 
-// Requests that are lent out in batches (block/blk-core.c, until Linux 4.20).
+// Allocation of requests in batches (block/blk-core.c, until Linux 4.20).
 
 /// `BLK_BATCH_REQ` and `BLK_BATCH_TIME`: size and duration of a batch.
 const BATCH_REQUESTS: u32 = 32;
@@ -170,20 +174,21 @@ const BATCH_TIME: Time = Time::from_ms(20);
 #[derive(Debug, Default)]
 struct Half {
     count: u32,
-    /// Whether requests go only to tasks with a batch.
+    /// Whether only tasks with a batch get requests.
     full: bool,
     who: VecDeque<u32>,
 }
 
-/// Rest of a task's batch (`nr_batch_requests` and `last_waited` of `struct io_context`).
+/// Remaining batch of a task (`nr_batch_requests` and `last_waited` of `struct io_context`).
 #[derive(Clone, Copy, Debug)]
 struct Batch {
     left: u32,
     since: Time,
 }
 
-/// Admission to a queue of requests. Below the limit every task gets one. The task that reaches the limit, and each task that slept for a request, gets a batch: up to
-/// 32 requests, as long as the queue holds less than 1.5 times the limit.
+/// Admission to a queue of requests. Below the limit every task gets a request. The task that reaches the limit, and
+/// each task that slept for a request, gets a batch: up to 32 requests, as long as the queue holds less than 1.5 times
+/// the limit.
 #[derive(Debug)]
 pub(super) struct Batches {
     limit: u32,
@@ -192,17 +197,17 @@ pub(super) struct Batches {
 }
 
 impl Batches {
-    /// Admission with a limit for each half (`nr_requests`).
+    /// Creates the admission, with a limit for each half (`nr_requests`).
     pub(super) fn new(limit: u32) -> Batches {
         Batches { limit, halves: Default::default(), tasks: BTreeMap::new() }
     }
 
-    /// Largest number of requests of both halves.
+    /// Maximum number of requests of both halves.
     pub(super) fn most(&self) -> u32 {
         2 * (self.limit + self.limit / 2)
     }
 
-    /// Whether a task has a batch (`ioc_batching`). A whole batch never expires.
+    /// Returns whether a task has a batch (`ioc_batching`). A whole batch never expires.
     fn has_batch(&self, task: u32, now: Time) -> bool {
         let running = |batch: &Batch| batch.left > 0 && now < batch.since + BATCH_TIME;
         self.tasks.get(&task).is_some_and(|batch| batch.left == BATCH_REQUESTS || running(batch))
@@ -215,7 +220,7 @@ impl Batches {
         }
     }
 
-    /// Takes a request for a task, if the limit or a batch allows it (`__get_request`).
+    /// Allocates a request to a task, if the limit or a batch allows it (`__get_request`).
     pub(super) fn get(&mut self, is_sync: bool, task: u32, now: Time) -> bool {
         let half = &mut self.halves[usize::from(is_sync)];
         if half.count + 1 >= self.limit {
@@ -238,7 +243,7 @@ impl Batches {
         true
     }
 
-    /// Returns a request; answers the task to wake (`__freed_request`).
+    /// Frees a request; returns the task to wake (`__freed_request`).
     pub(super) fn put(&mut self, is_sync: bool) -> Option<u32> {
         let half = &mut self.halves[usize::from(is_sync)];
         half.count -= 1;
@@ -249,12 +254,12 @@ impl Batches {
         half.who.pop_front()
     }
 
-    /// Next task to wake, in place of one that was woken and went to another queue.
+    /// Returns the next task to wake, in place of a woken task that moved to another queue.
     pub(super) fn next(&mut self, is_sync: bool) -> Option<u32> {
         self.halves[usize::from(is_sync)].who.pop_front()
     }
 
-    /// Appends a task to those that wait.
+    /// Appends a waiting task.
     pub(super) fn wait(&mut self, is_sync: bool, who: u32) {
         self.halves[usize::from(is_sync)].who.push_back(who);
     }
@@ -267,11 +272,11 @@ mod tests {
     /// `sbitmap_calculate_shift`, `sbq_calc_wake_batch`.
     #[test]
     fn words_and_batches_are_the_kernel_s() {
-        // Depth, bits of a word: four words at least, of 64 bits at most.
+        // Depth, bits of a word: at least four words, of at most 64 bits.
         for (depth, word) in [(1023, 64), (256, 64), (128, 32), (64, 16), (16, 4), (4, 1)] {
             assert_eq!(Tags::new(depth).word(), word, "{depth}");
         }
-        // 256: 256 / 8 = 32, at most 8. 31: 31 / 8 = 3. Limited to one bit of each of four words: 4 / 8, at least 1.
+        // 256: 256 / 8 = 32, capped at 8. 31: 31 / 8 = 3. Limited to one bit of each of four words: 4 / 8, at least 1.
         let woken = |depth: u32, shallow: u32| {
             let mut tags = Tags::new(depth);
             tags.set_shallow(shallow);
@@ -290,8 +295,9 @@ mod tests {
         assert_eq!((woken(256, u32::MAX), woken(31, u32::MAX), woken(16, 1)), (8, 3, 1));
     }
 
-    /// Two wait for 32 tags: one of list 0, one of list 1 (`sbq_wait_ptr`). Four that come back (32 / 8) wake list 0 alone, although there is one for each. Who
-    /// takes all four and waits again is in list 2: the next four wake list 1 before him.
+    /// Two tasks wait for 32 tags: one in list 0, one in list 1 (`sbq_wait_ptr`). Four returned tags (32 / 8) wake list
+    /// 0 only, although there is one for each. A task that takes all four and waits again is in list 2: the next four
+    /// wake list 1 first.
     #[test]
     fn lists_of_those_who_wait_take_turns() {
         let mut tags = Tags::new(32);
@@ -321,7 +327,7 @@ mod tests {
         assert_eq!(std::iter::from_fn(|| tags.get(u32::MAX)).count(), 64);
     }
 
-    /// `sbitmap_queue_resize`: what is lent beyond the new depth stays lent and is not lent again.
+    /// `sbitmap_queue_resize`: tags allocated beyond the new depth stay so and are not allocated again.
     #[test]
     fn a_smaller_depth_counts_for_what_is_lent_from_now_on() {
         let mut tags = Tags::new(16);
@@ -337,17 +343,19 @@ mod tests {
         Time::from_ms(ms)
     }
 
-    /// Task 1 takes 7 of 8, and the eighth, which fills the queue, with a batch of 32: it goes on to 12. Task 2 gets none before it has slept.
+    /// Task 1 takes 7 of 8, and the eighth, which fills the queue, with a batch of 32: it goes on to 12. Task 2 gets
+    /// none before it has slept.
     #[test]
     fn the_task_that_fills_the_queue_goes_on_for_half_of_it() {
         let mut all = Batches::new(8);
         let taken = (0..100).take_while(|_| all.get(true, 1, ms(0))).count();
         assert_eq!(taken, 12);
         assert!(!all.get(true, 2, ms(0)));
-        assert!(all.get(false, 2, ms(0)), "asynchronous requests are counted apart");
+        assert!(all.get(false, 2, ms(0)), "asynchronous requests are counted separately");
     }
 
-    /// Waiting tasks are woken one by one, in order of arrival, once fewer than eight requests are out; a woken task takes its batch before any other.
+    /// Waiting tasks are woken one at a time, in order of arrival, once fewer than eight requests are out. A woken task
+    /// takes its batch before any other.
     #[test]
     fn tasks_are_woken_in_turn_and_get_a_batch() {
         let mut all = Batches::new(8);

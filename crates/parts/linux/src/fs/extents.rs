@@ -1,17 +1,17 @@
-//! The extents of a file, as the tree of `fs/ext4/extents.c` holds them: four in the inode, 340 in a leaf block.
+//! Extents of a file, in the tree of `fs/ext4/extents.c`: four in the inode, 340 in a leaf block.
 //!
-//! A run of pages that lie one after another is one [`Extent`] here, however long; on the drive it is as many records as it needs
-//! (32,768 blocks each, 32,767 if unwritten), and leaves are counted by those. Where a leaf lies on the drive is part of the tree; contents of
-//! blocks are not.
+//! Here a contiguous run of pages is one [`Extent`] of any length. On the drive it takes as many records as needed
+//! (32,768 blocks each, 32,767 if unwritten), and leaves are counted by records. The tree includes the position of each
+//! leaf on the drive, but not the contents of blocks.
 
-/// A run of pages of a file that lie one after another on the drive.
+/// Run of pages of a file that is contiguous on the drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Extent {
     /// First page of the file.
     pub page: u64,
-    /// Pages.
+    /// Number of pages.
     pub pages: u64,
-    /// Where the first page lies, in blocks of 4 KiB from the start of the drive.
+    /// Position of the first page, in blocks of 4 KiB from the start of the drive.
     pub block: u64,
     /// Allocated, but reads as zeroes: its data may not be on the drive yet.
     pub unwritten: bool,
@@ -29,17 +29,17 @@ impl Extent {
         self.page + self.pages
     }
 
-    /// Records on the drive.
+    /// Number of records on the drive.
     fn records(&self) -> u64 {
         self.pages.div_ceil(if self.unwritten { UNWRITTEN_MOST } else { WRITTEN_MOST })
     }
 
-    /// Whether another one goes on where this one ends (`ext4_can_extents_be_merged`).
+    /// Returns whether another extent continues this one (`ext4_can_extents_be_merged`).
     fn goes_on(&self, next: &Extent) -> bool {
         self.end() == next.page && self.block + self.pages == next.block && self.unwritten == next.unwritten
     }
 
-    /// What of it lies in a range.
+    /// Part of the extent in a range.
     fn within(&self, from: u64, to: u64) -> Extent {
         let (begin, end) = (self.page.max(from), self.end().min(to));
         Extent { page: begin, pages: end - begin, block: self.block + (begin - self.page), ..*self }
@@ -50,35 +50,35 @@ impl Extent {
 struct Leaf {
     extents: Vec<Extent>,
     records: u64,
-    /// Its block; none as long as the inode holds it.
+    /// Leaf block; `None` while the inode holds the records.
     place: Option<u64>,
 }
 
-/// What has to be done with blocks of metadata after a change of the tree.
+/// Change of a metadata block after a change of the tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Change {
-    /// It was changed.
+    /// Block changed.
     Changed(u64),
-    /// It is not needed any more.
+    /// Block no longer needed.
     Freed(u64),
 }
 
-/// The extents of a file.
+/// Extents of a file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ExtentTree {
-    /// In order of pages; none of them is empty, and without extents there is none.
+    /// Leaves in order of pages, none of them empty; no leaves if the file has no extents.
     leaves: Vec<Leaf>,
     /// Blocks of inner nodes below the root.
     index: Vec<u64>,
-    /// Leaves that the present change has touched.
+    /// Leaves touched by the current change.
     touched: Option<(usize, usize)>,
     freed: Vec<u64>,
 }
 
 impl ExtentTree {
-    /// The first extent that ends behind a page.
+    /// First extent that ends after a page.
     pub(super) fn next(&self, page: u64) -> Option<Extent> {
-        // A file that is written in order is asked for what lies behind its end, page by page.
+        // Sequential writes ask page by page for extents after the end.
         if self.leaves.last()?.extents.last()?.end() <= page {
             return None;
         }
@@ -88,19 +88,19 @@ impl ExtentTree {
         here.extents.get(at).or_else(|| self.leaves.get(leaf + 1)?.extents.first()).copied()
     }
 
-    /// The last extent that begins before a page.
+    /// Last extent that begins before a page.
     pub(super) fn previous(&self, page: u64) -> Option<Extent> {
         let leaf = self.leaves.partition_point(|leaf| leaf.extents[0].page < page).checked_sub(1)?;
         let extents = &self.leaves[leaf].extents;
         Some(extents[extents.partition_point(|extent| extent.page < page) - 1])
     }
 
-    /// All of them, in order.
+    /// Extents in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Extent> {
         self.leaves.iter().flat_map(|leaf| &leaf.extents)
     }
 
-    /// Records on the drive.
+    /// Number of records on the drive.
     pub(super) fn records(&self) -> u64 {
         self.leaves.iter().map(|leaf| leaf.records).sum()
     }
@@ -111,17 +111,17 @@ impl ExtentTree {
         leaf + self.inner(self.leaves.len() as u64).1
     }
 
-    /// Blocks of metadata of the tree.
+    /// Metadata blocks of the tree.
     pub(super) fn blocks(&self) -> impl Iterator<Item = u64> {
         self.leaves.iter().filter_map(|leaf| leaf.place).chain(self.index.iter().copied())
     }
 
-    /// The leaf block that holds a page, if it is not in the inode.
+    /// Leaf block that holds a page, unless it is in the inode.
     pub(super) fn leaf_block(&self, page: u64) -> Option<u64> {
         self.leaves.get(self.leaf_of(page))?.place
     }
 
-    /// Blocks of inner nodes that so many leaves need, and their levels.
+    /// Number of inner blocks for a number of leaves, and their levels.
     fn inner(&self, leaves: u64) -> (u64, u32) {
         let (mut blocks, mut levels, mut nodes) = (0, 0, leaves);
         while nodes > ROOT {
@@ -132,7 +132,7 @@ impl ExtentTree {
         (blocks, levels)
     }
 
-    /// The leaf that holds a page, or the first extent behind it if the leaf before ends with it.
+    /// Leaf that holds a page, or the first extent after it if the leaf before ends with it.
     fn leaf_of(&self, page: u64) -> usize {
         self.leaves.partition_point(|leaf| leaf.extents[0].page <= page).saturating_sub(1)
     }
@@ -142,7 +142,7 @@ impl ExtentTree {
         self.touched = Some((first.min(leaf), last.max(leaf)));
     }
 
-    /// Maps pages of which none is mapped.
+    /// Maps unmapped pages.
     fn insert(&mut self, extent: Extent) {
         if self.leaves.is_empty() {
             self.leaves.push(Leaf { extents: vec![extent], records: extent.records(), place: None });
@@ -154,8 +154,8 @@ impl ExtentTree {
         self.put(leaf, at, 0, [None, Some(extent), None]);
     }
 
-    /// Puts up to three extents in the place of so many of a leaf; the middle one is merged with its neighbours in the leaf, and a full
-    /// leaf is split there (`ext4_ext_insert_extent`, `ext4_ext_split`).
+    /// Replaces extents of a leaf by up to three new ones. The middle one is merged with its neighbours in the leaf,
+    /// and a full leaf is split there (`ext4_ext_insert_extent`, `ext4_ext_split`).
     fn put(&mut self, leaf: usize, at: usize, replaced: usize, new: [Option<Extent>; 3]) {
         self.touch(leaf);
         let Leaf { extents, records, .. } = &mut self.leaves[leaf];
@@ -181,7 +181,7 @@ impl ExtentTree {
         self.grow(leaf, at);
     }
 
-    /// Splits a leaf that has more records than it holds, at what was put there.
+    /// Splits a leaf with too many records, at the position of the insertion.
     fn grow(&mut self, leaf: usize, at: usize) {
         let here = &mut self.leaves[leaf];
         if here.records <= LEAF || here.extents.len() == 1 {
@@ -194,7 +194,7 @@ impl ExtentTree {
         self.touch(leaf + 1);
     }
 
-    /// Takes pages out of the map, and tells where they lay.
+    /// Unmaps pages, and passes their extents to `taken`.
     fn carve(&mut self, from: u64, to: u64, mut taken: impl FnMut(Extent)) {
         let mut leaf = self.leaf_of(from);
         while leaf < self.leaves.len() && self.leaves[leaf].extents[0].page < to {
@@ -218,7 +218,7 @@ impl ExtentTree {
             if extents.is_empty() {
                 self.freed.extend(place.take());
                 self.leaves.remove(leaf);
-                // Where the last leaf goes, the one before is touched, as its parent is.
+                // When the last leaf is freed, the one before is touched, as its parent is.
                 self.touch(leaf.saturating_sub(1));
             } else {
                 let split = first + 1;
@@ -229,12 +229,12 @@ impl ExtentTree {
         }
     }
 
-    /// Takes pages out of the map, and tells where they lay.
+    /// Unmaps pages, and passes their extents to `taken`.
     pub(super) fn remove(&mut self, from: u64, to: u64, taken: impl FnMut(Extent)) {
         self.carve(from, to, taken);
     }
 
-    /// Maps pages, wherever they lay.
+    /// Maps pages, replacing earlier mappings.
     pub(super) fn set(&mut self, extent: Extent) {
         let leaf = self.leaf_of(extent.page);
         if let Some(Leaf { extents, .. }) = self.leaves.get(leaf) {
@@ -251,7 +251,7 @@ impl ExtentTree {
         self.insert(extent);
     }
 
-    /// Marks what is unwritten of a range as written; each part is told.
+    /// Marks unwritten parts of a range as written; each is passed to `converted`.
     pub(super) fn convert(&mut self, from: u64, to: u64, mut converted: impl FnMut(Extent)) {
         let mut page = from;
         while let Some(extent) = self.next(page).filter(|extent| extent.page < to) {
@@ -264,8 +264,8 @@ impl ExtentTree {
         }
     }
 
-    /// Ends a change: gives blocks to nodes that need one, frees those that are not needed, and tells both. `allocate` finds a
-    /// place near a block; it may find none, and the node then has none until the next change.
+    /// Ends a change: allocates blocks for nodes that need one, frees blocks no longer needed, and reports both.
+    /// `allocate` finds a place near a block; if it finds none, the node has no block until the next change.
     pub(super) fn settle(
         &mut self,
         mut allocate: impl FnMut(u64) -> Option<u64>,
@@ -287,7 +287,7 @@ impl ExtentTree {
             _ => false,
         };
         if !in_inode {
-            // A root that was in the inode becomes a leaf with the first split (`ext4_ext_grow_indepth`).
+            // An inode-resident root becomes a leaf at the first split (`ext4_ext_grow_indepth`).
             let first = if self.leaves[0].place.is_none() { 0 } else { first };
             let last = last.min(self.leaves.len() - 1);
             for leaf in &mut self.leaves[first..=last] {
@@ -302,7 +302,7 @@ impl ExtentTree {
         let wanted = self.inner(self.leaves.len() as u64).0 as usize;
         let grows = self.index.len() < wanted;
         while self.index.len() > wanted {
-            change(Change::Freed(self.index.pop().expect("it is longer")));
+            change(Change::Freed(self.index.pop().expect("the index is longer than needed")));
         }
         while self.index.len() < wanted {
             let Some(place) = allocate(self.leaves[first.min(self.leaves.len() - 1)].extents[0].block) else {

@@ -1,4 +1,4 @@
-//! A file, the directory that all files are in, and how files come to be.
+//! Files, their common directory, and their creation and truncation.
 
 use super::extents::ExtentTree;
 use super::layout::{BLOCK, FIRST, Layout, ROOT};
@@ -9,38 +9,38 @@ use crate::{Inode, fs::extents::Extent};
 use engine::Time;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A tick of the kernel's clock with `CONFIG_HZ=250`: what times of files are given in (`ktime_get_coarse_real_ts64`).
+/// Clock tick with `CONFIG_HZ=250`, the unit of file times (`ktime_get_coarse_real_ts64`).
 const JIFFY: Time = Time::from_ms(4);
-/// Entries of a block of a directory: 24 B each, for names of 13 to 16 letters. *Chosen.*
+/// Entries of a directory block: 24 B each, for names of 13 to 16 letters. *Chosen.*
 const ENTRIES: u32 = (BLOCK / 24) as u32;
 
-/// Ticks of the kernel's clock up to a time.
+/// Clock ticks up to a time.
 pub(super) fn jiffies(now: Time) -> u64 {
     now.ps() / JIFFY.ps()
 }
 
-/// A file.
+/// File of the file system.
 #[derive(Clone, Debug)]
 pub(super) struct File {
-    /// Its inode number.
+    /// Inode number.
     pub(super) number: u32,
-    /// Length in bytes, as a program sees it.
+    /// Length in bytes, as seen by programs.
     pub(super) size: u64,
-    /// Length that is written to the inode (`i_disksize`), and that stands there already.
+    /// Length to be written to the inode (`i_disksize`), and length already there.
     pub(super) disk_size: u64,
     pub(super) raw_size: u64,
     pub(super) extents: ExtentTree,
-    /// Pages that have no block yet.
+    /// Pages without a block yet.
     pub(super) delayed: Ranges,
     pub(super) preallocs: Vec<Prealloc>,
-    /// The transactions that `fsync` and `fdatasync` wait for.
+    /// Transactions that `fsync` and `fdatasync` wait for.
     pub(super) sync: Tid,
     pub(super) data_sync: Tid,
-    /// When it was last written; none: long ago.
+    /// Time of the last write; `None` if long ago.
     pub(super) stamp: Option<u64>,
-    /// It was cut to nothing: what is written since is written back when it is closed (`EXT4_STATE_DA_ALLOC_CLOSE`).
+    /// Truncated to zero: later writes are written back when it is closed (`EXT4_STATE_DA_ALLOC_CLOSE`).
     pub(super) flush_on_close: bool,
-    /// It has no name any more, and its blocks are being freed.
+    /// Unlinked: its blocks are being freed.
     pub(super) unlinked: bool,
 }
 
@@ -62,19 +62,19 @@ impl File {
         }
     }
 
-    /// Pages up to the end.
+    /// Number of pages up to the end.
     pub(super) fn pages(&self) -> u64 {
         self.size.div_ceil(BLOCK)
     }
 }
 
-/// The directory of all files. Its entries are in no tree of hashes, whose inner nodes a new entry seldom touches.
+/// Directory of all files, without a hash tree, whose inner nodes a new entry rarely touches.
 #[derive(Clone, Debug)]
 pub(super) struct Directory {
-    /// Numbers from here on have never been used.
+    /// First inode number never used.
     next: u32,
     free: BTreeSet<u32>,
-    /// Its blocks.
+    /// Directory blocks.
     pub(super) blocks: Vec<u64>,
 }
 
@@ -83,7 +83,7 @@ impl Directory {
         Directory { next: FIRST, free: BTreeSet::new(), blocks: Vec::new() }
     }
 
-    /// An inode number that no file has, the smallest one.
+    /// Takes the smallest unused inode number.
     pub(super) fn take(&mut self, layout: &Layout) -> Option<u32> {
         self.free.pop_first().or_else(|| {
             let number = self.next;
@@ -94,33 +94,33 @@ impl Directory {
         })
     }
 
-    /// A number is free.
+    /// Frees an inode number.
     pub(super) fn give(&mut self, number: u32) {
         self.free.insert(number);
     }
 
-    /// Which of its blocks has the entry of a file.
+    /// Index of the directory block with the entry of a file.
     pub(super) fn block_of(number: u32) -> usize {
         ((number - FIRST) / ENTRIES) as usize
     }
 }
 
-// Sets of pages as ranges.
+// Page sets as ranges.
 
-/// A set of pages.
+/// Set of pages.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ranges {
-    /// End by begin; neither overlapping nor adjacent.
+    /// End by begin; ranges neither overlap nor touch.
     ends: BTreeMap<u64, u64>,
 }
 
 impl Ranges {
-    /// Whether there is no page.
+    /// Returns whether the set is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The first range that ends behind a page, cut to begin there at the earliest: begin and end.
+    /// First range that ends after a page, cut to begin at or after it: begin and end.
     pub(super) fn next(&self, page: u64) -> Option<(u64, u64)> {
         let covering = self.ends.range(..=page).next_back().filter(|(_, end)| **end > page);
         covering
@@ -137,7 +137,7 @@ impl Ranges {
         }
     }
 
-    /// Removes what there is of a range; how many pages that was.
+    /// Removes the pages of a range; returns how many were in the set.
     pub(super) fn remove(&mut self, begin: u64, end: u64) -> u64 {
         let mut removed = 0;
         while let Some((from, to)) = self.next(begin).filter(|(from, _)| *from < end) {
@@ -155,21 +155,22 @@ impl Ranges {
     }
 }
 
-// Files become shorter, or go.
+// Truncation and removal of files.
 
 impl Ext4 {
-    /// Whether dirty pages that are about to be cut off a file, or removed with it, have to be written first, because a transaction that is being
-    /// committed makes their blocks visible (`jbd2_journal_begin_ordered_truncate`).
+    /// Returns whether dirty pages about to be truncated or removed must be written first, because a committing
+    /// transaction makes their blocks visible (`jbd2_journal_begin_ordered_truncate`).
     pub fn must_write_before_truncate(&self, inode: Inode) -> bool {
         self.journal.is_ordering(inode)
     }
 
-    /// Makes a file shorter or longer (`ext4_setattr`, `ext4_truncate`). Whether it is done: the blocks of a long file are freed over several
-    /// transactions (`ext4_ext_truncate_extend_restart`), and until it is done this is to be called again with a new handle. Pages in memory
-    /// behind the end are the caller's: it asks [first](Ext4::must_write_before_truncate) what becomes of them.
+    /// Truncates or extends a file (`ext4_setattr`, `ext4_truncate`). Returns whether it is done: the blocks of a long
+    /// file are freed over several transactions (`ext4_ext_truncate_extend_restart`), so repeat the call with a new
+    /// handle until it is done. The caller drops pages in memory after the end, and asks
+    /// [first](Ext4::must_write_before_truncate) whether to write them.
     ///
     /// # Errors
-    /// No such file.
+    /// If the file does not exist.
     pub fn truncate(&mut self, handle: &Handle, inode: Inode, bytes: u64) -> Result<bool, FsError> {
         let mut file = self.take_file(inode)?;
         file.flush_on_close |= bytes == 0 && self.spec.auto_da_alloc;
@@ -177,7 +178,7 @@ impl Ext4 {
             (file.size, file.disk_size) = (bytes, bytes);
             self.drop_delayed(&mut file, bytes.div_ceil(BLOCK));
             self.allocator.discard(&mut file.preallocs);
-            // The list of orphans begins in the super block.
+            // The orphan list begins in the super block.
             self.dirty(handle.tid, self.layout.super_block());
             self.dirty_inode(handle.tid, inode, &mut file);
         }
@@ -186,10 +187,11 @@ impl Ext4 {
         Ok(done)
     }
 
-    /// Removes a file that nobody has open (`ext4_unlink`, `ext4_evict_inode`). Whether it is done, as [`Ext4::truncate`].
+    /// Removes a file without descriptors (`ext4_unlink`, `ext4_evict_inode`). Returns whether it is done, like
+    /// [`Ext4::truncate`].
     ///
     /// # Errors
-    /// No such file.
+    /// If the file does not exist.
     pub fn unlink(&mut self, handle: &Handle, inode: Inode) -> Result<bool, FsError> {
         let mut file = self.take_file(inode)?;
         let tid = handle.tid;
@@ -220,7 +222,8 @@ impl Ext4 {
         self.allocator.unpromise(dropped);
     }
 
-    /// Frees the blocks of pages from one on, from the end, as far as the handle's credits go (`ext4_ext_remove_space`); whether that was all.
+    /// Frees the blocks of pages from `from` on, last first, within the handle's credits (`ext4_ext_remove_space`);
+    /// returns whether that was all.
     fn free_from(&mut self, handle: &Handle, inode: Inode, file: &mut File, from: u64) -> bool {
         let tid = handle.tid;
         let budget = self.journal.changed() + handle.credits().saturating_sub(8) as usize;
@@ -234,7 +237,7 @@ impl Ext4 {
             if is_on && freed && self.journal.changed() >= budget {
                 break false;
             }
-            // A record of the kernel's, which is in one group.
+            // One kernel record, which lies in one group.
             let begin = last.page.max(from).max((last.page + last.pages).saturating_sub(1 << 15));
             self.free_extent(tid, file, begin);
             self.record(tid, inode, Record::Hole { from: begin });
@@ -261,13 +264,13 @@ impl Ext4 {
     }
 }
 
-// Files come to be.
+// Creation of files.
 
 impl Ext4 {
-    /// A file that was there before: so long, written at once and closed. Its blocks lie one after another, as far as those that are free do.
+    /// Creates a file that existed before the run: written at once and closed, as contiguous as free space allows.
     ///
     /// # Errors
-    /// No room, or no inode; then nothing has changed.
+    /// No room, or no inode; nothing has changed in either case.
     pub fn exists(&mut self, inode: Inode, bytes: u64) -> Result<(), FsError> {
         let pages = bytes.div_ceil(BLOCK);
         if self.available() < pages {
@@ -281,7 +284,7 @@ impl Ext4 {
                 Some(grant) => grant,
                 None => {
                     self.discard_preallocations();
-                    self.room(goal, page, pages, &mut file).expect("as many blocks are free as it has pages")
+                    self.room(goal, page, pages, &mut file).expect("enough blocks are free for its pages")
                 }
             };
             file.extents.set(Extent { page, pages: grant.blocks, block: grant.block, unwritten: false });
@@ -302,7 +305,7 @@ impl Ext4 {
         Ok(())
     }
 
-    /// Blocks for a page of a file that was there before and for the pages behind it.
+    /// Allocates blocks for pages of a file that existed before the run.
     fn room(&mut self, goal: u64, page: u64, pages: u64, file: &mut File) -> Option<Grant> {
         if page == 0 {
             let request =
@@ -313,10 +316,10 @@ impl Ext4 {
         self.allocator.run(goal, pages - page)
     }
 
-    /// A new file without data (`ext4_create`).
+    /// Creates an empty file (`ext4_create`).
     ///
     /// # Errors
-    /// There is such a file, or no inode is left.
+    /// If the file exists, or no inode is left.
     pub fn create(&mut self, handle: &Handle, inode: Inode, now: Time) -> Result<(), FsError> {
         let tid = handle.tid;
         let number = self.number_for(inode)?;
@@ -332,7 +335,7 @@ impl Ext4 {
         Ok(())
     }
 
-    /// The directory's entry of a file is changed, and the directory's times with it.
+    /// Marks the directory entry of a file as changed, with the directory's times.
     pub(super) fn dirty_name(&mut self, tid: Tid, number: u32) {
         if let Some(block) = self.directory.blocks.get(Directory::block_of(number)) {
             self.dirty(tid, *block);
@@ -351,7 +354,7 @@ impl Ext4 {
         self.directory.take(&self.layout).ok_or(FsError::NoInode)
     }
 
-    /// The directory gets a block if it has none for an entry; without one on a full drive, as names are no programs' data.
+    /// Grows the directory if no block has room for an entry; on a full drive it gets none, as programs do not read it.
     fn grow_directory(&mut self, tid: Option<Tid>, number: u32) {
         while self.directory.blocks.len() <= Directory::block_of(number) {
             let Some(block) = self.allocator.metadata(0) else { return };
@@ -362,7 +365,7 @@ impl Ext4 {
         }
     }
 
-    /// There is no room, and whether a commit would make some.
+    /// Error for a lack of room, telling whether a commit would make some.
     pub(super) fn no_space(&mut self) -> FsError {
         self.stats.no_space += 1;
         FsError::NoSpace { retry: self.pending.back().map(|(tid, ..)| *tid) }

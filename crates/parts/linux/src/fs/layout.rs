@@ -1,13 +1,13 @@
-//! Where the metadata of a file system lie on its drive, as `mke2fs` places them by default: blocks of 4 KiB, groups of
-//! 128 MiB, an inode of 256 B for every 16 KiB or more, and the bitmaps and inode tables of 16 groups together at the first of them.
+//! Metadata layout of a file system, as `mke2fs` makes it by default: blocks of 4 KiB, groups of 128 MiB, and an inode
+//! of 256 B for every 16 KiB or more. The bitmaps and inode tables of 16 groups lie together in the first of them.
 
 use super::{Ext4, Place};
 use crate::Inode;
 use config::SpecError;
 
-/// Bytes of a block.
+/// Block size in bytes.
 pub(super) const BLOCK: u64 = 4096;
-/// Blocks of a group: what a bitmap of one block covers.
+/// Blocks of a group: coverage of a one-block bitmap.
 pub(super) const GROUP: u64 = 8 * BLOCK;
 /// Groups whose bitmaps and inode tables lie together (`flex_bg`, `mke2fs -G`).
 pub(super) const FLEX: u64 = 16;
@@ -15,8 +15,8 @@ pub(super) const FLEX: u64 = 16;
 const INODES: u64 = BLOCK / 256;
 /// Group descriptors of a block: 64 B each (feature `64bit`).
 const DESCRIPTORS: u64 = BLOCK / 64;
-/// Blocks of a drive for each inode (`inode_ratio`): from 4 TiB on half as many inodes, from 16 TiB on a quarter (types `big` and `huge` of
-/// `mke2fs.conf`).
+/// Blocks of a drive for each inode (`inode_ratio`): half as many inodes from 4 TiB on, a quarter from 16 TiB on (types
+/// `big` and `huge` of `mke2fs.conf`).
 const fn blocks_per_inode(blocks: u64) -> u64 {
     const TIB: u64 = (1 << 40) / BLOCK;
     if blocks < 4 * TIB {
@@ -31,36 +31,36 @@ const fn blocks_per_inode(blocks: u64) -> u64 {
 pub(super) const ROOT: u32 = 2;
 pub(super) const FIRST: u32 = 12;
 
-/// Whole blocks of so many bytes.
+/// Number of whole blocks in `bytes` bytes.
 pub(super) fn blocks_of(bytes: u64) -> u64 {
     bytes / BLOCK
 }
 
-/// The group of a block.
+/// Group of a block.
 pub(super) fn group_of(block: u64) -> u64 {
     block / GROUP
 }
 
-/// Places of metadata. Blocks are counted from the start of the drive.
+/// Places of metadata, in blocks from the start of the drive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub(super) blocks: u64,
     pub(super) groups: u64,
     inodes_per_group: u64,
-    /// Blocks of a copy of the super block: itself, the group descriptors, and what is reserved for more of them.
+    /// Blocks of a super block copy: itself, the group descriptors, and the blocks reserved for more of them.
     copy: u64,
-    /// First block of the journal, and its blocks.
+    /// First block of the journal, and its number of blocks.
     pub(super) journal: u64,
     pub(super) journal_blocks: u64,
 }
 
 impl Layout {
-    /// The layout of a drive of so many blocks with a journal of so many.
+    /// Creates the layout of a drive of `blocks` blocks with a journal of `journal_blocks`.
     ///
     /// # Errors
-    /// A drive that has no room for them.
+    /// If the drive has no room for them.
     pub(super) fn new(blocks: u64, journal_blocks: u64) -> Result<Layout, SpecError> {
-        // mke2fs leaves out a last group with fewer than 50 blocks beside a copy of the super block.
+        // mke2fs drops a last group with fewer than 50 blocks besides a super block copy.
         let groups = blocks.div_ceil(GROUP);
         let copy = copy_blocks(blocks, groups);
         let rest = blocks % GROUP;
@@ -80,13 +80,13 @@ impl Layout {
         Ok(layout)
     }
 
-    /// The first run of free blocks that holds the journal, from the emptiest group in the middle on (`get_midpoint_journal_block` of
-    /// e2fsprogs).
+    /// Finds the first run of free blocks for the journal, from the emptiest group in the middle on
+    /// (`get_midpoint_journal_block` of e2fsprogs).
     fn place_of_journal(&self) -> Result<u64, SpecError> {
         let middle = group_of(self.blocks / 2);
         let start = if middle > FLEX { middle / FLEX * FLEX } else { middle.saturating_sub(1) };
         let end = if middle > FLEX { start + 1 } else { middle + 1 }.min(self.groups - 1);
-        // The first of those with least in them.
+        // The first of the emptiest groups.
         let first = (start..=end).min_by_key(|group| self.fixed_of(*group)).unwrap_or(start);
         let mut at = first * GROUP;
         let mut from_start = false;
@@ -99,21 +99,21 @@ impl Layout {
             } else if end <= self.blocks {
                 return Ok(at);
             } else if from_start {
-                let what = format!("no run of {} free blocks for a journal", self.journal_blocks);
-                return Err(SpecError::new("journal_size", what).help("make the journal smaller"));
+                let what = format!("no run of {} free blocks exists for the journal", self.journal_blocks);
+                return Err(SpecError::new("journal_size", what).help("set a smaller `journal_size`"));
             } else {
                 (at, from_start) = (0, true);
             }
         }
     }
 
-    /// What is taken from the beginning but the journal, as runs of blocks in order.
+    /// Initially used blocks without the journal, as ordered runs.
     pub(super) fn fixed(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let groups = (0..self.groups).map(|group| (group * GROUP, self.fixed_of(group)));
         groups.filter(|(_, blocks)| *blocks > 0)
     }
 
-    /// Blocks at the start of a group that are taken from the beginning.
+    /// Initially used blocks at the start of a group.
     fn fixed_of(&self, group: u64) -> u64 {
         let copy = if has_copy(group) { self.copy } else { 0 };
         copy + if group.is_multiple_of(FLEX) { self.flex_blocks(group / FLEX) } else { 0 }
@@ -128,44 +128,44 @@ impl Layout {
         self.flex_groups(flex) * (2 + self.inodes_per_group / INODES)
     }
 
-    /// First of the block bitmaps of a flexible group; inode bitmaps follow, then inode tables.
+    /// First block bitmap of a flexible group; inode bitmaps follow, then inode tables.
     fn bitmaps(&self, flex: u64) -> u64 {
         let group = flex * FLEX;
         group * GROUP + if has_copy(group) { self.copy } else { 0 }
     }
 
-    /// The super block.
+    /// Super block.
     pub(super) fn super_block(&self) -> u64 {
         0
     }
 
-    /// The block with the bitmap of a group's blocks.
+    /// Block with the block bitmap of a group.
     pub(super) fn block_bitmap(&self, group: u64) -> u64 {
         self.bitmaps(group / FLEX) + group % FLEX
     }
 
-    /// The block with the bitmap of a group's inodes.
+    /// Block with the inode bitmap of a group.
     fn inode_bitmap(&self, group: u64) -> u64 {
         let flex = group / FLEX;
         self.bitmaps(flex) + self.flex_groups(flex) + group % FLEX
     }
 
-    /// The block with the descriptor of a group.
+    /// Block with the descriptor of a group.
     pub(super) fn descriptor(&self, group: u64) -> u64 {
         1 + group / DESCRIPTORS
     }
 
-    /// Inodes of the file system.
+    /// Number of inodes.
     pub(super) fn inodes(&self) -> u64 {
         self.inodes_per_group * self.groups
     }
 
-    /// The group of an inode.
+    /// Group of an inode.
     pub(super) fn group_of_inode(&self, number: u32) -> u64 {
         u64::from(number - 1) / self.inodes_per_group
     }
 
-    /// The block of the inode table that holds an inode.
+    /// Inode table block of an inode.
     pub(super) fn inode_block(&self, number: u32) -> u64 {
         let (group, index) = (self.group_of_inode(number), u64::from(number - 1) % self.inodes_per_group);
         let flex = group / FLEX;
@@ -173,19 +173,19 @@ impl Layout {
         tables + group % FLEX * (self.inodes_per_group / INODES) + index / INODES
     }
 
-    /// The block with the bit of an inode.
+    /// Bitmap block of an inode.
     pub(super) fn bitmap_of_inode(&self, number: u32) -> u64 {
         self.inode_bitmap(self.group_of_inode(number))
     }
 
-    /// Where blocks of a file without any are looked for (`ext4_inode_to_goal_block`): the second group of its flexible group.
+    /// Goal for the first block of an empty file (`ext4_inode_to_goal_block`): the second group of its flexible group.
     pub(super) fn goal_of_inode(&self, number: u32) -> u64 {
         let group = self.group_of_inode(number) / FLEX * FLEX;
         (group + 1).min(self.groups - 1) * GROUP
     }
 }
 
-/// Whether a group begins with a copy of the super block (`ext2fs_bg_has_super`: 0, 1, powers of 3, 5 and 7).
+/// Returns whether a group begins with a super block copy (`ext2fs_bg_has_super`: 0, 1, powers of 3, 5 and 7).
 fn has_copy(group: u64) -> bool {
     let power_of = |base: u64| {
         let mut power = base;
@@ -197,7 +197,7 @@ fn has_copy(group: u64) -> bool {
     group <= 1 || [3, 5, 7].into_iter().any(power_of)
 }
 
-/// Blocks of a copy of the super block, with descriptors reserved for a thousandfold growth (`calc_reserved_gdt_blocks`).
+/// Blocks of a super block copy, with descriptors reserved for a thousandfold growth (`calc_reserved_gdt_blocks`).
 fn copy_blocks(blocks: u64, groups: u64) -> u64 {
     let descriptors = groups.div_ceil(DESCRIPTORS);
     let most = blocks.saturating_mul(1024).min(u64::from(u32::MAX));
@@ -205,24 +205,24 @@ fn copy_blocks(blocks: u64, groups: u64) -> u64 {
     1 + descriptors + reserved
 }
 
-// Who may change a block of metadata while it is being written to the log (`do_get_write_access`).
+// Access to metadata blocks that are being written to the log (`do_get_write_access`).
 
-/// What a handle is about to change first.
+/// Metadata that a handle is about to change first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Changes {
-    /// The inode of a file.
+    /// Inode of a file.
     Inode(Inode),
-    /// It, and which blocks are in use.
+    /// Inode of a file, and block bitmaps.
     Blocks(Inode),
-    /// The names of files, and an inode.
+    /// Directory, and an inode.
     Name(Inode),
 }
 
 impl Ext4 {
-    /// Whether a handle has to wait until the log is [written](Ext4::log_written). The log's copy of a block is the block itself, unless the running
-    /// transaction had changed it before (`BH_Shadow`, `b_frozen_data`).
+    /// Returns whether a handle has to wait until the log is [written](Ext4::log_written). The log's copy of a block is
+    /// the block itself, unless the running transaction had changed it before (`BH_Shadow`, `b_frozen_data`).
     ///
-    /// Blocks of extents and directories are not asked for: whoever changes them changes an inode with them.
+    /// Extent and directory blocks are not checked: changing them always changes an inode too.
     pub fn is_logged(&self, changes: Changes) -> bool {
         if !self.journal.is_logging() {
             return false;
@@ -241,8 +241,8 @@ impl Ext4 {
         blocks.any(|block| self.journal.is_logged(block))
     }
 
-    /// Whether blocks that have become a file's are still being written as the metadata that they were: who writes data into them waits for that
-    /// (`clean_bdev_aliases`).
+    /// Returns whether newly allocated blocks of a file are still being written as their former metadata; a data write
+    /// waits for that (`clean_bdev_aliases`).
     pub fn is_aliased(&self, inode: Inode, mut page: u64, end: u64) -> bool {
         while page < end && self.journal.is_writing_home(0, u64::MAX) {
             let run = self.map(inode, page, end - page);
@@ -256,12 +256,12 @@ impl Ext4 {
         false
     }
 
-    /// Whether blocks are being written to the log.
+    /// Returns whether log writes are in flight.
     pub fn is_logging(&self) -> bool {
         self.journal.is_logging()
     }
 
-    /// What a commit has written to the log so far is there (`journal_end_buffer_io_sync`): who waits for that goes on.
+    /// Handles the completion of a commit's log writes so far (`journal_end_buffer_io_sync`); waiting handles go on.
     pub fn log_written(&mut self) {
         self.journal.log_written();
     }

@@ -1,8 +1,8 @@
-//! Which blocks an allocation gets, as `fs/ext4/mballoc.c` decides: the goal behind the file's last block, requests made larger
-//! than what is asked for (`ext4_mb_normalize_request`), and what is too much kept for the file, or for small files together.
+//! Block allocation, as in `fs/ext4/mballoc.c`: the goal after the file's last block, enlarged requests
+//! (`ext4_mb_normalize_request`), and preallocation of the excess for the file, or for small files together.
 //!
-//! Left out: `mb_optimize_scan` (groups are tried one after another, as with it for the first four), alignment to stripes, and a locality
-//! group for each core: there is one, as there is one flusher for a drive. What `bigalloc` changes is left out too.
+//! Left out: `mb_optimize_scan` (groups are tried in order, as it does for the first four), stripe alignment, a
+//! locality group for each core (there is one, as a drive has one flusher), and `bigalloc`.
 
 use super::extents::Extent;
 use super::layout::{BLOCK, GROUP, Layout, group_of};
@@ -10,15 +10,15 @@ use std::collections::BTreeMap;
 
 /// Blocks up to which a file shares a preallocation with others (`s_mb_stream_request`).
 const STREAM_REQUEST: u64 = 16;
-/// Blocks of such a preallocation (`s_mb_group_prealloc`, `MB_DEFAULT_GROUP_PREALLOC`).
+/// Blocks of a shared preallocation (`s_mb_group_prealloc`, `MB_DEFAULT_GROUP_PREALLOC`).
 const GROUP_PREALLOC: u64 = 512;
-/// Of them, how many are kept before the oldest five go (`ext4_mb_add_n_trim`).
+/// Maximum number of shared preallocations; above it the oldest five are dropped (`ext4_mb_add_n_trim`).
 const GROUP_PREALLOCS: usize = 8;
 const TRIMMED: usize = 5;
-/// Blocks that delayed allocation never promises, at most (`ext4_calculate_resv_clusters`).
+/// Maximum number of blocks withheld from delayed allocation (`ext4_calculate_resv_clusters`).
 const MOST_RESERVED: u64 = 4096;
 
-/// Blocks that are kept for pages of a file (an inode's `ext4_prealloc_space`). Part of it that is used splits it.
+/// Blocks reserved for pages of a file (an inode's `ext4_prealloc_space`). Partial use splits it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Prealloc {
     pub(super) page: u64,
@@ -32,48 +32,48 @@ impl Prealloc {
     }
 }
 
-/// What is asked for (`ext4_allocation_request`).
+/// Allocation request (`ext4_allocation_request`).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     /// First page.
     pub(super) page: u64,
-    /// Pages.
+    /// Number of pages.
     pub(super) pages: u64,
     /// Pages of the file.
     pub(super) size: u64,
-    /// Where the first page would best lie.
+    /// Preferred block of the first page.
     pub(super) goal: u64,
-    /// The extents before and behind.
+    /// Extents before and after.
     pub(super) left: Option<Extent>,
     pub(super) right: Option<Extent>,
 }
 
-/// Blocks that were found.
+/// Allocated blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Grant {
     pub(super) block: u64,
-    /// At least one, at most what was asked for.
+    /// Number of blocks: at least one, at most the requested number.
     pub(super) blocks: u64,
 }
 
-/// The allocator of a file system.
+/// Block allocator of a file system.
 #[derive(Clone, Debug)]
 pub(super) struct Allocator {
-    /// What neither a file nor a preallocation has.
+    /// Blocks in neither a file nor a preallocation.
     space: Space,
-    /// Blocks that no file has.
+    /// Blocks in no file.
     free: u64,
     /// Blocks promised to delayed pages.
     promised: u64,
     reserved: u64,
-    /// The group of the last large request (`s_mb_last_group`).
+    /// Group of the last large request (`s_mb_last_group`).
     last: u64,
-    /// First block and length of what is kept for small files, the oldest first.
+    /// First block and length of preallocations for small files, oldest first.
     small: Vec<(u64, u64)>,
 }
 
 impl Allocator {
-    /// Everything that is not taken by the layout is free.
+    /// Creates an allocator in which all blocks outside the layout are free.
     pub(super) fn new(layout: &Layout) -> Allocator {
         let mut space = Space::new(layout.blocks);
         layout.fixed().for_each(|(block, blocks)| space.take_what_is_free(block, blocks));
@@ -85,24 +85,25 @@ impl Allocator {
         Allocator { space, free, promised: 0, reserved, last: 0, small: Vec::new() }
     }
 
-    /// Blocks that are neither in a file nor promised.
+    /// Blocks neither in a file nor promised.
     pub(super) fn available(&self) -> u64 {
         self.free - self.promised
     }
 
-    /// Promises blocks to delayed pages (`ext4_da_reserve_space`); whether there are as many (`ext4_has_free_clusters`).
+    /// Promises blocks to delayed pages (`ext4_da_reserve_space`); returns whether enough are free
+    /// (`ext4_has_free_clusters`).
     pub(super) fn promise(&mut self, blocks: u64) -> bool {
         let has = self.available() >= blocks + self.reserved;
         self.promised += if has { blocks } else { 0 };
         has
     }
 
-    /// Takes a promise back, for pages that are gone or are being allocated.
+    /// Takes back a promise, for pages that are gone or are being allocated.
     pub(super) fn unpromise(&mut self, blocks: u64) {
         self.promised -= blocks;
     }
 
-    /// Blocks for data of a file. None if nothing is free beside what other files have preallocated.
+    /// Allocates blocks for data of a file. `None` if nothing is free besides other files' preallocations.
     pub(super) fn data(&mut self, request: &Request, preallocs: &mut Vec<Prealloc>) -> Option<Grant> {
         let grant = self.preallocated(request, preallocs).or_else(|| {
             if is_small(request) { self.for_small(request) } else { self.for_large(request, preallocs) }
@@ -111,7 +112,7 @@ impl Allocator {
         Some(grant)
     }
 
-    /// A block for metadata, in the group of a goal or behind it.
+    /// Allocates a block for metadata, in the goal's group or a later one.
     pub(super) fn metadata(&mut self, goal: u64) -> Option<u64> {
         let (block, _) = self.space.find(group_of(goal), 1)?;
         self.space.take(block, 1);
@@ -119,8 +120,8 @@ impl Allocator {
         Some(block)
     }
 
-    /// The next free run from a block on, around the end of the drive, at most so many blocks, for a file that was there before: what
-    /// requests of 8 MiB one after another get, in one piece.
+    /// Allocates the next free run from a block on, wrapping at the end of the drive, of at most `most` blocks, for a
+    /// file that existed before the run: in one piece what consecutive requests of 8 MiB get.
     pub(super) fn run(&mut self, goal: u64, most: u64) -> Option<Grant> {
         let (block, blocks) = self.space.next(goal).or_else(|| self.space.next(0))?;
         let blocks = blocks.min(most);
@@ -130,30 +131,30 @@ impl Allocator {
         Some(Grant { block, blocks })
     }
 
-    /// Blocks come back.
+    /// Frees blocks.
     pub(super) fn free(&mut self, block: u64, blocks: u64) {
         self.space.give(block, blocks);
         self.free += blocks;
     }
 
-    /// Preallocated blocks come back.
+    /// Frees a file's preallocated blocks.
     pub(super) fn discard(&mut self, preallocs: &mut Vec<Prealloc>) {
         preallocs.drain(..).for_each(|kept| self.space.give(kept.block, kept.pages));
     }
 
-    /// What is kept for small files comes back.
+    /// Frees the preallocations for small files.
     pub(super) fn discard_small(&mut self) {
         self.small.drain(..).for_each(|(block, blocks)| self.space.give(block, blocks));
     }
 
-    /// All that is neither in a file nor kept for one.
+    /// Runs of blocks in neither a file nor a preallocation.
     #[cfg(test)]
     pub(super) fn free_runs(&self) -> Vec<(u64, u64)> {
         let next = |run: &(u64, u64)| self.space.next(run.0 + run.1);
         std::iter::successors(self.space.next(0), next).collect()
     }
 
-    /// `ext4_mb_use_preallocated`: what is kept for these pages, or for small files, nearest to the goal.
+    /// `ext4_mb_use_preallocated`: a preallocation for these pages, or for small files, nearest to the goal.
     fn preallocated(&mut self, request: &Request, preallocs: &mut Vec<Prealloc>) -> Option<Grant> {
         let holds = |kept: &Prealloc| kept.page <= request.page && request.page < kept.end();
         if let Some(at) = preallocs.iter().position(holds) {
@@ -188,7 +189,7 @@ impl Allocator {
         grant
     }
 
-    /// `ext4_mb_normalize_group_request` and what follows.
+    /// Allocates for a small file (`ext4_mb_normalize_group_request` and the search).
     fn for_small(&mut self, request: &Request) -> Option<Grant> {
         let (block, blocks) = self.space.find(group_of(request.goal), GROUP_PREALLOC)?;
         self.space.take(block, blocks);
@@ -206,7 +207,7 @@ impl Allocator {
         let (block, found) = match self.at_goal(request, page, pages) {
             Some(block) => (block, pages),
             None => {
-                // Large files go on where the last large request went, whichever file that was for.
+                // Large files continue where the last large request ended, whichever file that was for.
                 let (block, found) = self.space.find(self.last, pages)?;
                 self.last = group_of(block);
                 (block, found)
@@ -225,8 +226,8 @@ impl Allocator {
         Some(Grant { block: block + before, blocks })
     }
 
-    /// The whole of a request beside an extent that it goes on (`ext4_mb_find_by_goal`, for which `ext4_mb_normalize_request` sets
-    /// `EXT4_MB_HINT_TRY_GOAL`): its first block. It has to lie in one group.
+    /// First block for a whole request next to an extent that it continues (`ext4_mb_find_by_goal`, for which
+    /// `ext4_mb_normalize_request` sets `EXT4_MB_HINT_TRY_GOAL`). It must lie in one group.
     fn at_goal(&mut self, request: &Request, page: u64, pages: u64) -> Option<u64> {
         let left =
             request.left.filter(|left| left.page + left.pages == page).map(|left| left.block + left.pages);
@@ -240,7 +241,7 @@ impl Allocator {
     }
 }
 
-/// Whether a request is for a file that shares its preallocation with others (`ext4_mb_group_or_file`).
+/// Returns whether a request is for a file that shares its preallocation with others (`ext4_mb_group_or_file`).
 fn is_small(request: &Request) -> bool {
     request.size.max(request.page + request.pages) <= STREAM_REQUEST
 }
@@ -251,7 +252,8 @@ fn keep(preallocs: &mut Vec<Prealloc>, kept: Prealloc) {
     }
 }
 
-/// First page that a run shorter than the normalized request stands for (`ext4_mb_new_inode_pa`): what was asked for lies in it.
+/// First page covered by a run shorter than the normalized request (`ext4_mb_new_inode_pa`); the requested pages lie in
+/// it.
 fn window(request: &Request, page: u64, found: u64) -> u64 {
     let mut win = (request.page - page).min(found - request.pages);
     let odd = request.page % found;
@@ -261,7 +263,7 @@ fn window(request: &Request, page: u64, found: u64) -> u64 {
     request.page - win
 }
 
-/// What is asked for in place of a request of a large file: its first page, and pages (`ext4_mb_normalize_request`).
+/// Enlarged request of a large file: its first page, and number of pages (`ext4_mb_normalize_request`).
 pub(super) fn normalize(request: &Request, preallocs: &[Prealloc]) -> (u64, u64) {
     let bytes = request.size.max(request.page + request.pages) * BLOCK;
     let blocks = |bytes: u64| bytes / BLOCK;
@@ -270,7 +272,7 @@ pub(super) fn normalize(request: &Request, preallocs: &[Prealloc]) -> (u64, u64)
         0..=0x10_0000 => (0, blocks(bytes.next_power_of_two().max(16 << 10))),
         0x10_0001..=0x40_0000 => (aligned(21), blocks(2 << 20)),
         0x40_0001..=0x80_0000 => (aligned(22), blocks(4 << 20)),
-        // The last branch of the kernel's is never taken with blocks of 4 KiB: its `max` is 8192.
+        // The kernel's last branch is never taken with blocks of 4 KiB: its `max` is 8192.
         _ => (aligned(23), blocks(8 << 20)),
     };
     if let Some(left) = request.left
@@ -299,43 +301,43 @@ pub(super) fn normalize(request: &Request, preallocs: &[Prealloc]) -> (u64, u64)
     (start, (end - start).min(GROUP))
 }
 
-// Free blocks of a file system as runs, and the search among them by group, as the buddies of `fs/ext4/mballoc.c` answer it.
+// Free blocks of a file system as runs, and their search by group, like the buddies of `fs/ext4/mballoc.c`.
 
-/// The largest buddy: 2^13 blocks (`MB_NUM_ORDERS` less one, with blocks of 4 KiB).
+/// Order of the largest buddy: 2^13 blocks (`MB_NUM_ORDERS` less one, with blocks of 4 KiB).
 const LARGEST_ORDER: u32 = 13;
 
-/// Free runs that a search looks at for the longest, where none is long enough (`MB_DEFAULT_MAX_TO_SCAN`).
+/// Maximum free runs compared for the longest, if none is long enough (`MB_DEFAULT_MAX_TO_SCAN`).
 const MOST_LOOKED_AT: usize = 200;
 
-/// Free blocks. Runs may cross the bounds of groups, what a search returns never does.
+/// Free blocks. Runs may cross group boundaries; search results never do.
 #[derive(Clone, Debug)]
 pub(super) struct Space {
     /// Length by first block.
     runs: BTreeMap<u64, u64>,
-    /// For each group, a bound on its longest free run from above.
+    /// Upper bound on the longest free run of each group.
     longest: Vec<u16>,
     free: u64,
 }
 
 impl Space {
-    /// So many blocks, all of them free.
+    /// Creates a space of `blocks` free blocks.
     pub(super) fn new(blocks: u64) -> Space {
         let runs = BTreeMap::from([(0, blocks)]);
         Space { runs, longest: vec![GROUP as u16; blocks.div_ceil(GROUP) as usize], free: blocks }
     }
 
-    /// Free blocks.
+    /// Number of free blocks.
     pub(super) fn free(&self) -> u64 {
         self.free
     }
 
-    /// How many blocks are free from this one on.
+    /// Number of contiguous free blocks from this one on.
     pub(super) fn free_from(&self, block: u64) -> u64 {
         let run = self.runs.range(..=block).next_back();
         run.map_or(0, |(start, len)| (start + len).saturating_sub(block))
     }
 
-    /// The first free run that ends behind a block, cut to begin there at the earliest.
+    /// First free run that ends after a block, cut to begin at or after it.
     pub(super) fn next(&self, block: u64) -> Option<(u64, u64)> {
         match self.free_from(block) {
             0 => self.runs.range(block..).next().map(|(start, len)| (*start, *len)),
@@ -360,7 +362,7 @@ impl Space {
         self.free -= blocks;
     }
 
-    /// Takes what is free of a range.
+    /// Takes the free blocks of a range.
     pub(super) fn take_what_is_free(&mut self, block: u64, blocks: u64) {
         let (mut at, end) = (block, block + blocks);
         while let Some((start, len)) = self.next(at).filter(|(start, _)| *start < end) {
@@ -370,12 +372,12 @@ impl Space {
         }
     }
 
-    /// Gives blocks back, none of which is free.
+    /// Frees blocks, none of which is free.
     pub(super) fn give(&mut self, block: u64, blocks: u64) {
         let (mut start, mut end) = (block, block + blocks);
         self.free += blocks;
         if let Some((left, len)) = self.runs.range(..block).next_back().map(|(s, l)| (*s, *l)) {
-            debug_assert!(left + len <= block, "{block} is free already");
+            debug_assert!(left + len <= block, "block {block} freed twice");
             if left + len == block {
                 start = left;
             }
@@ -391,7 +393,7 @@ impl Space {
         }
     }
 
-    /// The free runs of a group, cut at its bounds.
+    /// Free runs of a group, cut at its boundaries.
     fn runs_of(&self, group: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let (from, to) = (group * GROUP, (group + 1) * GROUP);
         let first = self.free_from(from);
@@ -401,16 +403,17 @@ impl Space {
         first.into_iter().chain(rest)
     }
 
-    /// The groups from one on, all around.
+    /// Groups in cyclic order from one on.
     fn around(&self, group: u64) -> impl Iterator<Item = u64> + use<> {
         let groups = self.longest.len() as u64;
         (group..groups).chain(0..group.min(groups))
     }
 
-    /// Where to take blocks, from a group on: the first block, and how many there are, at most `wanted`. None if nothing is free.
+    /// Finds blocks to take, from a group on: the first block, and their number, at most `wanted`. `None` if nothing is
+    /// free.
     ///
-    /// As `ext4_mb_regular_allocator`: a power of two from the smallest buddy that holds it (`cr` 0), anything else from the first
-    /// run that does (`cr` 1 and 2), and if none does the longest of those looked at (`cr` 3).
+    /// As in `ext4_mb_regular_allocator`: a power of two from the smallest buddy that holds it (`cr` 0), any other size
+    /// from the first run that is long enough (`cr` 1 and 2), and otherwise the longest of those scanned (`cr` 3).
     pub(super) fn find(&mut self, group: u64, wanted: u64) -> Option<(u64, u64)> {
         debug_assert!(wanted > 0 && wanted <= GROUP);
         if self.free == 0 {
@@ -432,7 +435,7 @@ impl Space {
         self.longest_of_some(group)
     }
 
-    /// A buddy of this order, out of the smallest one that there is in the group (`ext4_mb_simple_scan_group`).
+    /// Finds a buddy of this order in the smallest free one of the group (`ext4_mb_simple_scan_group`).
     fn buddy(&mut self, group: u64, order: u32) -> Option<u64> {
         if u64::from(self.longest[group as usize]) < 1 << order {
             return None;

@@ -1,42 +1,42 @@
-//! What a drive with a volatile cache holds.
+//! Contents of a drive with a volatile cache.
 
 use crate::fs::Content;
 use engine::Rng;
 use std::collections::BTreeMap;
 
-/// What a block holds.
+/// Content of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Cell {
-    /// Of the file system.
+    /// Metadata of the file system.
     Meta(Content),
-    /// A page of a file; versions only grow.
+    /// Page of a file; versions only grow.
     Page { file: usize, page: u64, version: u32 },
 }
 
-/// The cells of a drive and its cache.
+/// Contents of a drive and its cache.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Media {
     durable: BTreeMap<u64, Cell>,
-    /// What the cache has, the oldest first, each with its number.
+    /// Cached versions, oldest first, each with its number.
     cache: BTreeMap<u64, Vec<(u64, Cell)>>,
-    /// Writes that have come to the cache.
+    /// Writes that have entered the cache.
     held: u64,
 }
 
 impl Media {
-    /// A block is durable, as after a write with FUA: what was in the cache for it is older.
+    /// Makes a block durable, as after a write with FUA: earlier versions in the cache are dropped.
     pub(crate) fn put(&mut self, block: u64, cell: Cell) {
         self.cache.remove(&block);
         self.durable.insert(block, cell);
     }
 
-    /// A block is in the cache.
+    /// Puts a block into the cache.
     pub(crate) fn hold(&mut self, block: u64, cell: Cell) {
         self.held += 1;
         self.cache.entry(block).or_default().push((self.held, cell));
     }
 
-    /// What a read finds.
+    /// Content that a read returns.
     pub(crate) fn read(&self, block: u64) -> Option<Cell> {
         let cached = self.cache.get(&block).and_then(|cells| cells.last()).map(|(_, cell)| *cell);
         cached.or_else(|| self.durable.get(&block).copied())
@@ -47,12 +47,12 @@ impl Media {
         self.cache.len()
     }
 
-    /// The number of the newest write in the cache: what a flush that begins now makes durable.
+    /// Number of the newest write in the cache; a flush that begins now makes it durable.
     pub(crate) fn newest(&self) -> u64 {
         self.held
     }
 
-    /// Everything up to a number is durable.
+    /// Makes all writes up to a number durable.
     pub(crate) fn flush(&mut self, newest: u64) {
         let Media { durable, cache, .. } = self;
         cache.retain(|block, cells| {
@@ -64,7 +64,7 @@ impl Media {
         });
     }
 
-    /// The power goes: of each block, what was durable or anything newer.
+    /// Models a power failure: each block keeps its durable version or any newer one.
     pub(crate) fn cut(&mut self, rng: &mut Rng) -> BTreeMap<u64, Cell> {
         for (block, cells) in std::mem::take(&mut self.cache) {
             // Often all or nothing.

@@ -1,28 +1,28 @@
-//! A file system: where pages of files lie, and in which order they become durable. It knows no time but what it is told.
+//! File system: where pages of files lie, and in which order they become durable. It has no clock.
 //!
-//! It is ext4 with its journal, as Linux 6.1 has them (`fs/ext4/{inode,extents,mballoc,fsync,page-io}.c`, `fs/jbd2/*.c`), as a state machine: what
-//! reaches the drive, and when it may. Blocks of metadata have real places and numbers; what they hold is told by the number
-//! of the transaction that they are from ([`Content`]).
+//! ext4 with its journal as in Linux 6.1 (`fs/ext4/{inode,extents,mballoc,fsync,page-io}.c`, `fs/jbd2/*.c`), as a state
+//! machine of what reaches the drive, and when. Metadata blocks have real places and numbers; their content is
+//! represented by the transaction it is from ([`Content`]).
 //!
-//! # How it is driven
+//! # Use
 //!
-//! * Whoever changes something first [starts](Ext4::start) a handle, which may have to wait, and stops it after. A handle can be held while pages
-//!   are submitted, as `ext4_writepages` does: the commit of its transaction then waits for it.
-//! * `write(2)`: [`Ext4::write`], with a handle unless [`Ext4::write_is_bare`].
-//!   With data in the journal its pages are not dirty for write-back then: their blocks are among those of the block device.
-//! * Write-back: [`Ext4::writepages`] with a handle, [`Ext4::map`] for places; when the data of pages that were `Unwritten` are on the drive,
-//!   [`Ext4::end_io`] with a [reserved](Ext4::start_reserved) handle, and only then are the pages clean.
-//! * `O_DIRECT`: [`Ext4::direct_write`] with a handle unless [`Ext4::direct_is_bare`], [`Ext4::map`] for places, and [`Ext4::direct_end`] when the
-//!   data are on the drive.
-//! * `fsync`: write and wait for the pages, then [`Ext4::fsync`] says what is to be done.
-//! * The journal's thread: [`Ext4::commit_due`], [`Ext4::begin_commit`], and [`Ext4::commit_step`] until it is done.
-//! * Blocks in [`Ext4::dirty_metadata`] are dirty pages of the block device: the flusher writes them ([`Ext4::write_home`],
-//!   [`Ext4::home_written`]).
+//! * A change first [starts](Ext4::start) a handle, which may have to wait, and stops it afterwards. A handle can be
+//!   held while pages are submitted, as by `ext4_writepages`; the commit of its transaction then waits for it.
+//! * `write(2)`: [`Ext4::write`], with a handle unless [`Ext4::write_is_bare`]. With data in the journal its pages are
+//!   not dirty for write-back: their blocks are among those of the block device.
+//! * Write-back: [`Ext4::writepages`] with a handle, [`Ext4::map`] for places. When the data of `Unwritten` pages are
+//!   on the drive, [`Ext4::end_io`] with a [reserved](Ext4::start_reserved) handle; only then are the pages clean.
+//! * `O_DIRECT`: [`Ext4::direct_write`] with a handle unless [`Ext4::direct_is_bare`], [`Ext4::map`] for places, and
+//!   [`Ext4::direct_end`] when the data are on the drive.
+//! * `fsync`: write and wait for the pages, then do what [`Ext4::fsync`] returns.
+//! * Journal thread: [`Ext4::commit_due`], [`Ext4::begin_commit`], and [`Ext4::commit_step`] until it is done.
+//! * Blocks in [`Ext4::dirty_metadata`] are dirty pages of the block device: the flusher writes them
+//!   ([`Ext4::write_home`], [`Ext4::home_written`]).
 //!
 //! # Left out
 //!
-//! Fast commits, quotas, inline data, holes punched, the page at a new end that `truncate` fills with zeroes, trees of hashes in directories,
-//! lazy initialisation of inode tables. Programs run as root: the 5 % that `mke2fs` reserves are theirs.
+//! Fast commits, quotas, inline data, hole punching, zeroing of the page at a new end by `truncate`, directory hash
+//! trees, lazy initialisation of inode tables. Programs run as root and may use the 5 % that `mke2fs` reserves.
 
 mod extents;
 mod file;
@@ -54,58 +54,59 @@ use mballoc::Allocator;
 use recovery::{History, Record};
 use std::collections::VecDeque;
 
-/// Credits of a handle that changes an inode only (`ext4_dirty_inode`).
+/// Credits of a handle that changes only an inode (`ext4_dirty_inode`).
 pub const INODE_CREDITS: u32 = 2;
-/// Credits of a handle that makes or removes a name (`EXT4_DATA_TRANS_BLOCKS`, with a directory's blocks and a new inode's bitmap).
+/// Credits of a handle that creates or removes a name (`EXT4_DATA_TRANS_BLOCKS`, with a directory's blocks and a new
+/// inode's bitmap).
 pub const NAME_CREDITS: u32 = 27;
-/// Credits of a handle that frees blocks (`ext4_blocks_for_truncate`, at most).
+/// Credits of a handle that frees blocks (`ext4_blocks_for_truncate`, maximum).
 pub const TRUNCATE_CREDITS: u32 = 64 + 8;
-/// Pages that one handle of write-back allocates at most (`MAX_WRITEPAGES_EXTENT_LEN`).
+/// Maximum pages that one write-back handle allocates (`MAX_WRITEPAGES_EXTENT_LEN`).
 pub const WRITEPAGES_MOST: u64 = 2048;
 
-/// What cannot be done.
+/// Error of a file-system operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FsError {
-    /// There is no room (`ENOSPC`).
+    /// Drive full (`ENOSPC`).
     NoSpace {
-        /// If blocks become free with the commit of this transaction: ask for it and try again (`ext4_should_retry_alloc`).
+        /// Transaction whose commit frees blocks, if any: request it and retry (`ext4_should_retry_alloc`).
         retry: Option<Tid>,
     },
-    /// There is no such file.
+    /// File does not exist.
     NoFile,
-    /// There is such a file already, or no inode is left for it.
+    /// File already exists, or no inode is left for it.
     NoInode,
 }
 
-/// What pages of a file have on the drive.
+/// Mapping of pages of a file to the drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     /// No block, and no data.
     Hole,
-    /// Data in memory, and no block yet.
+    /// Data in memory, but no block yet.
     Delayed,
-    /// Blocks whose data do not count yet: the first, in units of 4 KiB from the start of the drive.
+    /// Blocks without valid data: the first, in units of 4 KiB from the start of the drive.
     Unwritten {
-        /// The block of the first page.
+        /// Block of the first page.
         block: u64,
     },
     /// Blocks with data.
     Mapped {
-        /// The block of the first page.
+        /// Block of the first page.
         block: u64,
     },
 }
 
-/// Pages one after another that are alike, and lie one after another.
+/// Consecutive pages with the same kind of mapping, contiguous on the drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Run {
-    /// What they have on the drive.
+    /// Mapping.
     pub place: Place,
-    /// How many.
+    /// Number of pages.
     pub pages: u64,
 }
 
-/// A file system on a drive.
+/// File system on a drive.
 pub struct Ext4 {
     spec: FsSpec,
     layout: Layout,
@@ -113,22 +114,22 @@ pub struct Ext4 {
     journal: Journal,
     directory: Directory,
     files: Vec<Option<Box<File>>>,
-    /// Blocks that become free when a transaction has committed, in order of transactions: first and number.
+    /// Blocks to be freed when a transaction has committed, in order of transactions: first and number.
     pending: VecDeque<(Tid, u64, u64)>,
     history: Option<Box<History>>,
-    /// Lists that are empty between calls.
+    /// Scratch lists, empty between calls.
     converted: Vec<Extent>,
     changes: Vec<Change>,
     new_blocks: Vec<u64>,
-    /// What happened since the window began.
+    /// Counters since the window began.
     pub stats: FsStats,
 }
 
 impl Ext4 {
-    /// A new file system on a drive of so many bytes.
+    /// Creates a file system on a drive of `bytes` bytes.
     ///
     /// # Errors
-    /// A drive that is too small, or a journal that does not fit; with the key.
+    /// If the drive is too small, or the journal does not fit; with the key.
     pub fn new(spec: &FsSpec, bytes: u64) -> Result<Ext4, SpecError> {
         let blocks = blocks_of(bytes);
         let layout = Layout::new(blocks, spec.journal_blocks(blocks)?)?;
@@ -151,30 +152,30 @@ impl Ext4 {
         })
     }
 
-    /// From now on, what transactions hold is remembered, so that [`Ext4::recover`] can be asked. Before the first change.
+    /// Records the contents of transactions from now on, for [`Ext4::recover`]. Call it before the first change.
     pub fn remember(&mut self) {
         self.history = Some(Box::default());
     }
 
-    /// Starts the measured window: what happened before is forgotten.
+    /// Starts the measured window: clears the counters.
     pub fn reset_stats(&mut self, _now: Time) {
         self.stats = FsStats::default();
     }
 
-    /// Blocks of 4 KiB that no file has and that are not promised to one.
+    /// Blocks of 4 KiB neither in a file nor promised to one.
     pub fn available(&self) -> u64 {
         self.allocator.available()
     }
 
-    /// Starts a handle that changes at most `credits` blocks of metadata.
+    /// Starts a handle that changes at most `credits` metadata blocks.
     ///
     /// # Errors
-    /// What has to be waited for first.
+    /// The condition to wait for first.
     pub fn start(&mut self, credits: u32, now: Time) -> Result<Handle, Wait> {
         self.journal.start(credits, now)
     }
 
-    /// Starts a handle whose room was reserved by the one that allocated the pages: it waits for nothing.
+    /// Starts a handle whose room was reserved by the one that allocated the pages; it never waits.
     pub fn start_reserved(&mut self, now: Time) -> Handle {
         self.journal.join(INODE_CREDITS, now)
     }
@@ -184,22 +185,23 @@ impl Ext4 {
         self.journal.stop(handle);
     }
 
-    /// Length of a file in bytes, as programs see it. None if there is no such file.
+    /// Length of a file in bytes, as seen by programs. `None` if the file does not exist.
     pub fn size(&self, inode: Inode) -> Option<u64> {
         self.file(inode).map(|file| file.size)
     }
 
-    /// Extents of a file, in the order of its pages.
+    /// Extents of a file, in order of its pages.
     pub fn extents(&self, inode: Inode) -> impl Iterator<Item = Extent> + '_ {
         self.file(inode).into_iter().flat_map(|file| file.extents.iter().copied())
     }
 
-    /// Records of a file's extents on the drive, and levels of blocks that hold them below the inode.
+    /// Number of records of a file's extents on the drive, and levels of blocks below the inode that hold them.
     pub fn tree(&self, inode: Inode) -> (u64, u32) {
         self.file(inode).map_or((0, 0), |file| (file.extents.records(), file.extents.depth()))
     }
 
-    /// What the first of so many pages of a file have on the drive, as far as they are alike (`ext4_map_blocks`, without allocation).
+    /// Maps the first of `count` pages of a file, as far as their mapping is uniform (`ext4_map_blocks`, without
+    /// allocation).
     pub fn map(&self, inode: Inode, page: u64, count: u64) -> Run {
         let hole = Run { place: Place::Hole, pages: count };
         let Some(file) = self.file(inode) else { return hole };
@@ -218,22 +220,23 @@ impl Ext4 {
         }
     }
 
-    /// When the running transaction has to be committed: at once if it was asked for. None if there is none, or one is being committed.
+    /// Time at which the running transaction must be committed: at once if requested. `None` without a running
+    /// transaction, or during a commit.
     pub fn commit_due(&self) -> Option<Time> {
         self.journal.due()
     }
 
-    /// Asks that a transaction be committed soon.
+    /// Requests the commit of a transaction.
     pub fn request_commit(&mut self, tid: Tid, cause: CommitCause) {
         self.journal.request(tid, cause);
     }
 
-    /// Begins a commit if one is due; whether it was.
+    /// Begins a commit if one is due; returns whether it was.
     pub fn begin_commit(&mut self, now: Time) -> bool {
         self.journal.begin(now, &mut self.stats)
     }
 
-    /// The next step of the commit that has begun.
+    /// Returns the next step of the commit in progress.
     pub fn commit_step(&mut self) -> Step {
         let step = self.journal.step(&mut self.stats);
         if let Step::Done { tid } = step {
@@ -247,39 +250,39 @@ impl Ext4 {
         step
     }
 
-    /// Whether a transaction is committed.
+    /// Returns whether a transaction is committed.
     pub fn is_committed(&self, tid: Tid) -> bool {
         self.journal.is_done(tid)
     }
 
-    /// What makes room in the log next; blocks to write home are pushed to `blocks`.
+    /// Returns the next step to make room in the log; blocks to write home are pushed to `blocks`.
     pub fn checkpoint(&mut self, blocks: &mut Vec<u64>) -> Checkpoint {
         self.journal.checkpoint(blocks, &mut self.stats)
     }
 
-    /// A superblock that [`Checkpoint::Tail`] asked for is on the drive.
+    /// Handles the completion of a superblock write requested by [`Checkpoint::Tail`].
     pub fn tail_written(&mut self, tail: u32, tid: Tid) {
         self.stats.superblocks += 1;
         self.journal.tail_written(tail, tid);
     }
 
-    /// Places of blocks that may be written home, from one on, in order: metadata, and pages that were journaled.
+    /// Blocks that may be written home, from one on, in order: metadata, and journaled pages.
     pub fn dirty_metadata(&self, from: u64) -> impl Iterator<Item = u64> + '_ {
         self.journal.dirty_home(from)
     }
 
-    /// How many there are.
+    /// Number of blocks that may be written home.
     pub fn dirty_metadata_count(&self) -> usize {
         self.journal.dirty_count()
     }
 
-    /// Begins to write a block home: what it holds. None if a transaction has taken it since it was found to be dirty, or
-    /// if it is still being written.
+    /// Begins to write a block home; returns its content. `None` if a transaction has taken it since it was found to be
+    /// dirty, or if it is still being written.
     pub fn write_home(&mut self, block: u64) -> Option<Content> {
         self.journal.write_home(block).map(|tid| Content::Home { tid })
     }
 
-    /// A block has been written home.
+    /// Handles the completion of a block's write home.
     pub fn home_written(&mut self, block: u64) {
         self.journal.home_written(block, &mut self.stats);
     }
@@ -288,7 +291,7 @@ impl Ext4 {
         self.files.get(inode.0 as usize)?.as_deref()
     }
 
-    /// A file, apart from the file system, so that both can be changed; it has to be put back.
+    /// Takes a file out of the file system, so that both can be changed; it has to be put back.
     fn take_file(&mut self, inode: Inode) -> Result<Box<File>, FsError> {
         self.files.get_mut(inode.0 as usize).and_then(Option::take).ok_or(FsError::NoFile)
     }
@@ -297,12 +300,12 @@ impl Ext4 {
         self.files[inode.0 as usize] = Some(file);
     }
 
-    /// Whether new blocks are unwritten until their data are on the drive (`ext4_should_dioread_nolock`).
+    /// Returns whether new blocks are unwritten until their data are on the drive (`ext4_should_dioread_nolock`).
     fn is_unwritten_first(&self) -> bool {
         self.spec.dioread_nolock && self.delays()
     }
 
-    /// Whether allocation is delayed; with data in the journal it never is.
+    /// Returns whether allocation is delayed; with data in the journal it never is.
     fn delays(&self) -> bool {
         self.spec.delalloc && !self.journals_data()
     }
@@ -317,7 +320,7 @@ impl Ext4 {
         }
     }
 
-    /// A block of metadata is changed.
+    /// Marks a metadata block as changed.
     fn dirty(&mut self, tid: Tid, block: u64) {
         self.journal.dirty(block, false);
         if let Some(history) = &mut self.history {
@@ -325,7 +328,7 @@ impl Ext4 {
         }
     }
 
-    /// The bitmap and the descriptor of the groups of some blocks are changed.
+    /// Marks the bitmaps and descriptors of the groups of some blocks as changed.
     fn dirty_groups(&mut self, tid: Tid, block: u64, blocks: u64) {
         for group in group_of(block)..=group_of(block + blocks - 1) {
             self.dirty(tid, self.layout.block_bitmap(group));
@@ -333,7 +336,8 @@ impl Ext4 {
         }
     }
 
-    /// Blocks are free, once the transaction has committed (`ext4_free_blocks`); data at once if their order does not matter.
+    /// Frees blocks, once the transaction has committed (`ext4_free_blocks`); data blocks at once if their order does
+    /// not matter.
     fn free_blocks(&mut self, tid: Tid, block: u64, blocks: u64, is_data: bool) {
         self.dirty_groups(tid, block, blocks);
         if self.journal.is_on() && !(is_data && self.spec.data == JournalMode::writeback) {
@@ -343,7 +347,7 @@ impl Ext4 {
         }
     }
 
-    /// A block of metadata that was journaled is free.
+    /// Frees a journaled metadata block.
     fn free_journaled(&mut self, tid: Tid, block: u64) {
         self.journal.forget(block);
         if let Some(history) = &mut self.history {
@@ -351,7 +355,7 @@ impl Ext4 {
         }
     }
 
-    /// The inode is written to its table (`ext4_mark_inode_dirty`), and `fsync` has to wait for that.
+    /// Marks an inode as changed in its table (`ext4_mark_inode_dirty`); `fsync` has to wait for that.
     fn dirty_inode(&mut self, tid: Tid, inode: Inode, file: &mut File) {
         self.dirty(tid, self.layout.inode_block(file.number));
         file.sync = tid;
@@ -362,7 +366,7 @@ impl Ext4 {
         }
     }
 
-    /// Ends a change of a file's extents: its blocks of metadata are allocated, changed, freed.
+    /// Ends a change of a file's extents: allocates, changes and frees its metadata blocks.
     fn settle(&mut self, tid: Tid, file: &mut File) {
         let mut changes = std::mem::take(&mut self.changes);
         let mut allocated = std::mem::take(&mut self.new_blocks);
@@ -389,61 +393,61 @@ impl Ext4 {
     }
 }
 
-// What blocks of a drive hold, as far as recovery looks at it.
+// Contents of blocks, as far as recovery needs them.
 
-/// The number of a transaction, counted from one. Without a journal, that of a change.
+/// Transaction number, counted from one. Without a journal, the number of a change.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Tid(pub u32);
 
-/// What a block of metadata, or of the journal, holds.
+/// Content of a metadata or journal block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Content {
-    /// The journal's superblock.
+    /// Superblock of the journal.
     Superblock {
-        /// Where the log begins, in blocks from the superblock.
+        /// Start of the log, in blocks from the superblock.
         tail: u32,
-        /// The transaction that begins there.
+        /// First transaction of the log.
         tid: Tid,
     },
-    /// One of the descriptors, revoke blocks and copies of a transaction.
+    /// Descriptor, revoke block or copy of a transaction.
     Log {
-        /// The transaction.
+        /// Transaction.
         tid: Tid,
-        /// Which of them.
+        /// Index among the transaction's blocks.
         index: u32,
-        /// How many there are.
+        /// Number of the transaction's blocks.
         of: u32,
     },
-    /// A commit block.
+    /// Commit block.
     Commit {
-        /// The transaction.
+        /// Transaction.
         tid: Tid,
     },
-    /// A block in its home place, as it was when this transaction was closed.
+    /// Block in its home place, as of the closing of this transaction.
     Home {
-        /// The transaction.
+        /// Transaction.
         tid: Tid,
     },
 }
 
-// What a file system counts.
+// File-system statistics.
 
 /// Counters of the measured window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FsStats {
-    /// Commits that `fsync` or `sync` asked for.
+    /// Commits requested by `fsync` or `sync`.
     pub commits_sync: u64,
-    /// Commits of transactions whose time was up.
+    /// Commits of transactions at the end of their interval.
     pub commits_interval: u64,
     /// Commits of transactions that were too large, or whose blocks a checkpoint needed.
     pub commits_space: u64,
     /// Descriptor blocks in the log.
     pub log_descriptors: u64,
-    /// Copies of blocks of metadata in the log.
+    /// Copies of metadata blocks in the log.
     pub log_metadata: u64,
-    /// Copies of pages of files in the log.
+    /// Copies of file pages in the log.
     pub log_data: u64,
-    /// Revoke blocks in the log, and what they revoke.
+    /// Revoke blocks in the log.
     pub log_revokes: u64,
     /// Blocks revoked.
     pub revoked: u64,
@@ -451,18 +455,18 @@ pub struct FsStats {
     pub log_commits: u64,
     /// Writes of the journal's superblock.
     pub superblocks: u64,
-    /// Batches of blocks that were written home to make room in the log.
+    /// Batches of blocks written home to make room in the log.
     pub checkpoints: u64,
-    /// Their blocks.
+    /// Blocks of those batches.
     pub checkpoint_blocks: u64,
-    /// Blocks of metadata, and of data that was journaled, written home, for whatever reason.
+    /// Blocks of metadata and journaled data written home, for whatever reason.
     pub home_blocks: u64,
     /// Blocks allocated for data.
     pub allocated: u64,
-    /// Allocations that were made for that.
+    /// Allocations for data.
     pub allocations: u64,
-    /// Blocks of data freed.
+    /// Data blocks freed.
     pub freed: u64,
-    /// Writes refused because there was no room.
+    /// Writes refused for lack of room.
     pub no_space: u64,
 }

@@ -1,4 +1,4 @@
-//! What is left after a cut of power, as `fs/jbd2/recovery.c` finds it.
+//! State after a power failure, as found by `fs/jbd2/recovery.c`.
 
 use super::extents::{Extent, ExtentTree};
 use super::{CommitCause, Content, Ext4, Tid};
@@ -7,42 +7,42 @@ use engine::{Mutant, planted};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What a transaction changes of a file.
+/// Change of a file by a transaction.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Record {
     Create,
     Unlink,
-    /// Its length in bytes.
+    /// Length in bytes.
     Size(u64),
-    /// Where pages lie.
+    /// Mapping of pages.
     Map(Extent),
-    /// Pages from here on have no blocks.
+    /// Pages from here on without blocks.
     Hole {
         from: u64,
     },
-    /// A page is in the journal.
+    /// Page in the journal.
     Data {
         page: u64,
     },
 }
 
-/// A file after recovery.
+/// File after recovery.
 #[derive(Clone, Debug, Default)]
 pub struct RecoveredFile {
     /// Length in bytes.
     pub size: u64,
     extents: ExtentTree,
-    /// With data in the journal: pages with the last transaction that has them.
+    /// Journaled pages with the last transaction that has them; with data in the journal.
     journaled: BTreeMap<u64, Tid>,
 }
 
 impl RecoveredFile {
-    /// Where its pages lie, in order. What is unwritten, or missing, reads as zeroes.
+    /// Extents of the file, in order. Unwritten and missing pages read as zeroes.
     pub fn extents(&self) -> impl Iterator<Item = Extent> + '_ {
         self.extents.iter().copied()
     }
 
-    /// With data in the journal: the transaction whose copy of a page is read.
+    /// Transaction whose copy of a page is read; with data in the journal.
     pub fn journaled(&self, page: u64) -> Option<Tid> {
         self.journaled.get(&page).copied()
     }
@@ -66,43 +66,43 @@ impl RecoveredFile {
 /// Files after recovery.
 #[derive(Clone, Debug, Default)]
 pub struct Recovered {
-    /// The newest transaction that counts.
+    /// Newest valid transaction.
     pub last: Tid,
-    /// How many were replayed.
+    /// Number of transactions replayed.
     pub replayed: u32,
     /// Files.
     pub files: BTreeMap<Inode, RecoveredFile>,
 }
 
-/// Why a file system is broken after a cut of power.
+/// Inconsistency of a file system after a power failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// A commit block is there, and a block of its transaction is not.
+    /// Commit block is present, but a block of its transaction is missing.
     Torn {
-        /// The transaction.
+        /// Transaction.
         tid: Tid,
     },
-    /// A block is older than what was committed, and the log has no copy of it.
+    /// Block is older than what was committed, and the log has no copy of it.
     Lost {
-        /// The block.
+        /// Block.
         block: u64,
-        /// The transaction that changed it.
+        /// Transaction that changed it.
         tid: Tid,
     },
-    /// A block is in its home place, and its transaction is not committed.
+    /// Block is in its home place, but its transaction is not committed.
     Ahead {
-        /// The block.
+        /// Block.
         block: u64,
-        /// The transaction that changed it.
+        /// Transaction that changed it.
         tid: Tid,
     },
 }
 
-/// What transactions hold.
+/// Contents of transactions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
     records: VecDeque<(Tid, Inode, Record)>,
-    /// For each block the transactions that changed it, and whether they freed it.
+    /// Transactions that changed each block, and whether they freed it.
     blocks: FxHashMap<u64, Vec<(Tid, bool)>>,
 }
 
@@ -127,7 +127,7 @@ impl History {
         }
     }
 
-    /// The state that transactions leave behind of which `holds` is true.
+    /// Computes the files that result from the transactions for which `holds` is true.
     fn files(&self, holds: impl Fn(Inode, Tid, Record) -> bool) -> BTreeMap<Inode, RecoveredFile> {
         let mut files = BTreeMap::<Inode, RecoveredFile>::new();
         for (tid, inode, record) in &self.records {
@@ -144,7 +144,8 @@ impl History {
         files
     }
 
-    /// Every block that was not freed is as new as the last transaction says, in its place or in the log.
+    /// Checks that every block that was not freed is as new as the last transaction requires, in its place or in the
+    /// log.
     fn check(&self, first: Tid, last: Tid, read: &impl Fn(u64) -> Option<Content>) -> Result<(), Fault> {
         let mut blocks: Vec<_> = self.blocks.iter().collect();
         blocks.sort_unstable_by_key(|(block, _)| **block);
@@ -168,11 +169,12 @@ impl History {
 }
 
 impl Ext4 {
-    /// What a drive holds after a cut of power, once the journal is replayed. `read` tells what a block holds; a block of data, and one that
-    /// was never written, is none. With a journal only, and if what transactions hold [is remembered](Ext4::remember).
+    /// Recovers the files after a power failure, by replaying the journal. `read` returns the content of a block;
+    /// `None` for data, and for blocks never written. Requires a journal, and that transactions [are
+    /// recorded](Ext4::remember).
     ///
     /// # Errors
-    /// A file system that recovery cannot mend.
+    /// An inconsistency that recovery cannot repair.
     pub fn recover(&self, read: impl Fn(u64) -> Option<Content>) -> Result<Recovered, Fault> {
         let Some(history) = &self.history else { return Ok(Recovered::default()) };
         if !self.journal.is_on() {
@@ -184,7 +186,7 @@ impl Ext4 {
         Ok(Recovered { last, replayed: (last.0 + 1) - first.0, files })
     }
 
-    /// The first transaction of the log, and the last that is whole (`do_one_pass` with `PASS_SCAN`).
+    /// Finds the first transaction of the log, and the last complete one (`do_one_pass` with `PASS_SCAN`).
     fn scan(&self, read: &impl Fn(u64) -> Option<Content>) -> Result<(Tid, Tid), Fault> {
         let place = self.layout.journal;
         let Some(Content::Superblock { tail, tid: first }) = read(place) else { return Ok((Tid(1), Tid(0))) };
@@ -214,8 +216,8 @@ impl Ext4 {
         Ok((first, Tid(tid.0 - 1)))
     }
 
-    /// Without a journal: of each file what the blocks hold in which its inode and extents are now. It is what was synced if nothing has
-    /// changed since; bitmaps are for `e2fsck` to mend.
+    /// Recovers files without a journal: the state of each file as in its inode and extent blocks. This is the synced
+    /// state if nothing has changed since; bitmaps are left to `e2fsck`.
     fn recover_without(&self, history: &History, read: &impl Fn(u64) -> Option<Content>) -> Recovered {
         let holds = |inode: Inode, tid: Tid, record: Record| {
             let Some(file) = self.file(inode) else { return false };
@@ -233,23 +235,24 @@ impl Ext4 {
     }
 }
 
-// What makes a file durable (`fs/ext4/fsync.c`).
+// Durability of files (`fs/ext4/fsync.c`).
 
-/// What is to be done after the dirty pages of a file have been written and waited for.
+/// Action required after the dirty pages of a file have been written and waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Need {
     /// Nothing.
     Nothing,
     /// Flush the drive.
     Flush,
-    /// Wait until a transaction is committed, which has been asked for.
+    /// Wait for the requested commit of a transaction.
     Commit {
-        /// The transaction.
+        /// Transaction.
         tid: Tid,
-        /// Flush the drive after: the commit had already sent its flush.
+        /// Whether to flush the drive afterwards: the commit had already sent its flush.
         flush: bool,
     },
-    /// Without a journal: write those of the file's [blocks of metadata](Ext4::metadata) that are dirty, wait for them, and then flush.
+    /// Write the dirty ones of the file's [metadata blocks](Ext4::metadata), wait for them, and then flush; without a
+    /// journal.
     Write {
         /// Whether to flush.
         flush: bool,
@@ -257,7 +260,8 @@ pub enum Need {
 }
 
 impl Ext4 {
-    /// What `fsync` of a file has to do, or `fdatasync` (`ext4_fsync_journal`, `ext4_fsync_nojournal`, `jbd2_complete_transaction`).
+    /// Returns the action required by `fsync` or `fdatasync` of a file (`ext4_fsync_journal`, `ext4_fsync_nojournal`,
+    /// `jbd2_complete_transaction`).
     pub fn fsync(&mut self, inode: Inode, data_only: bool) -> Need {
         let barrier = self.spec.barrier;
         if !self.journal.is_on() {
@@ -279,24 +283,24 @@ impl Ext4 {
         }
     }
 
-    /// The transaction that holds what `fsync` of a file, or `fdatasync`, makes durable.
+    /// Transaction that `fsync` or `fdatasync` of a file makes durable.
     pub fn holds(&self, inode: Inode, data_only: bool) -> Tid {
         self.file(inode).map_or(Tid(0), |file| if data_only { file.data_sync } else { file.sync })
     }
 
-    /// Whether changes go through a journal.
+    /// Returns whether changes go through a journal.
     pub fn has_journal(&self) -> bool {
         self.journal.is_on()
     }
 
-    /// What `sync` has to do after all dirty pages have been written (`ext4_sync_fs`).
+    /// Returns the action required by `sync` after all dirty pages have been written (`ext4_sync_fs`).
     pub fn sync_all(&mut self) -> Need {
         if !self.journal.is_on() {
             return Need::Write { flush: self.spec.barrier };
         }
         match self.force_commit() {
             Need::Nothing if self.spec.barrier => Need::Flush,
-            // What was written back meanwhile may have come after the flush of a commit that is under way.
+            // Pages written back meanwhile may have arrived after the flush of the current commit.
             Need::Commit { tid, .. } => {
                 Need::Commit { tid, flush: self.spec.barrier && !self.journal.will_flush(tid) }
             }
@@ -304,14 +308,15 @@ impl Ext4 {
         }
     }
 
-    /// The running transaction, or else the one that is being committed (`jbd2_journal_force_commit`).
+    /// Requires the commit of the running transaction, or else of the committing one (`jbd2_journal_force_commit`).
     fn force_commit(&mut self) -> Need {
         let Some(tid) = self.journal.running().or(self.journal.committing()) else { return Need::Nothing };
         self.journal.request(tid, CommitCause::Sync);
         Need::Commit { tid, flush: false }
     }
 
-    /// Blocks of metadata of a file that are dirty: its inode's, and those of its extents. They are written with [`Ext4::write_home`].
+    /// Dirty metadata blocks of a file: its inode's, and those of its extents. They are written with
+    /// [`Ext4::write_home`].
     pub fn metadata(&self, inode: Inode) -> impl Iterator<Item = u64> + '_ {
         let file = self.file(inode);
         let own = file.map(|file| self.layout.inode_block(file.number));

@@ -1,4 +1,4 @@
-//! Pages are written: to the page cache, from there to the drive, and past the page cache.
+//! Writes of pages to the page cache, write-back, and direct writes.
 
 use super::file::{File, jiffies};
 use super::layout::BLOCK;
@@ -9,38 +9,39 @@ use crate::Inode;
 use engine::Time;
 
 impl Ext4 {
-    /// Whether a write of bytes to the page cache needs no handle: no block is allocated and the inode stays as it is.
+    /// Returns whether a write to the page cache needs no handle: no block is allocated and the inode does not change.
     pub fn write_is_bare(&self, inode: Inode, offset: u64, bytes: u64, now: Time) -> bool {
         let Some(file) = self.file(inode) else { return true };
         self.delays() && file.stamp == Some(jiffies(now)) && offset + bytes <= file.size
     }
 
-    /// Whether a write to the page cache allocates blocks.
+    /// Returns whether a write to the page cache allocates blocks.
     pub fn write_allocates(&self) -> bool {
         !self.delays()
     }
 
-    /// Credits of a handle for a write of bytes to the page cache.
+    /// Credits of a handle for a write to the page cache.
     pub fn write_credits(&self, inode: Inode, bytes: u64) -> u32 {
         if self.delays() {
             return super::INODE_CREDITS;
         }
-        // With data in the journal, its pages too.
+        // With data in the journal, its pages count too.
         let data = if self.journals_data() { (bytes / BLOCK + 2) as u32 } else { 0 };
         self.writepages_credits(inode) + data
     }
 
-    /// Credits of a handle for [`Ext4::writepages`] (`ext4_meta_trans_blocks` for one extent: inner nodes, bitmaps, descriptors, inode, super block).
+    /// Credits of a handle for [`Ext4::writepages`] (`ext4_meta_trans_blocks` for one extent: inner nodes, bitmaps,
+    /// descriptors, inode, super block).
     pub fn writepages_credits(&self, inode: Inode) -> u32 {
         let index = 2 * self.file(inode).map_or(0, |file| file.extents.depth());
         index + 2 * (index + 1) + 6
     }
 
-    /// Bytes are written to the page cache: `file_update_time`, `write_begin` and `write_end` for all of their pages. `handle` may be none if
-    /// the write [is bare](Ext4::write_is_bare).
+    /// Writes bytes to the page cache: `file_update_time`, `write_begin` and `write_end` for all of their pages.
+    /// `handle` may be `None` if the write [is bare](Ext4::write_is_bare).
     ///
     /// # Errors
-    /// No room, or no such file; then the file is as it was.
+    /// No room, or the file does not exist; the file is unchanged in either case.
     pub fn write(
         &mut self,
         handle: Option<&Handle>,
@@ -81,7 +82,8 @@ impl Ext4 {
         file.stamp = Some(jiffies(now));
         if offset + bytes > file.size {
             file.size = offset + bytes;
-            // `ext4_da_should_update_i_disksize`: at once if the last page has a block already, be it one that is being written.
+            // `ext4_da_should_update_i_disksize`: at once if the last page already has a block, even one that is being
+            // written.
             let last = file.extents.next(end - 1).filter(|extent| extent.page < end);
             if !self.delays() || last.is_some() {
                 file.disk_size = file.size;
@@ -94,10 +96,11 @@ impl Ext4 {
         Ok(())
     }
 
-    /// A page is about to be changed through a mapping (`ext4_page_mkwrite`). As a write that does not make the file longer.
+    /// Prepares a page for a change through a mapping (`ext4_page_mkwrite`), like a write that does not extend the
+    /// file.
     ///
     /// # Errors
-    /// No room, or no such file.
+    /// No room, or the file does not exist.
     pub fn page_mkwrite(
         &mut self,
         handle: Option<&Handle>,
@@ -110,7 +113,7 @@ impl Ext4 {
         self.write(handle, inode, offset, BLOCK.min(size - offset), now)
     }
 
-    /// Promises blocks to pages that have none (`ext4_da_reserve_space`).
+    /// Promises blocks to pages without any (`ext4_da_reserve_space`).
     fn reserve(&mut self, file: &mut File, first: u64, end: u64) -> Result<(), FsError> {
         let Some(hole) = next_hole(file, first, end) else { return Ok(()) };
         let behind = holes(file, hole.1, end).map(|(from, to)| to - from);
@@ -125,7 +128,7 @@ impl Ext4 {
         Ok(())
     }
 
-    /// Without delayed allocation: blocks for pages that have none (`ext4_write_begin`, `_ext4_get_block`).
+    /// Allocates blocks for pages without any, if allocation is not delayed (`ext4_write_begin`, `_ext4_get_block`).
     fn allocate_holes(
         &mut self,
         tid: Tid,
@@ -140,7 +143,7 @@ impl Ext4 {
         }
         let mut page = first;
         while let Some((from, _)) = next_hole(file, page, end) {
-            // The kernel writes one page after another, and each asks for its own block.
+            // The kernel writes page by page, and allocates a block for each.
             if !self.allocate(tid, inode, file, from, 1, false) {
                 return Err(self.no_space());
             }
@@ -152,7 +155,7 @@ impl Ext4 {
         Ok(())
     }
 
-    /// Pages go into the running transaction (`ext4_journalled_write_end`).
+    /// Adds pages to the running transaction (`ext4_journalled_write_end`).
     fn journal_pages(&mut self, tid: Tid, inode: Inode, file: &File, first: u64, end: u64) {
         let mut page = first;
         while let Some(extent) = file.extents.next(page).filter(|extent| page < end && extent.page < end) {
@@ -169,11 +172,11 @@ impl Ext4 {
         }
     }
 
-    /// Allocates what is delayed of at most [`WRITEPAGES_MOST`] pages, which are about to be written (`mpage_map_and_submit_extent`). After
-    /// that each of them has a block; [`Ext4::map`] tells which.
+    /// Allocates delayed blocks of up to [`WRITEPAGES_MOST`] pages that are about to be written
+    /// (`mpage_map_and_submit_extent`). Afterwards each of them has a block; [`Ext4::map`] returns it.
     ///
     /// # Errors
-    /// No room, which delayed allocation should have seen; no such file.
+    /// No room, which delayed allocation should have prevented; or the file does not exist.
     pub fn writepages(
         &mut self,
         handle: &Handle,
@@ -217,7 +220,7 @@ impl Ext4 {
         Ok(())
     }
 
-    /// Allocates pages that have no block; whether all of them got one.
+    /// Allocates blocks for pages without any; returns whether all of them got one.
     pub(super) fn allocate(
         &mut self,
         tid: Tid,
@@ -255,14 +258,14 @@ impl Ext4 {
         true
     }
 
-    /// Nothing is free: what all files have preallocated is given back first.
+    /// Retries an allocation after freeing all preallocations.
     fn allocate_again(&mut self, request: &Request, file: &mut File) -> Option<super::mballoc::Grant> {
         self.allocator.discard(&mut file.preallocs);
         self.discard_preallocations();
         self.allocator.data(request, &mut file.preallocs)
     }
 
-    /// Gives back blocks that are kept for small files and those that files have preallocated (`ext4_mb_discard_preallocations`).
+    /// Frees the preallocations of small files and of all files (`ext4_mb_discard_preallocations`).
     pub(super) fn discard_preallocations(&mut self) {
         self.allocator.discard_small();
         for file in self.files.iter_mut().flatten() {
@@ -270,11 +273,11 @@ impl Ext4 {
         }
     }
 
-    /// Data of pages are on the drive: what of them was unwritten counts from the transaction of this handle on
+    /// Handles data on the drive: unwritten pages become valid with the transaction of this handle
     /// (`ext4_convert_unwritten_extents`).
     ///
     /// # Errors
-    /// No such file, if it has gone meanwhile.
+    /// If the file has been removed meanwhile.
     pub fn end_io(&mut self, handle: &Handle, inode: Inode, page: u64, count: u64) -> Result<(), FsError> {
         let tid = handle.tid;
         let mut file = self.take_file(inode)?;
@@ -283,7 +286,7 @@ impl Ext4 {
         Ok(())
     }
 
-    /// What of some pages is unwritten counts from now on.
+    /// Makes unwritten pages valid.
     pub(super) fn convert(&mut self, tid: Tid, inode: Inode, file: &mut File, first: u64, end: u64) {
         let mut converted = std::mem::take(&mut self.converted);
         file.extents.convert(first, end, |extent| converted.push(extent));
@@ -298,8 +301,9 @@ impl Ext4 {
         self.converted = converted;
     }
 
-    /// The last writer closes a file: what is preallocated for it is given back, unless pages are delayed (`ext4_release_file`). Whether
-    /// its dirty pages are to be written now, without waiting for them (`ext4_alloc_da_blocks`).
+    /// Handles the close by a file's last writer: frees its preallocation, unless pages are delayed
+    /// (`ext4_release_file`). Returns whether its dirty pages are to be written now, without waiting for them
+    /// (`ext4_alloc_da_blocks`).
     pub fn release(&mut self, inode: Inode) -> bool {
         let Some(file) = self.files.get_mut(inode.0 as usize).and_then(Option::as_deref_mut) else {
             return false;
@@ -311,7 +315,7 @@ impl Ext4 {
         flush
     }
 
-    /// Whether data of these pages have to be told of by [`Ext4::end_io`] once they are on the drive.
+    /// Returns whether [`Ext4::end_io`] must be called for these pages once their data are on the drive.
     pub fn needs_end_io(&self, inode: Inode, page: u64, count: u64) -> bool {
         let (mut at, end) = (page, page + count);
         while at < end {
@@ -325,7 +329,7 @@ impl Ext4 {
     }
 }
 
-/// The first pages of a range that have neither a block nor the promise of one.
+/// First pages of a range with neither a block nor a promise of one.
 pub(super) fn next_hole(file: &File, first: u64, end: u64) -> Option<(u64, u64)> {
     let mut page = first;
     while page < end {
@@ -344,7 +348,7 @@ pub(super) fn next_hole(file: &File, first: u64, end: u64) -> Option<(u64, u64)>
     None
 }
 
-/// All of them.
+/// All such pages of a range.
 pub(super) fn holes(file: &File, first: u64, end: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
     let mut page = first;
     std::iter::from_fn(move || {
@@ -354,31 +358,32 @@ pub(super) fn holes(file: &File, first: u64, end: u64) -> impl Iterator<Item = (
     })
 }
 
-// Writes past the page cache (`ext4_dio_write_iter`, `ext4_iomap_alloc`).
+// Direct writes (`ext4_dio_write_iter`, `ext4_iomap_alloc`).
 
 impl File {
-    /// Whether a direct write up to a byte makes the file longer, in memory or on the drive (`ext4_extending_io`): what was written to the page
-    /// cache before it and has no blocks yet has made it longer in memory only.
+    /// Returns whether a direct write up to a byte extends the file, in memory or on the drive (`ext4_extending_io`).
+    /// Earlier buffered writes without blocks yet have extended it in memory only.
     fn is_extended_by(&self, end: u64) -> bool {
         end > self.size || end > self.disk_size
     }
 }
 
 impl Ext4 {
-    /// Whether files can be read and written past the page cache: with data in the journal such calls go through it (`ext4_should_use_dio`).
+    /// Returns whether direct reads and writes are supported; with data in the journal they go through the page cache
+    /// (`ext4_should_use_dio`).
     pub fn has_direct(&self) -> bool {
         !self.journals_data()
     }
 
-    /// Whether a direct write needs no handle, neither before nor after: all of its pages have data, and the inode stays as it is
-    /// (`ext4_overwrite_io`).
+    /// Returns whether a direct write needs no handle, neither before nor after: all of its pages have data, and the
+    /// inode does not change (`ext4_overwrite_io`).
     pub fn direct_is_bare(&self, inode: Inode, offset: u64, bytes: u64, now: Time) -> bool {
         let Some(file) = self.file(inode) else { return true };
         file.stamp == Some(jiffies(now)) && !self.direct_has_end(inode, offset, bytes)
     }
 
-    /// Whether [`Ext4::direct_end`] has to be called when the data of a direct write are on the drive: some pages have none yet, or the
-    /// file becomes longer.
+    /// Returns whether [`Ext4::direct_end`] must be called when the data of a direct write are on the drive: some pages
+    /// have no data yet, or the file grows.
     pub fn direct_has_end(&self, inode: Inode, offset: u64, bytes: u64) -> bool {
         let Some(file) = self.file(inode) else { return false };
         if file.is_extended_by(offset + bytes) {
@@ -395,23 +400,23 @@ impl Ext4 {
         false
     }
 
-    /// Whether data of a file would not be found again after a loss of power, whatever the drive has of them: what they need is not in the
-    /// journal yet (`ext4_inode_datasync_dirty`). Without a journal it is taken to be so always.
+    /// Returns whether data of a file would be lost in a power failure even if they are on the drive, because metadata
+    /// are not in the journal yet (`ext4_inode_datasync_dirty`). Without a journal it is always true.
     pub fn is_datasync_dirty(&self, inode: Inode) -> bool {
         let tid = self.file(inode).map_or(Tid(0), |file| file.data_sync);
         !self.journal.is_on() || !self.journal.is_done(tid)
     }
 
-    /// Credits of a handle for a direct write: those of write-back, and the list of orphans.
+    /// Credits of a handle for a direct write: those of write-back, and the orphan list.
     pub fn direct_credits(&self, inode: Inode) -> u32 {
         self.writepages_credits(inode) + 3
     }
 
-    /// A direct write begins, whose pages are neither dirty nor delayed: they get blocks. Those before the end are unwritten until
-    /// [`Ext4::direct_end`], those behind it count, but the file does not reach them yet.
+    /// Begins a direct write by allocating blocks; its pages are neither dirty nor delayed. Pages before the end are
+    /// unwritten until [`Ext4::direct_end`]; those after it are valid, but beyond the file's length.
     ///
     /// # Errors
-    /// No room, or no such file.
+    /// No room, or the file does not exist.
     pub fn direct_write(
         &mut self,
         handle: &Handle,
@@ -426,7 +431,7 @@ impl Ext4 {
         if result.is_ok() {
             let longer = file.is_extended_by(offset + bytes);
             if longer {
-                // In the list of orphans, so that recovery cuts off what the file does not reach.
+                // On the orphan list, so that recovery truncates blocks beyond the file's length.
                 self.dirty(handle.tid, self.layout.super_block());
             }
             if longer || file.stamp != Some(jiffies(now)) {
@@ -462,11 +467,11 @@ impl Ext4 {
         Ok(())
     }
 
-    /// The data of a direct write are on the drive: its pages count, and the file reaches them (`ext4_dio_write_end_io`,
-    /// `ext4_handle_inode_extension`).
+    /// Ends a direct write whose data are on the drive: makes its pages valid, and extends the file
+    /// (`ext4_dio_write_end_io`, `ext4_handle_inode_extension`).
     ///
     /// # Errors
-    /// No such file.
+    /// If the file does not exist.
     pub fn direct_end(
         &mut self,
         handle: &Handle,

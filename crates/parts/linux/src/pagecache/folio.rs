@@ -1,4 +1,4 @@
-//! Folios: pages of memory that hold pages of files. Their marks, and the tags of their pages that go with them.
+//! Folios: memory pages that hold file pages, their flags, and the tags of their pages.
 
 use super::{
     PageCache, Run, Tag,
@@ -6,11 +6,11 @@ use super::{
 };
 use crate::Inode;
 
-/// A page of memory that holds a page of a file, until it is removed; then its name is used again.
+/// Memory page that holds a file page, until it is removed; then its number is reused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Folio(pub u32);
 
-/// Marks of a folio, by the names of `include/linux/page-flags.h` without `PG_`.
+/// Flags of a folio, named as in `include/linux/page-flags.h` without `PG_`.
 pub(super) mod flag {
     pub(in crate::pagecache) const LOCKED: u32 = 1;
     pub(in crate::pagecache) const UPTODATE: u32 = 1 << 1;
@@ -23,32 +23,32 @@ pub(super) mod flag {
     pub(in crate::pagecache) const RECLAIM: u32 = 1 << 7;
     /// Mapped into an address space (`folio_mapped`).
     pub(in crate::pagecache) const MAPPED: u32 = 1 << 8;
-    /// The accessed bit of its page table entry.
+    /// Accessed bit of its page table entry.
     pub(in crate::pagecache) const YOUNG: u32 = 1 << 9;
     /// Read ahead, and not accessed since.
     pub(in crate::pagecache) const AHEAD: u32 = 1 << 10;
     /// In use: holds a page.
     pub(in crate::pagecache) const LIVE: u32 = 1 << 11;
-    /// Where the multi-generational policy keeps the generation, plus one, in three bits (`LRU_GEN_MASK`).
+    /// Position of the generation, plus one, in three bits (`LRU_GEN_MASK`); multi-generational policy.
     pub(in crate::pagecache) const GEN_SHIFT: u32 = 16;
     pub(in crate::pagecache) const GEN_MASK: u32 = 7 << GEN_SHIFT;
-    /// Where it keeps accesses beyond the second, in two bits (`LRU_REFS_MASK`).
+    /// Position of the accesses beyond the second, in two bits (`LRU_REFS_MASK`).
     pub(in crate::pagecache) const REFS_SHIFT: u32 = 20;
     pub(in crate::pagecache) const REFS_MASK: u32 = 3 << REFS_SHIFT;
 }
 
-/// What is looked at when a folio comes, moves or leaves.
+/// Data of a folio used when it is inserted, moved or removed.
 #[derive(Clone, Copy, Debug)]
 struct Record {
     links: Links,
     inode: Inode,
     page: u32,
     version: u32,
-    /// Where the index has the page.
+    /// Index leaf that holds the page.
     leaf: u32,
 }
 
-/// All folios. What is looked at together lies together: a hit reads marks only, four bytes a folio.
+/// All folios. Flags are stored apart from the records, so that a hit reads four bytes a folio.
 #[derive(Debug, Default)]
 pub(super) struct Folios {
     flags: Vec<u32>,
@@ -68,7 +68,7 @@ impl Linked for Folios {
 }
 
 impl Folios {
-    /// A folio for a page, with these marks; its leaf is said [later](Folios::set_leaf).
+    /// Allocates a folio for a page, with these flags; its leaf is set [later](Folios::set_leaf).
     #[inline]
     pub(super) fn take(&mut self, inode: Inode, page: u32, flags: u32) -> u32 {
         let record = Record { links: Links::NONE, inode, page, version: 0, leaf: NONE };
@@ -82,21 +82,21 @@ impl Folios {
         at
     }
 
-    /// A folio holds no page any more.
+    /// Frees a folio.
     #[inline]
     pub(super) fn give(&mut self, at: u32) {
-        debug_assert!(self.has(at, flag::LIVE), "freed twice: {at}");
+        debug_assert!(self.has(at, flag::LIVE), "folio {at} freed twice");
         self.flags[at as usize] = 0;
         self.free.push(at);
     }
 
-    /// Folios that hold a page.
+    /// Number of folios that hold a page.
     #[inline]
     pub(super) fn len(&self) -> u64 {
         (self.flags.len() - self.free.len()) as u64
     }
 
-    /// Every folio that holds a page.
+    /// Folios that hold a page.
     pub(super) fn live(&self) -> impl Iterator<Item = u32> {
         (0..self.flags.len() as u32).filter(|at| self.has(*at, flag::LIVE))
     }
@@ -107,7 +107,7 @@ impl Folios {
         (inode, page.into())
     }
 
-    /// Where the index has the page of a folio: the leaf, and the page.
+    /// Index position of a folio's page: the leaf, and the page.
     #[inline]
     pub(super) fn slot(&self, at: u32) -> (u32, u64) {
         let Record { leaf, page, .. } = self.records[at as usize];
@@ -129,13 +129,13 @@ impl Folios {
         self.records[at as usize].version = version;
     }
 
-    /// The marks of a folio will be looked at.
+    /// Prefetches the flags of a folio.
     #[inline]
     pub(super) fn prefetch(&self, at: u32) {
         engine::prefetch(&self.flags[at as usize]);
     }
 
-    /// All marks.
+    /// Flags of a folio.
     #[inline]
     pub(super) fn flags(&self, at: u32) -> u32 {
         self.flags[at as usize]
@@ -146,7 +146,7 @@ impl Folios {
         &mut self.flags[at as usize]
     }
 
-    /// Whether it has one of these marks.
+    /// Returns whether a folio has one of these flags.
     #[inline]
     pub(super) fn has(&self, at: u32, flags: u32) -> bool {
         self.flags[at as usize] & flags != 0
@@ -162,7 +162,7 @@ impl Folios {
         self.flags[at as usize] &= !flags;
     }
 
-    /// Whether it had one of these marks, which it has no more.
+    /// Clears these flags; returns whether one of them was set.
     #[inline]
     pub(super) fn take_flag(&mut self, at: u32, flags: u32) -> bool {
         let had = self.has(at, flags);
@@ -171,56 +171,56 @@ impl Folios {
     }
 }
 
-// Marks of folios, and the tags of their pages that go with them.
+// Flags of folios, and the tags of their pages.
 
 impl PageCache {
-    /// The file and the page of it that a folio holds.
+    /// File and page held by a folio.
     #[inline]
     pub fn owner(&self, folio: Folio) -> (Inode, u64) {
         self.core.folios.owner(folio.0)
     }
 
-    /// The version of the data in a folio; zero when it was inserted. The cache only keeps it.
+    /// Version of a folio's data; zero after insertion. The cache only stores it.
     #[inline]
     pub fn version(&self, folio: Folio) -> u32 {
         self.core.folios.version(folio.0)
     }
 
-    /// The data in a folio have this version.
+    /// Sets the version of a folio's data.
     #[inline]
     pub fn set_version(&mut self, folio: Folio, version: u32) {
         self.core.folios.set_version(folio.0, version);
     }
 
-    /// `PG_uptodate`: the data are there.
+    /// Returns whether the data have been read (`PG_uptodate`).
     #[inline]
     pub fn is_uptodate(&self, folio: Folio) -> bool {
         self.core.folios.has(folio.0, flag::UPTODATE)
     }
 
-    /// The data are there.
+    /// Marks the data as present.
     #[inline]
     pub fn set_uptodate(&mut self, folio: Folio) {
         self.core.folios.set(folio.0, flag::UPTODATE);
     }
 
-    /// `PG_locked`: somebody reads its data, or changes them; it does not leave.
+    /// Returns whether the data are being read or changed (`PG_locked`); a locked folio is not evicted.
     #[inline]
     pub fn is_locked(&self, folio: Folio) -> bool {
         self.core.folios.has(folio.0, flag::LOCKED)
     }
 
-    /// Takes the lock of a folio that is not locked.
+    /// Locks an unlocked folio.
     #[inline]
     pub fn lock(&mut self, folio: Folio) {
-        debug_assert!(!self.is_locked(folio), "locked twice");
+        debug_assert!(!self.is_locked(folio), "folio locked twice");
         self.core.folios.set(folio.0, flag::LOCKED);
     }
 
-    /// Gives the lock of a folio back. Whoever waits for it is the caller's business.
+    /// Unlocks a folio. The caller wakes its waiters.
     #[inline]
     pub fn unlock(&mut self, folio: Folio) {
-        debug_assert!(self.is_locked(folio), "unlocked twice");
+        debug_assert!(self.is_locked(folio), "folio unlocked twice");
         self.core.folios.clear(folio.0, flag::LOCKED);
     }
 
@@ -241,43 +241,43 @@ impl PageCache {
         self.core.folios.has(folio.0, flag::REFERENCED)
     }
 
-    /// Whether it is on the active list, or in one of the two youngest generations.
+    /// Returns whether a folio is on the active list, or in one of the two youngest generations.
     pub fn is_active(&self, folio: Folio) -> bool {
         self.reclaim.is_active(&self.core, folio.0)
     }
 
-    /// `PG_workingset`: it was active once (two lists), or was used twice (generations).
+    /// Returns whether a folio was active once (two lists), or used twice (generations) (`PG_workingset`).
     pub fn is_workingset(&self, folio: Folio) -> bool {
         self.core.folios.has(folio.0, flag::WORKINGSET)
     }
 
-    /// `PG_readahead`: who reads this page asks for more ([`async_ra`](PageCache::async_ra)). The bit is that of `PG_reclaim`, as in the kernel: a
-    /// dirty page that reclaim has marked is taken for a marker once it is read.
+    /// `PG_readahead`: a reader of this page asks for more ([`async_ra`](PageCache::async_ra)). The bit is that of
+    /// `PG_reclaim`, as in the kernel: a dirty page that reclaim has marked is taken for a marker once it is read.
     #[inline]
     pub fn is_readahead(&self, folio: Folio) -> bool {
         self.core.folios.has(folio.0, flag::RECLAIM)
     }
 
-    /// The folio becomes the marker of a read-ahead.
+    /// Makes a folio the marker of a read-ahead.
     #[inline]
     pub fn set_readahead(&mut self, folio: Folio) {
         self.core.folios.set(folio.0, flag::RECLAIM);
     }
 
-    /// Whether it is mapped into an address space.
+    /// Returns whether a folio is mapped into an address space.
     #[inline]
     pub fn is_mapped(&self, folio: Folio) -> bool {
         self.core.folios.has(folio.0, flag::MAPPED)
     }
 
-    /// A fault has mapped it, and uses it. The mapping ends when it leaves.
+    /// Maps a folio after a fault, and marks it used. The mapping ends when the folio is removed.
     #[inline]
     pub fn map(&mut self, folio: Folio) {
         self.core.use_ahead(folio.0);
         self.core.folios.set(folio.0, flag::MAPPED | flag::YOUNG);
     }
 
-    /// A load or store of a mapped page, without a fault: the processor marks the page table entry.
+    /// Marks the page table entry of a mapped page as accessed: a load or store without a fault.
     #[inline]
     pub fn touch(&mut self, folio: Folio) {
         debug_assert!(self.is_mapped(folio));
@@ -285,7 +285,7 @@ impl PageCache {
         self.core.folios.set(folio.0, flag::YOUNG);
     }
 
-    /// Its data are newer than the drive's (`filemap_dirty_folio`). Whether they were not before.
+    /// Marks a folio dirty (`filemap_dirty_folio`); returns whether it was clean before.
     #[inline]
     pub fn set_dirty(&mut self, folio: Folio) -> bool {
         let core = &mut self.core;
@@ -304,8 +304,8 @@ impl PageCache {
         true
     }
 
-    /// Its data are about to be written (`folio_clear_dirty_for_io`): a store from now on makes it dirty again. Whether it was dirty. The tag
-    /// stays until the [write-back begins](PageCache::start_writeback).
+    /// Clears the dirty flag before a write (`folio_clear_dirty_for_io`); a later store makes the folio dirty again.
+    /// Returns whether it was dirty. The tag stays until the [write-back begins](PageCache::start_writeback).
     #[inline]
     pub fn clear_dirty_for_io(&mut self, folio: Folio) -> bool {
         let core = &mut self.core;
@@ -318,11 +318,11 @@ impl PageCache {
         true
     }
 
-    /// Its data are being written (`__folio_start_writeback`, without `keep_write`).
+    /// Begins the write-back of a folio (`__folio_start_writeback`, without `keep_write`).
     #[inline]
     pub fn start_writeback(&mut self, folio: Folio) {
         let core = &mut self.core;
-        debug_assert!(!core.folios.has(folio.0, flag::WRITEBACK), "one write-back at a time");
+        debug_assert!(!core.folios.has(folio.0, flag::WRITEBACK), "folio is already under write-back");
         core.folios.set(folio.0, flag::WRITEBACK);
         let (leaf, page) = core.folios.slot(folio.0);
         core.index.set_tag(leaf, page, Tag::Writeback, true);
@@ -334,12 +334,12 @@ impl PageCache {
         core.nr_writeback += 1;
     }
 
-    /// Its data have been written (`folio_end_writeback`). One that reclaim waits for comes to the end of its list
-    /// (`folio_rotate_reclaimable`).
+    /// Ends the write-back of a folio (`folio_end_writeback`). A folio that reclaim waits for moves to the end of its
+    /// list (`folio_rotate_reclaimable`).
     #[inline]
     pub fn end_writeback(&mut self, folio: Folio) {
         let core = &mut self.core;
-        debug_assert!(core.folios.has(folio.0, flag::WRITEBACK), "ended twice");
+        debug_assert!(core.folios.has(folio.0, flag::WRITEBACK), "folio is not under write-back");
         if core.folios.take_flag(folio.0, flag::RECLAIM)
             && !core.folios.has(folio.0, flag::LOCKED | flag::DIRTY)
         {
@@ -354,53 +354,53 @@ impl PageCache {
         core.stats.written += 1;
     }
 
-    /// Dirty pages of a file from `from` on, to `to` inclusive, are those that a write-back will write (`tag_pages_for_writeback`).
+    /// Tags dirty pages of a file in `from..=to` for the next write-back (`tag_pages_for_writeback`).
     pub fn tag_towrite(&mut self, inode: Inode, from: u64, to: u64) {
         self.core.index.tag_towrite(inode, from, to);
     }
 
-    /// The first page of a file from `from` on that has a tag, and its folio.
+    /// First page of a file at or after `from` with a tag, and its folio.
     #[inline]
     pub fn next_tagged(&self, inode: Inode, from: u64, tag: Tag) -> Option<(u64, Folio)> {
         let page = self.core.index.next_tagged(inode, from, tag)?;
         Some((page, self.find(inode, page)?))
     }
 
-    /// Appends the runs of pages with a tag among those from `from` on, to `to` inclusive, until they are `most` pages.
+    /// Appends runs of tagged pages in `from..=to`, up to `most` pages in total.
     pub fn tagged_runs(&self, inode: Inode, from: u64, to: u64, tag: Tag, most: u64, runs: &mut Vec<Run>) {
         self.core.index.tagged_runs(inode, (from, to), tag, most, runs);
     }
 
-    /// The first page of a file from `from` on that is in memory.
+    /// First page of a file at or after `from` that is in memory.
     pub fn next_present(&self, inode: Inode, from: u64) -> Option<u64> {
         self.core.index.next_present(inode, from)
     }
 
-    /// The first page of a file from `from` on, to `to` inclusive, that is not in memory.
+    /// First page of a file in `from..=to` that is not in memory.
     pub fn next_missing(&self, inode: Inode, from: u64, to: u64) -> Option<u64> {
         self.core.index.next_missing(inode, from, to)
     }
 
-    /// Appends the runs of pages that are not in memory among `pages` from `first` on.
+    /// Appends the runs of pages not in memory among `pages` pages from `first` on.
     pub fn missing_runs(&self, inode: Inode, first: u64, pages: u64, runs: &mut Vec<Run>) {
         self.core.index.missing_runs(inode, first, pages, runs);
     }
 }
 
-// Pages that leave because somebody says so.
+// Explicit removal of pages.
 
 impl PageCache {
-    /// A folio leaves, whatever it holds; it is not under write-back.
+    /// Removes a folio, whatever it holds; it must not be under write-back.
     pub fn remove(&mut self, folio: Folio) {
-        debug_assert!(!self.is_writeback(folio), "a write-back is waited for");
+        debug_assert!(!self.is_writeback(folio), "folio removed under write-back");
         self.reclaim.remove(&mut self.core, folio.0);
         self.core.drop_folio(folio.0, None);
         self.core.stats.removed += 1;
     }
 
-    /// The pages of a file from `from` on leave (`truncate_inode_pages`), and nothing is remembered of them; dirty data are lost, as they should
-    /// be. Each is told to `gone` before it leaves. Those that are locked or under write-back stay: the first of them is answered, to be waited for
-    /// before the next call.
+    /// Removes the pages of a file from `from` on (`truncate_inode_pages`), without shadow entries; dirty data are
+    /// lost, as intended. Each page is passed to `gone` before it is removed. Pages that are locked or under write-back
+    /// stay: the first of them is returned, to be waited for before the next call.
     pub fn truncate(
         &mut self,
         inode: Inode,
@@ -409,7 +409,7 @@ impl PageCache {
     ) -> Option<Folio> {
         let (mut next, mut stays) = (from, None);
         while let Some(page) = self.next_present(inode, next) {
-            let folio = self.find(inode, page).expect("it is present");
+            let folio = self.find(inode, page).expect("a present page has a folio");
             if self.core.folios.has(folio.0, flag::LOCKED | flag::WRITEBACK) {
                 stays = stays.or(Some(folio));
             } else {
@@ -422,15 +422,15 @@ impl PageCache {
         stays
     }
 
-    /// Pages of a file from `from` on, to `to` inclusive, leave if they are clean, unlocked and not mapped (`invalidate_mapping_pages`); how many
-    /// did. The others, if unlocked, are the next that reclaim looks at (`deactivate_file_folio`).
+    /// Removes pages of a file in `from..=to` that are clean, unlocked and not mapped (`invalidate_mapping_pages`);
+    /// returns their number. The others, if unlocked, are next in line for reclaim (`deactivate_file_folio`).
     pub fn invalidate(&mut self, inode: Inode, from: u64, to: u64) -> u64 {
         let (mut next, mut count) = (from, 0);
         while let Some(page) = self.next_present(inode, next).filter(|page| *page <= to) {
-            let folio = self.find(inode, page).expect("it is present");
+            let folio = self.find(inode, page).expect("a present page has a folio");
             let flags = self.core.folios.flags(folio.0);
             next = page + 1;
-            // `find_lock_entries` passes over those too.
+            // `find_lock_entries` skips those as well.
             if flags & (flag::LOCKED | flag::WRITEBACK) != 0 {
                 continue;
             }
@@ -445,12 +445,12 @@ impl PageCache {
         count
     }
 
-    /// The same for pages that a direct write makes old: mapped ones leave, too (`invalidate_inode_pages2_range`), and dirty ones stay. One
-    /// that is locked or under write-back is answered, to be waited for before the next call.
+    /// Removes pages that a direct write makes stale: mapped ones too (`invalidate_inode_pages2_range`), but not dirty
+    /// ones. Returns a page that is locked or under write-back, to be waited for before the next call.
     pub fn invalidate2(&mut self, inode: Inode, from: u64, to: u64) -> Option<Folio> {
         let mut next = from;
         while let Some(page) = self.next_present(inode, next).filter(|page| *page <= to) {
-            let folio = self.find(inode, page).expect("it is present");
+            let folio = self.find(inode, page).expect("a present page has a folio");
             let flags = self.core.folios.flags(folio.0);
             if flags & (flag::LOCKED | flag::WRITEBACK) != 0 {
                 return Some(folio);

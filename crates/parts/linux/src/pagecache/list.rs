@@ -1,29 +1,30 @@
 //! Doubly linked lists whose links lie in the records that they link.
 
-/// No record.
+/// Null link.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// The neighbours of a record in the list that it is on.
+/// Neighbours of a record in its list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Links {
-    /// Towards the head.
+    /// Neighbour towards the head.
     newer: u32,
-    /// Towards the tail.
+    /// Neighbour towards the tail.
     older: u32,
 }
 
 impl Links {
-    /// On no list.
+    /// Links of a record on no list.
     pub(super) const NONE: Links = Links { newer: NONE, older: NONE };
 }
 
-/// A table of records with links.
+/// Table of records with links.
 pub(super) trait Linked {
     fn links(&self, at: u32) -> Links;
     fn links_mut(&mut self, at: u32) -> &mut Links;
 }
 
-/// A list; the kernel's words are used: what comes is put at the head, what leaves is taken from the tail. Every operation is O(1).
+/// Doubly linked list, in the kernel's terms: records are added at the head and taken from the tail. Every operation is
+/// O(1).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LruList {
     head: u32,
@@ -44,13 +45,13 @@ impl LruList {
         self.len == 0
     }
 
-    /// The record that came first.
+    /// Oldest record.
     #[inline]
     pub(super) fn tail(&self) -> Option<u32> {
         (self.tail != NONE).then_some(self.tail)
     }
 
-    /// A record that is on no list comes to the head.
+    /// Adds an unlisted record at the head.
     #[inline]
     pub(super) fn add(&mut self, table: &mut impl Linked, at: u32) {
         *table.links_mut(at) = Links { newer: NONE, older: self.head };
@@ -62,7 +63,7 @@ impl LruList {
         self.len += 1;
     }
 
-    /// A record that is on no list comes to the tail.
+    /// Adds an unlisted record at the tail.
     #[inline]
     pub(super) fn add_tail(&mut self, table: &mut impl Linked, at: u32) {
         *table.links_mut(at) = Links { newer: self.tail, older: NONE };
@@ -74,7 +75,7 @@ impl LruList {
         self.len += 1;
     }
 
-    /// A record of this list leaves it.
+    /// Removes a record from its list.
     #[inline]
     pub(super) fn remove(&mut self, table: &mut impl Linked, at: u32) {
         let Links { newer, older } = table.links(at);
@@ -89,7 +90,7 @@ impl LruList {
         self.len -= 1;
     }
 
-    /// Takes records off the tail, as many as there is room for, the tail first; how many.
+    /// Takes records off the tail, tail first, until `batch` is full; returns their number.
     pub(super) fn take_tail(&mut self, table: &mut impl Linked, batch: &mut [u32]) -> usize {
         let mut taken = 0;
         while taken < batch.len() && self.tail != NONE {
@@ -105,7 +106,7 @@ impl LruList {
         taken
     }
 
-    /// The records, head first.
+    /// Records, head first.
     pub(super) fn iter<T: Linked>(&self, table: &T) -> impl Iterator<Item = u32> {
         let mut next = self.head;
         std::iter::from_fn(move || {

@@ -1,23 +1,25 @@
-//! The page cache: which pages of files are in memory, clean or dirty, and which leave. It knows no time.
+//! Page cache: which file pages are in memory, clean or dirty, and which are evicted. It has no clock.
 //!
-//! It follows Linux 6.1: `mm/filemap.c`, `mm/page-writeback.c` (marks and tags), `mm/truncate.c`, `mm/readahead.c`, `mm/swap.c`, `mm/vmscan.c`,
-//! `mm/workingset.c`. Who drives it reads a file so (`filemap_read`):
+//! The source is Linux 6.1: `mm/filemap.c`, `mm/page-writeback.c` (flags and tags), `mm/truncate.c`, `mm/readahead.c`,
+//! `mm/swap.c`, `mm/vmscan.c`, `mm/workingset.c`. A caller reads a file as follows (`filemap_read`):
 //!
-//! 1. [`lookup`](PageCache::lookup) of the first page. If it is missing, [`sync_ra`](PageCache::sync_ra) plans what is read; the caller
-//!    [inserts](PageCache::insert) what [is missing](PageCache::missing_runs) of the plan, sets the marker where the plan says, and reads.
-//! 2. If the folio has the marker ([`is_readahead`](PageCache::is_readahead)), [`async_ra`](PageCache::async_ra) plans more.
-//! 3. When it is [up to date](PageCache::is_uptodate): [`mark_accessed`](PageCache::mark_accessed), the copy.
+//! 1. [`lookup`](PageCache::lookup) of the first page. On a miss, [`sync_ra`](PageCache::sync_ra) plans the read. The
+//!    caller [inserts](PageCache::insert) the [missing pages](PageCache::missing_runs) of the plan, sets the marker as
+//!    planned, and reads.
+//! 2. If the folio is the marker ([`is_readahead`](PageCache::is_readahead)), [`async_ra`](PageCache::async_ra) plans
+//!    more.
+//! 3. Once it is [up to date](PageCache::is_uptodate): [`mark_accessed`](PageCache::mark_accessed), then the copy.
 //!
-//! Before an insertion [`pressure`](PageCache::pressure) says who has to make room: nobody, `kswapd`, or the task itself. Each calls
-//! [`reclaim`](PageCache::reclaim) round after round.
+//! Before an insertion, [`pressure`](PageCache::pressure) tells whether `kswapd` or the task itself has to make room.
+//! Each calls [`reclaim`](PageCache::reclaim) round after round.
 //!
-//! Where it differs from the kernel:
+//! Differences from the kernel:
 //!
 //! * Folios are single pages, as ext4 has them in 6.1.
-//! * There are no batches of folios for each processor (`cpu_fbatches`): what joins or changes a list does so at once.
-//! * There is one node with one zone, no control group, no anonymous memory. The memory is what the cache may take.
-//! * A page table entry is two marks of the folio: mapped, and accessed.
-//! * Pages whose inode is gone are removed by the caller ([`truncate`](PageCache::truncate)).
+//! * No per-processor batches of folios (`cpu_fbatches`): list changes take effect at once.
+//! * One node with one zone, no control group, no anonymous memory. Memory is the cache's share.
+//! * A page table entry is two flags of the folio: mapped, and accessed.
+//! * The caller removes pages whose inode is gone ([`truncate`](PageCache::truncate)).
 //!
 //! Bounds: folios by memory, shadow entries by an eighth of it.
 
@@ -43,18 +45,18 @@ use reclaim::{Core, NodeState, Reclaim, ReclaimPolicy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Why a page comes to memory.
+/// Reason for which a page is inserted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
-    /// A read asked for it.
+    /// Read of this page.
     Read,
-    /// A read asked for others nearby.
+    /// Read of a nearby page.
     ReadAhead,
-    /// A write covers it: data that were reclaimed and are written anew are no sign of a working set.
+    /// Write of the page: rewriting reclaimed data is not a sign of a working set.
     Write,
-    /// A fault of a mapping asked for it. (Of one that `madvise` called sequential or random, it is a [`Read`](Cause::Read): `lru_gen_enter_fault`.)
+    /// Fault of a mapping. (With `madvise` sequential or random it is a [`Read`](Cause::Read): `lru_gen_enter_fault`.)
     Fault,
-    /// A fault asked for others nearby.
+    /// Fault of a nearby page.
     FaultAhead,
 }
 
@@ -67,18 +69,18 @@ impl Cause {
     }
 }
 
-/// Who has to make room before a page can be inserted.
+/// Reclaimer that has to make room before a page can be inserted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Pressure {
-    /// Nobody.
+    /// No reclaimer.
     None,
-    /// `kswapd`: at most the low watermark is free. The page can be inserted.
+    /// `kswapd`: free pages are at or below the low watermark. The page can be inserted.
     Kswapd,
-    /// The task (direct reclaim), and `kswapd`: at most the min watermark is free.
+    /// The task (direct reclaim), and `kswapd`: free pages are at or below the min watermark.
     Direct,
 }
 
-/// The page cache of a host.
+/// Page cache of a host.
 pub struct PageCache {
     core: Core,
     reclaim: Box<dyn Reclaim>,
@@ -86,14 +88,14 @@ pub struct PageCache {
 }
 
 impl PageCache {
-    /// An empty cache that may take so many pages of memory, fewer than 2^31.
+    /// Creates an empty cache of up to `pages` memory pages, fewer than 2^31.
     ///
     /// # Errors
-    /// The first value that cannot be built, with its key.
+    /// The first invalid value, with its key.
     pub fn new(spec: &PageCacheSpec, pages: u64) -> Result<PageCache, SpecError> {
         spec.check(pages)?;
         if pages >= (1 << 31) - 1 {
-            return Err(SpecError::new("memory", format!("{pages} pages of 4KiB are more than 2^31 - 2")));
+            return Err(SpecError::new("memory", format!("{pages} pages of 4KiB exceed 2^31 - 2")));
         }
         let core = Core {
             folios: Folios::default(),
@@ -110,13 +112,13 @@ impl PageCache {
         Ok(PageCache { core, reclaim: spec.reclaim.build(&()), readahead: spec.readahead.build(&()) })
     }
 
-    /// The folio of a page, without counting.
+    /// Returns the folio of a page, without counting.
     #[inline]
     pub fn find(&self, inode: Inode, page: u64) -> Option<Folio> {
         self.core.index.find(inode, page).map(Folio)
     }
 
-    /// The folio of a page that is asked for; counts hits and misses.
+    /// Returns the folio of a requested page; counts hits and misses.
     #[inline]
     pub fn lookup(&mut self, inode: Inode, page: u64) -> Option<Folio> {
         let found = self.seek(inode, page);
@@ -124,13 +126,13 @@ impl PageCache {
         found
     }
 
-    /// The folio of a page, without counting; if there is none, one is about to come.
+    /// Returns the folio of a page, without counting; on a miss, prefetches for its insertion.
     #[inline]
     pub fn seek(&self, inode: Inode, page: u64) -> Option<Folio> {
         self.core.index.find_or_prefetch(inode, page).map(Folio)
     }
 
-    /// Counts a hit or a miss: what was found was asked for.
+    /// Counts a hit or a miss for the result of a look-up.
     #[inline]
     pub fn count_lookup(&mut self, found: Option<Folio>) {
         let stats = &mut self.core.stats;
@@ -141,14 +143,15 @@ impl PageCache {
         }
     }
 
-    /// A page that is missing comes to a folio: locked and not up to date (`filemap_add_folio`). It is inactive, unless it was reclaimed not
-    /// long ago; a fault's is in the youngest generation where there are such.
+    /// Inserts a missing page: locked and not up to date (`filemap_add_folio`). It is inactive, unless it was reclaimed
+    /// recently; with generations, a faulted page is in the youngest one.
     ///
     /// # Panics
-    /// If the page is the 2^32nd of its file or one behind it: files have at most 16 TiB, as ext4's. If no page of memory is free (debug builds).
+    /// If the page number is 2^32 or above: files have at most 16 TiB, as on ext4. If no memory page is free (debug
+    /// builds).
     #[inline]
     pub fn insert(&mut self, inode: Inode, page: u64, cause: Cause) -> Folio {
-        debug_assert!(self.core.free() > 0, "the caller makes room");
+        debug_assert!(self.core.free() > 0, "inserted a page without free memory");
         let ahead = if cause.is_ahead() { flag::AHEAD } else { 0 };
         self.core.stats.read_ahead += u64::from(cause.is_ahead());
         let (at, shadow) = self.core.take_folio(inode, page, flag::LOCKED | ahead);
@@ -157,14 +160,15 @@ impl PageCache {
         Folio(at)
     }
 
-    /// A folio is used by a read (`folio_mark_accessed`).
+    /// Records the use of a folio by a read (`folio_mark_accessed`).
     #[inline]
     pub fn mark_accessed(&mut self, folio: Folio) {
         self.core.use_ahead(folio.0);
         self.reclaim.accessed(&mut self.core, folio.0);
     }
 
-    /// Who has to make room before the next insertion (`get_page_from_freelist`, `__alloc_pages_slowpath`).
+    /// Returns the reclaimer that has to make room before the next insertion (`get_page_from_freelist`,
+    /// `__alloc_pages_slowpath`).
     #[inline]
     pub fn pressure(&self) -> Pressure {
         let (free, marks) = (self.core.free(), &self.core.watermarks);
@@ -177,46 +181,46 @@ impl PageCache {
         }
     }
 
-    /// The watermarks.
+    /// Watermarks of the memory.
     pub fn watermarks(&self) -> Watermarks {
         self.core.watermarks
     }
 
-    /// Pages that the cache may take.
+    /// Maximum pages of the cache.
     pub fn pages(&self) -> u64 {
         self.core.pages
     }
 
-    /// Of them, free.
+    /// Free pages of that maximum.
     #[inline]
     pub fn free(&self) -> u64 {
         self.core.free()
     }
 
-    /// Pages of files in memory (`nr_file_pages`).
+    /// File pages in memory (`nr_file_pages`).
     #[inline]
     pub fn nr_file_pages(&self) -> u64 {
         self.core.folios.len()
     }
 
-    /// Of them, dirty (`nr_dirty`): those under write-back are not.
+    /// Dirty pages (`nr_dirty`), without those under write-back.
     #[inline]
     pub fn nr_dirty(&self) -> u64 {
         self.core.nr_dirty
     }
 
-    /// Of them, under write-back (`nr_writeback`).
+    /// Pages under write-back (`nr_writeback`).
     #[inline]
     pub fn nr_writeback(&self) -> u64 {
         self.core.nr_writeback
     }
 
-    /// Of them, active (`nr_active_file`): on the active list, or in the two youngest generations.
+    /// Active pages (`nr_active_file`): on the active list, or in the two youngest generations.
     pub fn nr_active(&self) -> u64 {
         self.reclaim.active()
     }
 
-    /// Of them, inactive (`nr_inactive_file`).
+    /// Inactive pages (`nr_inactive_file`).
     pub fn nr_inactive(&self) -> u64 {
         self.core.folios.len() - self.reclaim.active()
     }
@@ -236,21 +240,22 @@ impl PageCache {
         self.core.index.writeback(inode)
     }
 
-    /// What was counted since the window began.
+    /// Counters since the window began.
     pub fn stats(&self) -> &PageCacheStats {
         &self.core.stats
     }
 
-    /// Starts the measured window: what happened before is forgotten.
+    /// Starts the measured window: clears the counters.
     pub fn reset_stats(&mut self) {
         self.core.stats = PageCacheStats::default();
     }
 }
 
-// How much memory is kept free, and who reclaims when.
+// Free-memory thresholds for reclaim.
 
-/// The watermarks of a zone, in pages. An allocation succeeds at once while more than `low` are free, wakes `kswapd` otherwise, and still succeeds while
-/// more than `min` are free; beneath, the task reclaims itself. `kswapd` works until more than `high` are free.
+/// Watermarks of a zone, in pages. An allocation succeeds at once while more than `low` are free, wakes `kswapd`
+/// otherwise, and still succeeds while more than `min` are free; below that, the task reclaims itself. `kswapd` works
+/// until more than `high` are free.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Watermarks {
     /// `WMARK_MIN`.
@@ -262,10 +267,11 @@ pub struct Watermarks {
 }
 
 impl Watermarks {
-    /// Of a memory that is one zone (`calculate_min_free_kbytes`, `__setup_per_zone_wmarks`).
+    /// Computes the watermarks of a memory that is one zone (`calculate_min_free_kbytes`, `__setup_per_zone_wmarks`).
     ///
-    /// The kernel counts all of its memory here. Where `khugepaged` runs it raises `min_free_kbytes` further
-    /// (`set_recommended_min_free_kbytes`): then give the spec what `/proc/sys/vm/min_free_kbytes` says.
+    /// The kernel counts all of its memory here. `khugepaged`, where it runs, raises `min_free_kbytes` further
+    /// (`set_recommended_min_free_kbytes`). In that case set `min_free_kbytes` in the spec to the value of
+    /// `/proc/sys/vm/min_free_kbytes`.
     pub fn new(spec: &PageCacheSpec, pages: u64) -> Watermarks {
         let min = match spec.min_free_kbytes {
             Some(bytes) => bytes.get() / PAGE,
@@ -279,7 +285,7 @@ impl Watermarks {
     }
 }
 
-// What the page cache counts.
+// Page-cache statistics.
 
 /// Counters of the measured window, in pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -290,57 +296,57 @@ pub struct PageCacheStats {
     pub hits_under_read: u64,
     /// Look-ups that did not find the page.
     pub misses: u64,
-    /// Pages that came by read-ahead without having been asked for.
+    /// Pages inserted by read-ahead without having been requested.
     pub read_ahead: u64,
-    /// Of those that came so, in this window or before, accessed since for the first time.
+    /// Pages from read-ahead, in this window or before, accessed for the first time.
     pub read_ahead_used: u64,
-    /// Of those that came so, gone without ever having been accessed.
+    /// Pages from read-ahead, evicted or removed without an access.
     pub read_ahead_wasted: u64,
     /// Pages made dirty (`nr_dirtied`).
     pub dirtied: u64,
     /// Pages whose write-back ended (`nr_written`).
     pub written: u64,
-    /// Pages that reclaim took off lists to look at (`pgscan_file`).
+    /// Pages that reclaim took off lists to scan (`pgscan_file`).
     pub scanned: u64,
-    /// Of them, by direct reclaim (`pgscan_direct`).
+    /// Pages scanned by direct reclaim (`pgscan_direct`).
     pub scanned_direct: u64,
-    /// Pages that were reclaimed, all of them clean (`pgsteal_file`).
+    /// Pages reclaimed, all of them clean (`pgsteal_file`).
     pub evicted: u64,
-    /// Of them, by direct reclaim (`pgsteal_direct`).
+    /// Pages reclaimed by direct reclaim (`pgsteal_direct`).
     pub evicted_direct: u64,
-    /// Pages that came to the active list, or were protected (`pgactivate`).
+    /// Pages moved to the active list, or protected (`pgactivate`).
     pub activated: u64,
-    /// Pages that left the active list for the inactive one (`pgdeactivate`).
+    /// Pages moved from the active list to the inactive one (`pgdeactivate`).
     pub deactivated: u64,
-    /// Pages sent to the tail, since their write-back ended (`pgrotated`).
+    /// Pages moved to the tail when their write-back ended (`pgrotated`).
     pub rotated: u64,
-    /// Pages that came back while their shadow entry was there (`workingset_refault_file`).
+    /// Pages read back while their shadow entry existed (`workingset_refault_file`).
     pub refaults: u64,
-    /// Of them, activated at once (`workingset_activate_file`).
+    /// Refaults activated at once (`workingset_activate_file`).
     pub refaults_activated: u64,
-    /// Of them, active when they were reclaimed, or hot (`workingset_restore_file`).
+    /// Refaults of pages that were active when reclaimed, or hot (`workingset_restore_file`).
     pub refaults_restored: u64,
-    /// Dirty pages that reclaim marked, so that they go when they are written (`nr_vmscan_immediate_reclaim`).
+    /// Dirty pages marked by reclaim, to be freed when they are written (`nr_vmscan_immediate_reclaim`).
     pub marked_for_reclaim: u64,
     /// Dirty pages that `kswapd` chose to write itself.
     pub pageouts: u64,
-    /// Pages that a truncation, an advice or an unlink removed.
+    /// Pages removed by a truncation, an advice or an unlink.
     pub removed: u64,
 }
 
-// What holds of the page cache at any time.
+// Invariants of the page cache.
 
 impl PageCache {
-    /// Holds the accounts against each other. O(folios): for tests, and the checks of a run.
+    /// Cross-checks the accounts. O(folios): for tests, and the checks of a run.
     ///
     /// # Errors
-    /// What does not hold, in numbers.
+    /// The violated invariant, with numbers.
     pub fn check(&self) -> Result<(), String> {
         let core = &self.core;
         let mut listed = vec![false; self.slots()];
         for at in self.reclaim.lists(core).into_iter().flatten() {
             if !core.folios.has(at, flag::LIVE) || std::mem::replace(&mut listed[at as usize], true) {
-                return Err(format!("folio {at} is free, or on two lists"));
+                return Err(format!("folio {at} is free but listed, or on two lists"));
             }
         }
         let (mut dirty, mut writeback) = (0, 0);
@@ -350,7 +356,7 @@ impl PageCache {
                 return Err(format!("folio {at} is on no list"));
             }
             if core.index.find(inode, page) != Some(at) {
-                return Err(format!("folio {at} is not the one of page {page} of {inode:?}"));
+                return Err(format!("folio {at} holds page {page} of {inode:?}, but the index disagrees"));
             }
             let (is_dirty, is_writeback) =
                 (core.folios.has(at, flag::DIRTY), core.folios.has(at, flag::WRITEBACK));
@@ -360,12 +366,12 @@ impl PageCache {
             if is_dirty && !core.index.has_tag(inode, page, Tag::Dirty)
                 || is_writeback != core.index.has_tag(inode, page, Tag::Writeback)
             {
-                return Err(format!("page {page} of {inode:?} has tags that its folio belies"));
+                return Err(format!("tags of page {page} of {inode:?} do not match the flags of its folio"));
             }
         }
         if (dirty, writeback) != (core.nr_dirty, core.nr_writeback) {
             let counted = (core.nr_dirty, core.nr_writeback);
-            return Err(format!("{dirty} dirty and {writeback} written, counted {counted:?}"));
+            return Err(format!("{dirty} dirty and {writeback} under write-back, counters: {counted:?}"));
         }
         core.index.check(core.folios.len())
     }
@@ -375,26 +381,26 @@ impl PageCache {
     }
 }
 
-// What a user writes about the page cache.
+// User-visible configuration of the page cache.
 
-/// The page cache, by the names that Linux has for what can be turned. What is left out is as Linux 6.1 has it.
+/// Page cache, with Linux's names for its settings. Defaults are those of Linux 6.1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PageCacheSpec {
-    /// The most that is read ahead at once (`/sys/block/*/queue/read_ahead_kb`): whole pages. Zero reads single pages, as they are asked for.
+    /// Maximum read-ahead at once (`/sys/block/*/queue/read_ahead_kb`): whole pages. Zero reads single pages on demand.
     #[schemars(extend("x-maximum" = "1GiB"))]
     pub read_ahead_kb: Bytes,
-    /// How it is decided what is read ahead.
+    /// Read-ahead policy.
     pub readahead: ReadAheadPolicy,
-    /// Which pages leave when memory is short.
+    /// Eviction policy under memory pressure.
     pub reclaim: ReclaimPolicy,
-    /// Whether a page that was reclaimed leaves a shadow entry, so that its return is noticed (`mm/workingset.c`).
+    /// Whether a reclaimed page leaves a shadow entry, so that a refault is detected (`mm/workingset.c`).
     pub workingset: bool,
-    /// Memory below which tasks reclaim themselves (`vm.min_free_kbytes`); without it, what `calculate_min_free_kbytes` makes of the size of
-    /// memory.
+    /// Memory below which tasks reclaim themselves (`vm.min_free_kbytes`). Default: `calculate_min_free_kbytes` of the
+    /// memory size.
     #[schemars(extend("x-minimum" = "128KiB"))]
     pub min_free_kbytes: Option<Bytes>,
-    /// How far the watermarks are apart, in ten thousandths of memory (`vm.watermark_scale_factor`).
+    /// Distance between the watermarks, in ten thousandths of memory (`vm.watermark_scale_factor`).
     #[schemars(range(min = 1, max = 3000))]
     pub watermark_scale_factor: u32,
 }
@@ -414,22 +420,22 @@ impl Default for PageCacheSpec {
 }
 
 impl PageCacheSpec {
-    /// Checks everything for a memory of `pages`.
+    /// Checks all values for a memory of `pages` pages.
     ///
     /// # Errors
-    /// The first value that cannot be built, with its key.
+    /// The first invalid value, with its key.
     pub fn check(&self, pages: u64) -> Result<(), SpecError> {
         if !self.read_ahead_kb.get().is_multiple_of(crate::PAGE) {
-            let what = format!("{} is no whole number of pages of 4KiB", self.read_ahead_kb);
+            let what = format!("{} is not a multiple of the 4KiB page size", self.read_ahead_kb);
             return Err(SpecError::new("read_ahead_kb", what));
         }
         SpecError::positive("watermark_scale_factor", self.watermark_scale_factor.into())?;
         let high = Watermarks::new(self, pages).high;
         if high >= pages {
-            let what = format!("{high} pages are kept free of {pages}: none is left for files");
+            let what = format!("{high} of {pages} pages are kept free, which leaves none for files");
             let key =
                 if self.min_free_kbytes.is_some() { "min_free_kbytes" } else { "watermark_scale_factor" };
-            return Err(SpecError::new(key, what).help("keep less free, or give the host more memory"));
+            return Err(SpecError::new(key, what).help("lower this value, or give the host more memory"));
         }
         Ok(())
     }

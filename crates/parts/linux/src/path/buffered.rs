@@ -1,4 +1,4 @@
-//! Reads and writes through the page cache, and the reclaim that makes room for their pages.
+//! Buffered reads and writes through the page cache, and the reclaim that makes room for their pages.
 
 use super::frame::{Access, Frame};
 use super::io::Io;
@@ -18,11 +18,11 @@ use engine::{Cx, Time};
 use proto::IoOp;
 use proto::file::Program;
 
-/// Pages that a thread copies before it looks whether others want its core.
+/// Pages that a thread copies before it checks whether another thread wants its core.
 pub(super) const BATCH: u32 = 32;
 
 impl<P: Program> Host<P> {
-    /// What a read from a page on asks read-ahead for.
+    /// Read-ahead request of a read that starts at a page.
     pub(super) fn request(&self, access: &Access) -> Request {
         let index = access.page();
         let file_pages = self.nodes[access.inode.0 as usize].bytes.div_ceil(PAGE);
@@ -68,13 +68,13 @@ impl<P: Program> Host<P> {
         self.pay_then(task, Frame::Read(access))
     }
 
-    /// The folio that was found, if its page is being read.
+    /// Returns the found folio if its page is being read.
     #[inline]
     pub(super) fn under_read(&self, found: Option<Folio>) -> Option<Folio> {
         found.filter(|folio| !self.cache.is_uptodate(*folio))
     }
 
-    /// Waits for a page that is being read, and tries again.
+    /// Waits for a page that is being read, then retries.
     #[cold]
     pub(super) fn wait_uptodate(&mut self, task: Task, folio: Folio, again: Frame) -> Step {
         if self.owes(task) {
@@ -84,7 +84,7 @@ impl<P: Program> Host<P> {
         self.wait_for(task, Wait::Folio(folio), again)
     }
 
-    /// Brings what a plan names and memory lacks, and the page of the request itself if it is not read ahead.
+    /// Reads the missing pages of a plan, and the requested page itself if it is not read ahead.
     pub(super) fn fetch(&mut self, task: Task, request: &Request, plan: Option<Plan>, cause: Cause) -> Step {
         let Request { inode, index, .. } = *request;
         let mut enough = true;
@@ -97,7 +97,8 @@ impl<P: Program> Host<P> {
                 let cause = |page| if page == index { cause } else { ahead };
                 enough = enough && self.bring(task, inode, run.first, run.pages, cause);
             }
-            // As in `page_cache_ra_unbounded`, a page that was there before is not marked: who reads it would plan the same again.
+            // As in `page_cache_ra_unbounded`, a page that was already present is not marked: its reader would plan the
+            // same again.
             let came = |page: &u64| runs.iter().any(|run| (run.first..run.first + run.pages).contains(page));
             if let Some(folio) = plan.mark.filter(came).and_then(|mark| self.cache.find(inode, mark)) {
                 self.cache.set_readahead(folio);
@@ -114,14 +115,14 @@ impl<P: Program> Host<P> {
         Step::Pay
     }
 
-    /// Pages of a range are read although nobody waits for them (`POSIX_FADV_WILLNEED`), as many as the drive takes at once.
+    /// Reads pages of a range in advance (`POSIX_FADV_WILLNEED`), up to the drive's limit at once.
     pub(super) fn will_need(&mut self, task: Task, access: &Access) -> Step {
         let request = self.request(access);
         let plan = self.cache.force_ra(&self.open[access.file].ra, &request);
         self.fetch(task, &request, plan, Cause::ReadAhead)
     }
 
-    /// Inserts pages that are not in memory and reads them; whether there was memory for all.
+    /// Inserts missing pages and reads them; returns whether there was memory for all.
     pub(super) fn bring(
         &mut self,
         task: Task,
@@ -141,7 +142,7 @@ impl<P: Program> Host<P> {
             let (offset, run) = self.place(task, inode, at, first + count - at);
             match offset {
                 Some(offset) => self.read_bio(task, inode, at, run, offset),
-                // What was never written is zeroes.
+                // Pages that were never written are zeroes.
                 None => self.filled(inode, at, run),
             }
             at += run;
@@ -149,7 +150,7 @@ impl<P: Program> Host<P> {
         count == pages
     }
 
-    /// What the first of some pages have on the drive, as far as they are alike.
+    /// Maps the first of some pages to the drive, as far as their mapping is uniform.
     pub(super) fn map(&mut self, task: Task, inode: Inode, page: u64, pages: u64) -> fs::Run {
         self.charge(task, self.costs.map);
         let disk = usize::from(self.nodes[inode.0 as usize].disk);
@@ -159,7 +160,8 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// Where the data of pages lie on the drive, in bytes, and how many of them in one piece; nowhere if they were never written.
+    /// Returns the first byte of pages on the drive, `None` if they were never written, and how many pages lie in one
+    /// piece.
     pub(super) fn place(&mut self, task: Task, inode: Inode, page: u64, pages: u64) -> (Option<u64>, u64) {
         let run = self.map(task, inode, page, pages);
         match run.place {
@@ -177,10 +179,10 @@ impl<P: Program> Host<P> {
         self.thread(task).bios.push_back((disk, bio));
     }
 
-    /// Pages whose data are there.
+    /// Marks pages as read.
     pub(super) fn filled(&mut self, inode: Inode, page: u64, pages: u64) {
         for page in page..page + pages {
-            let folio = self.cache.find(inode, page).expect("a locked page stays");
+            let folio = self.cache.find(inode, page).expect("a locked page is not evicted");
             self.shadow_filled(inode, page, folio);
             self.cache.set_uptodate(folio);
             self.cache.unlock(folio);
@@ -189,10 +191,10 @@ impl<P: Program> Host<P> {
     }
 }
 
-// Writes through the page cache.
+// Buffered writes.
 
 impl<P: Program> Host<P> {
-    /// `generic_perform_write`: page by page, with a look at the dirty limits after each.
+    /// `generic_perform_write`: page by page, with a check of the dirty limits after each.
     pub(super) fn write(&mut self, task: Task, mut access: Access, cx: &mut impl Cx<Event, Out>) -> Step {
         let inode = access.inode;
         let disk = self.nodes[inode.0 as usize].disk;
@@ -232,8 +234,8 @@ impl<P: Program> Host<P> {
         self.pay_then(task, Frame::Write(access))
     }
 
-    /// The page that is written to, in memory and unlocked, or none if it has only to be inserted (`write_begin`); otherwise what the thread does
-    /// until it tries again.
+    /// Returns the page to write, present and unlocked, or `None` if it has only to be inserted (`write_begin`). An
+    /// error is the step that the thread takes before it retries.
     #[inline]
     fn write_begin(
         &mut self,
@@ -250,7 +252,7 @@ impl<P: Program> Host<P> {
             self.push(task, Frame::Reclaim);
             return Err(Step::Again);
         }
-        // What a write covers in part is read first, if it is there (`__block_write_begin_int`).
+        // A partially written page is read first, if it has data (`__block_write_begin_int`).
         if access.in_page() < PAGE && page * PAGE < self.nodes[inode.0 as usize].bytes {
             self.push(task, Frame::Write(*access));
             self.push(task, Frame::Submit);
@@ -260,7 +262,8 @@ impl<P: Program> Host<P> {
         Ok(None)
     }
 
-    /// A page that a write covers, or that was never written. Nobody sees it before the data are in it.
+    /// Inserts a page that is written in full, or was never written. Its data are copied before any other thread sees
+    /// it.
     fn new_page(&mut self, task: Task, access: &Access) -> Folio {
         self.charge(task, self.costs.allocate + self.costs.insert);
         let folio = self.cache.insert(access.inode, access.page(), Cause::Write);
@@ -270,16 +273,16 @@ impl<P: Program> Host<P> {
     }
 }
 
-// Memory: who makes room for a page that comes.
+// Memory for new pages.
 
-/// How long who is throttled by write-back sleeps (`reclaim_throttle`): a tenth of a second.
+/// Sleep of a reclaimer throttled by write-back (`reclaim_throttle`): a tenth of a second.
 const WRITEBACK_PAUSE: Time = Time::from_ms(100);
 
-/// How long a task waits for `kswapd` at most (`throttle_direct_reclaim`).
+/// Maximum wait of a task for `kswapd` (`throttle_direct_reclaim`).
 const KSWAPD_WAIT: Time = Time::from_s(1);
 
 impl<P: Program> Host<P> {
-    /// Whether there is memory for a page; where there is little, `kswapd` is woken.
+    /// Returns whether there is memory for a page; wakes `kswapd` if it is low.
     pub(super) fn has_room(&mut self) -> bool {
         let pressure = self.cache.pressure();
         if pressure != Pressure::None && !self.cache.is_hopeless() {
@@ -288,7 +291,7 @@ impl<P: Program> Host<P> {
         pressure != Pressure::Direct
     }
 
-    /// A task that needs a page reclaims itself (`try_to_free_pages`).
+    /// Runs direct reclaim for a task that needs a page (`try_to_free_pages`).
     pub(super) fn reclaim(&mut self, task: Task, cx: &mut impl Cx<Event, Out>) -> Step {
         if self.owes(task) {
             return self.pay_then(task, Frame::Reclaim);
@@ -326,7 +329,7 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// `kswapd`: until there is as much memory as it wants.
+    /// Runs `kswapd` until enough memory is free.
     pub(super) fn kswapd(&mut self, task: Task, cx: &mut impl Cx<Event, Out>) -> Step {
         if self.owes(task) {
             return self.pay_then(task, Frame::Kswapd);
@@ -337,7 +340,7 @@ impl<P: Program> Host<P> {
         }
         let mut control = self.thread(task).scan.take().unwrap_or_else(ScanControl::kswapd);
         let done = self.round(task, &mut control, cx);
-        // ext4 leaves what it would have to allocate blocks for to the flusher (`ext4_writepage`).
+        // ext4 leaves delayed allocations to the flusher (`ext4_writepage`).
         self.pageouts.clear();
         self.cache.pageouts(&mut self.pageouts);
         match done.next {
@@ -352,7 +355,7 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// A round of a reclaim.
+    /// Runs a round of a reclaim.
     fn round(&mut self, task: Task, control: &mut ScanControl, cx: &mut impl Cx<Event, Out>) -> Reclaimed {
         let done = self.cache.reclaim(control);
         self.charge(task, self.costs.scan.times(done.scanned) + self.costs.insert.times(done.freed));
@@ -365,7 +368,7 @@ impl<P: Program> Host<P> {
         done
     }
 
-    /// A thread pays what it owes, then sleeps for a time.
+    /// Charges a thread what it owes, then lets it sleep for a time.
     fn pause(&mut self, task: Task, time: Time) -> Step {
         self.pay_then(task, Frame::Nap(time))
     }

@@ -1,4 +1,4 @@
-//! Reads and writes past the page cache.
+//! Direct reads and writes, and mappings.
 
 use super::frame::{Access, Frame};
 use super::io::{Counter, Io};
@@ -17,11 +17,12 @@ use engine::{Cx, Time};
 use proto::IoOp;
 use proto::file::{CallError, Program};
 
-/// Pages of a bio at most (`BIO_MAX_VECS`).
+/// Maximum pages of a bio (`BIO_MAX_VECS`).
 const MOST: u64 = 256;
 
 impl<P: Program> Host<P> {
-    /// `O_DIRECT` (`iomap_dio_rw`): what the page cache has of it is written first, and a write makes it leave.
+    /// `O_DIRECT` (`iomap_dio_rw`): cached dirty pages of the range are written first, and a write removes cached
+    /// pages.
     pub(super) fn direct(
         &mut self,
         task: Task,
@@ -49,7 +50,7 @@ impl<P: Program> Host<P> {
             match self.allocate(task, again, &access, cx) {
                 Err(step) => return step,
                 Ok(Some(error)) => {
-                    debug_assert!(dio.is_none(), "what needs blocks is waited for");
+                    debug_assert!(dio.is_none(), "a write that needs blocks is waited for");
                     self.refuse(task, error);
                     return Step::Pay;
                 }
@@ -66,7 +67,7 @@ impl<P: Program> Host<P> {
         self.direct_bios(task, access, write, dio)
     }
 
-    /// The bios of a direct request, an extent after another (`iomap_dio_bio_iter`).
+    /// Makes the bios of a direct request, one extent after another (`iomap_dio_bio_iter`).
     fn direct_bios(&mut self, task: Task, access: Access, write: bool, dio: Option<u32>) -> Step {
         let inode = access.inode;
         let disk = self.nodes[inode.0 as usize].disk;
@@ -90,13 +91,13 @@ impl<P: Program> Host<P> {
                         Io::Counted(counter)
                     }
                     (None, dio) => {
-                        let dio = dio.expect("somebody waits, or it is a request of its own");
+                        let dio = dio.expect("an unwaited request has a `Dio`");
                         self.dios[dio].count += 1;
                         Io::Dio(dio)
                     }
                 };
                 let owner = self.ios.insert(io);
-                // `dio_bio_write_op`; of several bios none is polled.
+                // `dio_bio_write_op`; a request of several bios is not polled.
                 let polled = polled && (at, to) == (access.offset, access.end);
                 let flags = BioFlags { sync: true, idle: write, fua, polled, ..BioFlags::default() };
                 let op = if write { IoOp::Write } else { IoOp::Read };
@@ -119,7 +120,7 @@ impl<P: Program> Host<P> {
         Step::Pay
     }
 
-    /// A thread has submitted the bios of a direct request: it has prepared their commands itself.
+    /// Handles the submission of a direct request's bios, whose commands the thread has prepared itself.
     pub(super) fn submitted(&mut self, task: Task, dio: Option<u32>, cx: &mut impl Cx<Event, Out>) -> Step {
         let prepared = std::mem::take(&mut self.thread(task).prepared);
         self.charge(task, prepared);
@@ -130,7 +131,8 @@ impl<P: Program> Host<P> {
         Step::Pay
     }
 
-    /// A direct write gets its blocks; or why it does not.
+    /// Allocates the blocks of a direct write. Returns the reason for a failure; an error is the step that the thread
+    /// takes before it retries.
     fn allocate(
         &mut self,
         task: Task,
@@ -162,7 +164,7 @@ impl<P: Program> Host<P> {
         Ok(done.is_err().then_some(CallError::NoSpace))
     }
 
-    /// The data of a direct write are on the drive: the file has them now.
+    /// Handles the completion of a direct write: the file has the data now.
     pub(super) fn direct_written(
         &mut self,
         task: Task,
@@ -171,13 +173,14 @@ impl<P: Program> Host<P> {
     ) -> Step {
         let inode = access.inode;
         if self.has_failed(task) {
-            // What could not be written does not count (`iomap_dio_complete`).
+            // Failed writes do not count (`iomap_dio_complete`).
             return Step::Again;
         }
         if let Err(step) = self.direct_end(task, access, cx) {
             return step;
         }
-        // What was read meanwhile may be old, or zeroes of blocks that had no data until now: it leaves after that (`iomap_dio_complete`).
+        // Pages read meanwhile may be stale, or zeroes of blocks that had no data until now: they are removed
+        // afterwards (`iomap_dio_complete`).
         if let Some(folio) = self.cache.invalidate2(inode, access.page(), access.end_page() - 1) {
             if self.owes(task) {
                 return self.pay_then(task, Frame::DirectWritten(access));
@@ -188,8 +191,8 @@ impl<P: Program> Host<P> {
         Step::Pay
     }
 
-    /// Blocks that a direct write has filled have data, and the file has its length (`ext4_dio_write_end_io`); otherwise what the thread does
-    /// until it tries again.
+    /// Marks the blocks of a direct write as written, and sets the file's length (`ext4_dio_write_end_io`). An error is
+    /// the step that the thread takes before it retries.
     fn direct_end(&mut self, task: Task, access: Access, cx: &mut impl Cx<Event, Out>) -> Result<(), Step> {
         let Access { inode, offset, end, .. } = access;
         let disk = self.nodes[inode.0 as usize].disk;
@@ -202,7 +205,7 @@ impl<P: Program> Host<P> {
         let (Some(fs), Some(handle)) = (&mut self.disks[usize::from(disk)].fs, handle) else { return Ok(()) };
         let done = fs.direct_end(&handle, inode, offset, end - offset);
         fs.stop(handle);
-        debug_assert!(done.is_ok(), "an open file stays");
+        debug_assert!(done.is_ok(), "an open file is not removed");
         let node = &mut self.nodes[inode.0 as usize];
         node.bytes = node.bytes.max(end);
         self.arm_commit(disk, cx);
@@ -210,17 +213,17 @@ impl<P: Program> Host<P> {
     }
 }
 
-// Mappings: loads and stores of their pages, and the faults that these take (`filemap_fault`, `do_read_fault`, `do_shared_fault`).
+// Mappings: loads and stores of their pages, and their faults (`filemap_fault`, `do_read_fault`, `do_shared_fault`).
 //
-// A page that is mapped costs what is copied, and no call of the kernel. A fault costs the way into the kernel and back, and the look for its
-// page; one that only reads maps the pages around it that are there. The first store into a clean page is a fault of its own
-// (`page_mkwrite`), also if the page is mapped: write-back protects what it writes.
+// A mapped page costs only the copy, without a system call. A fault costs the entry into the kernel and back, and a
+// page look-up. A read fault also maps the present pages around its page. The first store into a clean page is a fault
+// of its own (`page_mkwrite`), even if the page is mapped, since write-back write-protects pages.
 
-/// Pages that a thread copies before it looks whether others want its core.
+/// Pages that a thread copies before it checks whether another thread wants its core.
 const BATCH: u32 = 32;
 
 impl<P: Program> Host<P> {
-    /// Copies from or to a mapping, up to the end of the file. What needs no fault goes on by itself.
+    /// Copies from or to a mapping, up to the end of the file. Pages that need no fault are copied in one step.
     pub(super) fn mapped(&mut self, task: Task, mut access: Access, write: bool) -> Step {
         for _ in 0..BATCH {
             if access.is_over() || self.has_failed(task) {
@@ -245,12 +248,12 @@ impl<P: Program> Host<P> {
         self.pay_then(task, Frame::Mapped { access, write })
     }
 
-    /// Whether a load or store of a page takes no fault.
+    /// Returns whether a load or store of a page takes no fault.
     fn is_at_hand(&self, folio: Folio, write: bool) -> bool {
         self.cache.is_uptodate(folio) && self.cache.is_mapped(folio) && (!write || self.cache.is_dirty(folio))
     }
 
-    /// A load or store of a mapped page, with the faults that it takes.
+    /// Loads or stores a mapped page, with the necessary faults.
     pub(super) fn touch(
         &mut self,
         task: Task,
@@ -268,7 +271,7 @@ impl<P: Program> Host<P> {
         }
         let request = Request { req_count: 1, ..self.request(&access) };
         let mapping = self.open[access.file].mapping;
-        // `lru_gen_enter_fault`: what `madvise` has spoken of is read, not used.
+        // `lru_gen_enter_fault`: with `madvise`, a page is read, not used.
         let cause = if mapping == Mapping::Normal { Cause::Fault } else { Cause::Read };
         let Some(folio) = self.cache.lookup(access.inode, request.index) else {
             self.charge(task, self.costs.call + self.costs.lookup);
@@ -300,7 +303,7 @@ impl<P: Program> Host<P> {
         self.make_writable(task, &access, folio, cx)
     }
 
-    /// The first store into a clean page (`ext4_page_mkwrite`, `fault_dirty_shared_page`).
+    /// Handles the first store into a clean page (`ext4_page_mkwrite`, `fault_dirty_shared_page`).
     fn make_writable(
         &mut self,
         task: Task,

@@ -1,4 +1,5 @@
-//! Between block layer and drive: commands, interrupts, the ends of bios. Orders to coprocessors go the same way.
+//! Driver between block layer and drive: commands, interrupts, completions of bios. Orders to coprocessors take the
+//! same path.
 
 use super::frame::Frame;
 use super::io::Io;
@@ -13,41 +14,41 @@ use crate::tasks::Task;
 use engine::{Cx, Inside, Time};
 use proto::{Command, Completion, Status, offload::Order};
 
-/// A command at a drive.
+/// Command at a drive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
     pub(super) disk: u16,
     issued: Issued,
 }
 
-/// An interrupt vector: that of a hardware queue.
+/// Interrupt vector of a hardware queue.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Vector {
-    /// Completions that no handler has taken.
+    /// Completions not yet taken by a handler.
     pending: Vec<(Issued, Completion)>,
-    /// Those that one is at.
+    /// Completions being handled.
     batch: Vec<(Issued, Completion)>,
-    /// Whether a handler is at work, or called, or a thread that polls is at work.
+    /// Whether a handler is at work or scheduled, or a polling thread is at work.
     pub(super) active: bool,
 }
 
 impl Vector {
-    /// Whether it has nothing to do.
+    /// Returns whether the vector has no work.
     pub(super) fn is_idle(&self) -> bool {
         !self.active && self.pending.is_empty() && self.batch.is_empty()
     }
 
-    /// Whether there is something that nobody is at.
+    /// Returns whether completions are pending without a handler.
     pub(super) fn has_more(&self) -> bool {
         !self.active && !self.pending.is_empty()
     }
 
-    /// Completions that somebody is at.
+    /// Number of completions being handled.
     pub(super) fn taken(&self) -> u64 {
         self.batch.len() as u64
     }
 
-    /// Takes what is there (`nvme_poll_cq`); what that costs.
+    /// Takes the pending completions (`nvme_poll_cq`); returns their cost.
     pub(super) fn take(&mut self, costs: &Costs) -> Time {
         std::mem::swap(&mut self.pending, &mut self.batch);
         let pages = self.batch.iter().map(|(issued, _)| u64::from(issued.bytes).div_ceil(PAGE)).sum();
@@ -55,7 +56,7 @@ impl Vector {
     }
 }
 
-/// A vector as an event names it.
+/// Number of a vector in events.
 fn name(disk: u16, hctx: u16) -> u32 {
     u32::from(disk) << 16 | u32::from(hctx)
 }
@@ -67,13 +68,13 @@ fn vector(name: u32) -> (u16, u16) {
 use proto::file::{CallError, Program};
 
 impl<P: Program> Host<P> {
-    /// Submits a thread's bios, and flushes its plug; it sleeps if the block layer has no room.
+    /// Submits a thread's bios, and flushes its plug; the thread sleeps if the block layer has no room.
     pub(super) fn submit(&mut self, task: Task, cx: &mut impl Cx<Event, Out>) -> Step {
         if self.owes(task) {
             return self.pay_then(task, Frame::Submit);
         }
         if self.thread(task).waits_for_room && self.thread(task).stalled.is_none() {
-            // Somebody else has woken it: its bio still waits (the loop of `blk_mq_get_tag`).
+            // Woken for a different reason: its bio still waits (the loop of `blk_mq_get_tag`).
             return self.wait_for(task, Wait::Room, Frame::Submit);
         }
         let core = self.thread(task).submits_on.unwrap_or(self.cores.core_of(task));
@@ -105,7 +106,7 @@ impl<P: Program> Host<P> {
         thread.waits_for_room = asleep;
         thread.prepared += prepared;
         if asleep {
-            // What it did before it slept may have woken it already.
+            // The thread's own work before its sleep may have woken it already.
             if self.thread(task).stalled.is_none() {
                 return self.wait_for(task, Wait::Room, Frame::Submit);
             }
@@ -114,7 +115,7 @@ impl<P: Program> Host<P> {
         Step::Again
     }
 
-    /// What a thread has gathered becomes visible; the time of the driver for it.
+    /// Flushes a thread's plug; returns the driver's time for it.
     fn unplug(&mut self, task: Task, asleep: bool, cx: &mut impl Cx<Event, Out>) -> Time {
         let mut prepared = Time::ZERO;
         let mut effects = std::mem::take(&mut self.effects);
@@ -127,7 +128,7 @@ impl<P: Program> Host<P> {
         prepared
     }
 
-    /// A thread is about to sleep with requests that it gathers: they become visible (`sched_submit_work`). It pays for that when it wakes.
+    /// Flushes the plug of a thread that is about to sleep (`sched_submit_work`). The thread pays for it when it wakes.
     pub(super) fn unplug_to_sleep(&mut self, task: Task, cx: &mut impl Cx<Event, Out>) {
         let thread = self.thread(task);
         if !thread.gathers || thread.plugs.iter().all(Plug::is_empty) {
@@ -140,7 +141,7 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// Does what a call of a disk's queue has brought about; the time of the driver for it.
+    /// Carries out the effects of a call of a disk's queue; returns the driver's time for them.
     pub(super) fn apply(&mut self, disk: u16, effects: &mut Effects, cx: &mut impl Cx<Event, Out>) -> Time {
         let mut at = Time::ZERO;
         while !(effects.issued.is_empty()
@@ -149,7 +150,7 @@ impl<P: Program> Host<P> {
             && effects.runs.is_empty())
         {
             for issued in effects.issued.drain(..) {
-                // The driver prepares one command after the other.
+                // The driver prepares one command after another.
                 at += self.costs.request;
                 let sent = self.sent.insert(Sent { disk, issued });
                 cx.after(at, Event::Issue(sent));
@@ -174,7 +175,7 @@ impl<P: Program> Host<P> {
         at
     }
 
-    /// A command goes to its drive.
+    /// Sends a command to its drive.
     pub(super) fn issue(&mut self, sent: u32, cx: &mut impl Cx<Event, Out>) {
         let Sent { disk, issued } = self.sent[sent];
         let command = Command {
@@ -186,7 +187,7 @@ impl<P: Program> Host<P> {
         cx.emit(Out::Submit { disk, command });
     }
 
-    /// A hardware queue is run by the kernel's worker.
+    /// Runs a hardware queue in the kernel's worker.
     pub(super) fn run_queue(&mut self, named: u32, cx: &mut impl Cx<Event, Out>) {
         let (disk, hctx) = vector(named);
         let mut effects = std::mem::take(&mut self.effects);
@@ -195,7 +196,7 @@ impl<P: Program> Host<P> {
         self.effects = effects;
     }
 
-    /// A drive has done a command.
+    /// Handles a command's completion by a drive.
     pub fn completed(&mut self, completion: Completion, cx: &mut impl Cx<Event, Out>) {
         let Sent { disk, issued } = self.sent[completion.tag];
         self.sent.remove(completion.tag);
@@ -216,7 +217,7 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// Completions have waited for others as long as they may.
+    /// Interrupts after the coalescing time of a vector has passed.
     pub(super) fn coalesced(&mut self, named: u32, cx: &mut impl Cx<Event, Out>) {
         let (disk, hctx) = vector(named);
         let vector = &self.disks[usize::from(disk)].vectors[usize::from(hctx)];
@@ -225,7 +226,7 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// A drive interrupts the core of a queue.
+    /// Interrupts the core of a queue.
     fn interrupt(&mut self, named: u32, cx: &mut impl Cx<Event, Out>) {
         let (disk, hctx) = vector(named);
         self.disks[usize::from(disk)].vectors[usize::from(hctx)].active = true;
@@ -235,7 +236,7 @@ impl<P: Program> Host<P> {
         cx.after(delay, Event::Interrupted(named));
     }
 
-    /// The handler takes what is there (`nvme_poll_cq`).
+    /// Runs the handler, which takes the pending completions (`nvme_poll_cq`).
     pub(super) fn interrupted(&mut self, named: u32, cx: &mut impl Cx<Event, Out>) {
         let (disk, hctx) = vector(named);
         let at = &mut self.disks[usize::from(disk)];
@@ -245,7 +246,7 @@ impl<P: Program> Host<P> {
         cx.after(delay, Event::Handled(named));
     }
 
-    /// The handler has done what it had taken, and looks for more.
+    /// Ends the handler's batch, and checks for more.
     pub(super) fn handled(&mut self, named: u32, cx: &mut impl Cx<Event, Out>) {
         let (disk, hctx) = vector(named);
         let vector = &mut self.disks[usize::from(disk)].vectors[usize::from(hctx)];
@@ -256,7 +257,7 @@ impl<P: Program> Host<P> {
         self.end_batch(disk, hctx, cx);
     }
 
-    /// What a handler, or a thread that polls, has taken from a queue ends.
+    /// Ends the requests that a handler or a polling thread has taken from a queue.
     pub(super) fn end_batch(&mut self, disk: u16, hctx: u16, cx: &mut impl Cx<Event, Out>) {
         let mut batch = std::mem::take(&mut self.disks[usize::from(disk)].vectors[usize::from(hctx)].batch);
         let mut effects = std::mem::take(&mut self.effects);
@@ -276,7 +277,7 @@ impl<P: Program> Host<P> {
         self.arm_queue_timer(disk, cx);
     }
 
-    /// Completions of a disk that say that it has room, and that it is full, and that no handler has looked at.
+    /// Completions of a disk not yet handled, by reported buffer state: room, full.
     #[cfg(any(test, feature = "soak"))]
     pub(super) fn waiting(&self, disk: u16) -> [u64; 2] {
         let vectors = &self.disks[usize::from(disk)].vectors;
@@ -288,7 +289,7 @@ impl<P: Program> Host<P> {
         })
     }
 
-    /// A scheduler's timer, or that of throttling.
+    /// Runs the timer of a disk's scheduler or throttling.
     pub(super) fn queue_timer(&mut self, disk: u16, cx: &mut impl Cx<Event, Out>) {
         self.disks[usize::from(disk)].timer = None;
         let mut effects = std::mem::take(&mut self.effects);
@@ -308,7 +309,7 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// A bio has ended.
+    /// Handles the end of a bio.
     fn ended(&mut self, owner: u32, status: Status, cx: &mut impl Cx<Event, Out>) {
         let io = self.ios[owner];
         self.ios.remove(owner);
@@ -340,7 +341,7 @@ impl<P: Program> Host<P> {
         self.wake_woken(cx);
     }
 
-    /// Waits for all bios of a count.
+    /// Waits for all bios of a counter.
     pub(super) fn count(&mut self, task: Task, counter: u32) -> Step {
         if self.owes(task) {
             return self.pay_then(task, Frame::Count(counter));
@@ -355,28 +356,29 @@ impl<P: Program> Host<P> {
         self.wait_for(task, Wait::Count(counter), Frame::Count(counter))
     }
 
-    /// Those who wait for a page look again.
+    /// Wakes the threads that wait for a page.
     pub(super) fn changed(&mut self, folio: Folio) {
         self.waits.folio_changed(folio, &mut self.woken);
     }
 }
 
-// Orders of programs to coprocessors: a call of the driver, sleep, an interrupt.
+// Orders of programs to coprocessors: a driver call, a sleep, an interrupt.
 //
-// The driver's steps cost what those of a drive's driver cost (`CostsSpec`): the call and the request before the device hears of it, the
-// interrupt and the completion after it is done, on the core that the thread slept on. What the device itself needs is the device's.
+// The driver's steps cost the same as those of a drive's driver (`CostsSpec`): the call and the request before the
+// device receives the order, the interrupt and the completion after it is done, on the core where the thread slept. The
+// device's own time is modelled in the device.
 
-/// An order at a coprocessor.
+/// Order at a coprocessor.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ordered {
-    /// The thread that sleeps until it is done.
+    /// Thread that sleeps until the order is done.
     task: Task,
-    /// Whether it is, as far as the kernel knows.
+    /// Whether the kernel has learned that the order is done.
     pub(super) done: bool,
 }
 
 impl<P: Program> Host<P> {
-    /// A thread that has paid for the driver's work gives a coprocessor an order.
+    /// Sends an order to a coprocessor, for a thread that has paid for the driver's work.
     pub(super) fn order(
         &mut self,
         task: Task,
@@ -392,7 +394,7 @@ impl<P: Program> Host<P> {
         self.wait_for(task, Wait::Order(tag), Frame::Ordered(tag))
     }
 
-    /// A coprocessor has done an order, and interrupts.
+    /// Handles a coprocessor's completion interrupt.
     pub fn ordered(&mut self, tag: u32, cx: &mut impl Cx<Event, Out>) {
         let core = self.cores.core_of(self.orders[tag].task);
         let cost = self.costs.interrupt + self.costs.complete;
@@ -400,7 +402,7 @@ impl<P: Program> Host<P> {
         cx.after(delay, Event::Ordered(tag));
     }
 
-    /// The handler of the interrupt wakes who waits.
+    /// Ends an order in the interrupt handler, and wakes its thread.
     pub(super) fn order_ended(&mut self, tag: u32, cx: &mut impl Cx<Event, Out>) {
         self.stats.orders += 1;
         let at = &mut self.orders[tag];
@@ -409,7 +411,7 @@ impl<P: Program> Host<P> {
         self.wake(task, cx);
     }
 
-    /// A thread looks whether its order is done.
+    /// Checks whether a thread's order is done, and waits otherwise.
     pub(super) fn wait_order(&mut self, task: Task, tag: u32) -> Step {
         if !self.orders[tag].done {
             return self.wait_for(task, Wait::Order(tag), Frame::Ordered(tag));

@@ -1,4 +1,4 @@
-//! Files, who has them open, and what a system call does first.
+//! Files, descriptors, and the first steps of system calls.
 
 use super::frame::{Access, Frame, Range, Resize};
 use super::io::Errors;
@@ -12,22 +12,22 @@ use crate::{Inode, PAGE};
 use engine::{Cx, List};
 use proto::file::{Advice, Call, Fd, FileId, OpenFlags, Program, SyncRange};
 
-/// A file as the host has it.
+/// File of a host.
 pub(super) struct Node {
-    /// The disk that it is on.
+    /// Disk of the file.
     pub(super) disk: u16,
-    /// Its length.
+    /// Length in bytes.
     pub(super) bytes: u64,
-    /// Whether it exists.
+    /// Whether the file exists.
     pub(super) exists: bool,
-    /// Descriptors that hold it.
+    /// Number of descriptors that hold the file.
     pub(super) held: u32,
-    /// Whether a thread has its lock for itself, and how many share it.
+    /// Whether a thread holds its lock exclusively, and how many share it.
     locked: bool,
     shared: u32,
-    /// Who waits for it.
+    /// Threads that wait for its lock.
     pub(super) waiting: List,
-    /// Whether its data could not be written.
+    /// Write errors of its data.
     pub(super) errors: Errors,
 }
 
@@ -45,34 +45,34 @@ impl Node {
         }
     }
 
-    /// Whether nobody has its lock.
+    /// Returns whether its lock is free.
     pub(super) fn is_free(&self) -> bool {
         !self.locked && self.shared == 0
     }
 }
 
-/// A file that somebody has open.
+/// Open file.
 #[derive(Clone)]
 pub(super) struct Open {
     pub(super) inode: Inode,
     pub(super) flags: OpenFlags,
     pub(super) ra: FileRa,
-    /// What `madvise` has said of its mapping.
+    /// `madvise` state of its mapping.
     pub(super) mapping: Mapping,
-    /// What it has been told of the file's errors.
+    /// Position in the file's errors up to which it has been notified.
     pub(super) since: u32,
 }
 
-/// A program that runs.
+/// Running program.
 pub(super) struct Running<P> {
     pub(super) program: P,
-    /// Its first thread.
+    /// First thread.
     pub(super) first: u32,
     /// Threads that have not ended.
     pub(super) left: u32,
-    /// Its files.
+    /// Files.
     pub(super) inodes: Vec<Inode>,
-    /// Its descriptors, each with an open file.
+    /// Descriptors, each with an open file.
     fds: Vec<Option<u32>>,
 }
 
@@ -84,7 +84,7 @@ impl<P: Program> Running<P> {
 }
 
 impl<P: Program> Host<P> {
-    /// Opens a file; its number among the open ones.
+    /// Opens a file; returns the number of the open file.
     pub(super) fn open(&mut self, inode: Inode, flags: OpenFlags) -> u32 {
         let node = &mut self.nodes[inode.0 as usize];
         node.held += 1;
@@ -93,7 +93,7 @@ impl<P: Program> Host<P> {
         self.open.insert(Open { inode, flags, ra, mapping: Mapping::Normal, since })
     }
 
-    /// The read-ahead of a file that is opened: the most at once, and what the drive takes at once.
+    /// Read-ahead state of a newly opened file, with its maximum and the drive's limit.
     fn new_ra(&self, inode: Inode) -> FileRa {
         let disk = usize::from(self.nodes[inode.0 as usize].disk);
         let io_pages = u64::from(self.disks[disk].queue.limits().bytes) / PAGE;
@@ -105,12 +105,12 @@ impl<P: Program> Host<P> {
         fds.get(usize::from(fd.0)).copied().flatten().expect("programs use descriptors that they have opened")
     }
 
-    /// Bytes of an open file as something to be read or written.
+    /// Byte range of an open file to be read or written.
     pub(super) fn access(&self, file: u32, offset: u64, bytes: u64) -> Access {
         Access { file, inode: self.open[file].inode, offset, end: offset.saturating_add(bytes) }
     }
 
-    /// What a system call does first. Its entry and return have been charged.
+    /// Starts a system call. Its entry and return have been charged.
     pub(super) fn call(&mut self, task: Task, program: u16, call: Call) -> Step {
         match call {
             Call::Open { fd, file, flags } => self.call_open(task, program, fd, file, flags),
@@ -166,7 +166,7 @@ impl<P: Program> Host<P> {
             fds.resize(at + 1, None);
         }
         let before = fds[at].replace(opened);
-        debug_assert!(before.is_none(), "a descriptor is opened once");
+        debug_assert!(before.is_none(), "descriptor opened twice");
         if is_new {
             self.push(task, Frame::Create(inode));
         } else if flags.truncate {
@@ -201,7 +201,7 @@ impl<P: Program> Host<P> {
         Step::Again
     }
 
-    /// `filemap_read`, or `O_DIRECT`; nothing beyond the end of the file.
+    /// `filemap_read`, or `O_DIRECT`; reads stop at the end of the file.
     pub(super) fn call_read(&mut self, task: Task, file: u32, offset: u64, bytes: u64) -> Step {
         let mut access = self.access(file, offset, bytes);
         let open = &self.open[file];
@@ -218,7 +218,7 @@ impl<P: Program> Host<P> {
         Step::Again
     }
 
-    /// `generic_file_write_iter`: under the inode's lock, then what `O_SYNC` asks for.
+    /// `generic_file_write_iter`: under the inode's lock, then the sync of `O_SYNC`.
     pub(super) fn call_write(&mut self, task: Task, file: u32, offset: u64, bytes: u64) -> Step {
         let access = self.access(file, offset, bytes);
         if access.is_over() {
@@ -240,8 +240,9 @@ impl<P: Program> Host<P> {
         Step::Again
     }
 
-    /// A direct read or write, under the inode's lock (`ext4_dio_read_iter`, `ext4_dio_write_iter`), which it has until it has ended, or has
-    /// been submitted if nobody waits for it; a block device's has none.
+    /// Pushes a direct read or write, under the inode's lock (`ext4_dio_read_iter`, `ext4_dio_write_iter`). The lock is
+    /// held until the request has ended, or has been submitted if the thread does not wait for it. A block device has
+    /// no lock.
     pub(super) fn push_direct(&mut self, task: Task, access: Access, write: bool, dio: Option<u32>) {
         let disk = usize::from(self.nodes[access.inode.0 as usize].disk);
         let locks = self.disks[disk].fs.is_some();
@@ -254,13 +255,13 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// Whether a file can be read and written past the page cache.
+    /// Returns whether a file supports direct reads and writes.
     pub(super) fn has_direct(&self, inode: Inode) -> bool {
         let disk = usize::from(self.nodes[inode.0 as usize].disk);
         self.disks[disk].fs.as_ref().is_none_or(|fs| fs.has_direct())
     }
 
-    /// Writes what is dirty in a range, and waits for it, before whatever the thread does next.
+    /// Writes the dirty pages of a range, and waits for them, before the thread's next step.
     pub(super) fn push_integrity(&mut self, task: Task, inode: Inode, page: u64, end: u64) {
         let range = Range { sync: true, ..Range::of(inode, page, end) };
         let disk = self.nodes[inode.0 as usize].disk;
@@ -280,7 +281,7 @@ impl<P: Program> Host<P> {
     fn call_sync_range(&mut self, task: Task, inode: Inode, offset: u64, bytes: u64, how: SyncRange) -> Step {
         let end = if bytes == 0 { u64::MAX } else { (offset + bytes).div_ceil(PAGE) };
         let range = Range::of(inode, offset / PAGE, end);
-        // The last is done first.
+        // The last step runs first.
         let steps = [
             (how.wait_after, Frame::WaitRange(range)),
             (
@@ -305,7 +306,7 @@ impl<P: Program> Host<P> {
             self.push(task, Frame::SyncDisk(disk));
         }
         let nodes = (0..self.nodes.len() as u32).map(Inode).filter(|inode| {
-            // Pages that a flusher is at are waited for too (`sync_inodes_sb`).
+            // Pages that a flusher is writing are waited for too (`sync_inodes_sb`).
             self.cache.dirty_pages(*inode) > 0 || self.cache.writeback_pages(*inode) > 0
         });
         let dirty: Vec<Inode> = nodes.collect();
@@ -325,7 +326,7 @@ impl<P: Program> Host<P> {
                 if access.is_over() { Step::Again } else { self.will_need(task, &access) }
             }
             Advice::DontNeed => {
-                // Whole pages only; dirty ones stay, and begin to be written.
+                // Whole pages only; dirty ones stay, and their write-back begins.
                 let page = offset.div_ceil(PAGE);
                 let end_page = if end == length { end.div_ceil(PAGE) } else { end / PAGE };
                 if page < end_page {
@@ -341,7 +342,7 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// Pages of a range that are clean leave (`POSIX_FADV_DONTNEED`, after dirty ones have begun to be written).
+    /// Removes clean pages of a range (`POSIX_FADV_DONTNEED`, after the write-back of dirty ones has begun).
     pub(super) fn forget(&mut self, task: Task, range: Range) -> Step {
         let gone = self.cache.invalidate(range.inode, range.page, range.end - 1);
         self.charge(task, self.costs.insert.times(gone));
@@ -361,8 +362,8 @@ impl<P: Program> Host<P> {
         self.wait_for(task, Wait::Lock(inode), Frame::Lock(inode))
     }
 
-    /// Takes the lock of an inode for a direct read or write: shared, unless a write needs blocks or makes the file longer
-    /// (`ext4_dio_write_checks`). Who shares it does not pass those who wait.
+    /// Takes the lock of an inode for a direct read or write: shared, unless a write needs blocks or makes the file
+    /// longer (`ext4_dio_write_checks`). A sharer does not overtake waiting threads.
     pub(super) fn lock_direct(
         &mut self,
         task: Task,
@@ -389,7 +390,7 @@ impl<P: Program> Host<P> {
         self.wait_for(task, Wait::Lock(inode), Frame::LockDirect { access, write, waited: true })
     }
 
-    /// Gives it back; who waited longest looks again.
+    /// Releases the lock of an inode; the longest-waiting thread retries.
     pub(super) fn unlock(&mut self, inode: Inode, cx: &mut impl Cx<Event, Out>) -> Step {
         let node = &mut self.nodes[inode.0 as usize];
         if node.shared > 0 {
@@ -403,8 +404,8 @@ impl<P: Program> Host<P> {
         Step::Again
     }
 
-    /// Wakes who has waited longest for the lock of an inode. Who was woken by something else meanwhile may stand in the list once more than it
-    /// waits.
+    /// Wakes the longest-waiting thread for the lock of an inode. A thread woken for a different reason meanwhile may
+    /// be in the list once more than it waits.
     fn wake_next(&mut self, inode: Inode, cx: &mut impl Cx<Event, Out>) {
         while let Some(next) = self.locks.pop(&mut self.nodes[inode.0 as usize].waiting) {
             if self.thread(next).wait == Some(Wait::Lock(inode)) {

@@ -11,32 +11,32 @@ use proto::file::{Advice, OpenFlags, Program, Way};
 use proto::{Batches, BufferState, Command, Completion, IoOp, Status};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A flow of requests.
+/// Flow of requests.
 pub(super) struct Flow {
-    /// The drive, how its requests get there, and the number of the flow among those of its sender that go this way.
+    /// Drive, access path, and number of the flow among those of its sender on this path.
     key: (u16, Way, u16),
     pub(super) task: Task,
-    /// The file as it has opened it; of several, the one that was served last.
+    /// Open file; of several, the one served last.
     pub(super) file: u32,
-    /// Others that it has open.
+    /// Other open files.
     pub(super) others: BTreeMap<Inode, u32>,
-    /// What it says of its reads to come.
+    /// Advice for its future reads.
     pub(super) advice: Advice,
     pub(super) waiting: VecDeque<Command>,
     /// Whether a request has just been answered.
     pub(super) answered: bool,
-    /// Requests that it has submitted and that are not answered, if it does not wait for each.
+    /// Submitted requests that are not answered, if it does not wait for each.
     pub(super) under_way: u32,
-    /// Of them, those that have ended and that it has not taken.
+    /// Submitted requests that have ended and that it has not taken.
     pub(super) done: VecDeque<Completion>,
-    /// The batches in which it submits and takes; how many more it submits in the call that it is in, and whether it waits in order to fill its
-    /// queue again.
+    /// Batches in which it submits and takes; how many more it submits in the current call, and whether it waits in
+    /// order to refill its queue.
     pub(super) batches: Batches,
     pub(super) in_call: u32,
     full: bool,
-    /// Whether it is in the call that waits for the end of one.
+    /// Whether it is in the call that waits for completions.
     pub(super) reaping: bool,
-    /// Whether it looks for the end of one on its core.
+    /// Whether it polls for completions on its core.
     pub(super) spins: bool,
     /// Flushes of a ring, and the thread that waits for them.
     pub(super) syncs: VecDeque<Command>,
@@ -44,7 +44,7 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// Its drive.
+    /// Drive of the flow.
     pub(super) fn disk(&self) -> u16 {
         self.key.0
     }
@@ -53,23 +53,23 @@ impl Flow {
         self.key.1
     }
 
-    /// Requests that are not answered.
+    /// Number of requests that are not answered.
     fn outstanding(&self) -> u32 {
         self.waiting.len() as u32 + self.under_way
     }
 
-    /// How many ends of requests it takes now, if it looks.
+    /// Number of completions it takes now, if it checks.
     pub(super) fn takes(&self) -> u32 {
         self.batches.takes(self.done.len() as u32, self.outstanding(), self.full)
     }
 
-    /// A request has been answered: its queue is filled again once few enough are left.
+    /// Handles an answered request: the queue is refilled once few enough are left.
     pub(super) fn drained(&mut self) {
         self.full &= self.outstanding() > self.batches.low.min(self.batches.depth - 1);
     }
 }
 
-/// The answer to a request.
+/// Answer to a request.
 pub(super) fn answer_to(command: &Command) -> Completion {
     Completion {
         tag: command.tag,
@@ -81,9 +81,9 @@ pub(super) fn answer_to(command: &Command) -> Completion {
 }
 
 impl<P: Program> Host<P> {
-    /// A request of a flow: a system call on the file that fills a drive, or on one that is laid out there. Requests of a flow are served one after another, or side by side if
-    /// their way is for several ([`Way::is_queued`]); a flush is `fsync`, force unit access `O_DSYNC`. A request that is served is told
-    /// ([`Out::Complete`]).
+    /// Submits a request of a flow: a system call on the file that fills a drive, or on a file laid out there. Requests
+    /// of a flow are served one after another, or concurrently if the path is queued ([`Way::is_queued`]). A flush is
+    /// `fsync`, force unit access `O_DSYNC`. A served request is reported ([`Out::Complete`]).
     pub fn submit_request(&mut self, disk: u16, way: Way, command: Command, cx: &mut impl Cx<Event, Out>) {
         let key = (disk, way, command.flow);
         let at = match self.flows.iter().position(|flow| flow.key == key) {
@@ -96,14 +96,14 @@ impl<P: Program> Host<P> {
         self.tell_flow(at as u16, cx);
     }
 
-    /// How a flow goes about its file, said before its first request: the batches in which it submits and takes, one by one if there are none, and
-    /// its advice, of which `madvise` is told of a mapping as well.
+    /// Configures a flow before its first request: the batches in which it submits and takes (one by one if `None`),
+    /// and its advice, which for a mapping also goes to `madvise`.
     pub fn open_flow(&mut self, disk: u16, way: Way, flow: u16, batches: Option<Batches>, advice: Advice) {
         let at = self.begin_flow((disk, way, flow), advice);
         self.flows[at].batches = batches.unwrap_or(Batches::ONE);
     }
 
-    /// Opens a file as a flow that goes this way does, with its advice.
+    /// Opens a file as a flow on this path does, with its advice.
     pub(super) fn open_for(&mut self, inode: Inode, way: Way, advice: Advice) -> u32 {
         let name = self.open(inode, OpenFlags { direct: !way.is_cached(), ..OpenFlags::default() });
         let file = &mut self.open[name];
@@ -142,7 +142,7 @@ impl<P: Program> Host<P> {
         at
     }
 
-    /// Something has come for a flow: its thread goes on if it waits for that.
+    /// Wakes a flow's thread if it waits for the event that has occurred.
     pub(super) fn tell_flow(&mut self, at: u16, cx: &mut impl Cx<Event, Out>) {
         let flow = &mut self.flows[usize::from(at)];
         let task = flow.task;
@@ -153,12 +153,12 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// Requests of flows that have not been served.
+    /// Number of unserved requests of flows.
     pub fn requests(&self) -> usize {
         self.flows.iter().map(|flow| flow.waiting.len() + flow.under_way as usize).sum()
     }
 
-    /// The next request of a flow.
+    /// Starts the next request of a flow.
     pub(super) fn flow(&mut self, task: Task, at: u16) -> Step {
         if self.owes(task) {
             return self.pay_then(task, Frame::Flow(at));
@@ -169,7 +169,8 @@ impl<P: Program> Host<P> {
         }
         let flow = &mut self.flows[usize::from(at)];
         let Some(command) = flow.waiting.front().copied() else {
-            // Whoever was answered asks for the next in the same instant: the thread of a program that calls again does not sleep in between.
+            // An answered sender asks for the next request in the same instant, so the thread of the flow does not
+            // sleep in between.
             let looks_again = std::mem::take(&mut flow.answered);
             return if looks_again { Step::Compute(Time::ZERO) } else { Step::Sleep };
         };
@@ -183,7 +184,7 @@ impl<P: Program> Host<P> {
         self.serve(task, at, &command)
     }
 
-    /// A request as a system call that the thread waits for.
+    /// Serves a request as a system call that the thread waits for.
     pub(super) fn serve(&mut self, task: Task, at: u16, command: &Command) -> Step {
         let (file, offset) = self.addressed(at, command);
         match command.op {
@@ -193,15 +194,16 @@ impl<P: Program> Host<P> {
                 self.call_write(task, file, offset, command.bytes)
             }
             IoOp::Flush => {
-                // `msync` leaves alone what is not needed to read the data back (`vfs_fsync_range`).
+                // `msync` skips metadata not needed to read the data back (`vfs_fsync_range`).
                 let data_only = self.flows[usize::from(at)].way() == Way::Mapped;
                 self.call_sync(task, file, data_only)
             }
-            IoOp::Trim | IoOp::WriteZeroes => unreachable!("files are not punched: the machine refuses it"),
+            IoOp::Trim | IoOp::WriteZeroes => unreachable!("the machine rejects hole punching in files"),
         }
     }
 
-    /// A request as loads or stores of the file's mapping: no call of the kernel. Force unit access is an `msync` behind it.
+    /// Serves a request as loads or stores of the file's mapping, without a system call. Force unit access is an
+    /// `msync` afterwards.
     fn serve_mapped(&mut self, task: Task, at: u16, command: &Command) -> Step {
         let (file, offset) = self.addressed(at, command);
         let access = self.access(file, offset, command.bytes);
@@ -214,7 +216,7 @@ impl<P: Program> Host<P> {
         Step::Again
     }
 
-    /// A request has been served, and the flow's thread is back from the kernel.
+    /// Answers a served request; the flow's thread is back from the kernel.
     pub(super) fn answer(&mut self, task: Task, at: u16, cx: &mut impl Cx<Event, Out>) -> Step {
         if self.owes(task) {
             return self.pay_then(task, Frame::Answer(at));
@@ -228,18 +230,18 @@ impl<P: Program> Host<P> {
     }
 }
 
-// Completions that a thread looks for itself, of a queue that does not interrupt (`blk_mq_poll`, `nvme_poll`). It looks until there is one, or
-// it has to give its core to another; hybrid polling, which sleeps for a while first, is left out.
+// Polling for completions of a queue that does not interrupt (`blk_mq_poll`, `nvme_poll`). A thread polls until there
+// is one, or it has to give up its core. Hybrid polling, which sleeps for a while first, is left out.
 
 impl<P: Program> Host<P> {
-    /// The queue on which a flow looks, if its drive has one.
+    /// Queue that a flow polls, if its drive has one.
     fn queue_of(&self, flow: &Flow) -> Option<u16> {
         let core = self.threads[flow.task.0 as usize].submits_on?;
         self.disks[usize::from(flow.disk())].queue.polled_hctx(core)
     }
 
-    /// A flow looks for ends of its requests (`io_do_iopoll`): takes what its queue has, or looks on. On a drive without such queues it looks
-    /// for what interrupts bring.
+    /// Polls for completions of a flow (`io_do_iopoll`): takes those in its queue, or polls on. On a drive without such
+    /// queues it waits for interrupts.
     pub(super) fn poll(&mut self, task: Task, at: u16) -> Step {
         let flow = &self.flows[usize::from(at)];
         let (disk, hctx) = (usize::from(flow.disk()), self.queue_of(flow));
@@ -265,7 +267,7 @@ impl<P: Program> Host<P> {
         Step::Spin
     }
 
-    /// A flow has taken what its queue had: it ends, whosever it is.
+    /// Ends the requests that a flow has taken from its queue, whatever flow they belong to.
     pub(super) fn polled(&mut self, task: Task, at: u16, cx: &mut impl Cx<Event, Out>) -> Step {
         if self.owes(task) {
             return self.pay_then(task, Frame::Polled(at));
@@ -275,7 +277,7 @@ impl<P: Program> Host<P> {
             let disk = flow.disk();
             self.disks[usize::from(disk)].vectors[usize::from(hctx)].active = false;
             self.end_batch(disk, hctx, cx);
-            // What has come meanwhile is for whoever looks.
+            // Completions that arrived meanwhile go to another polling thread.
             if self.disks[usize::from(disk)].vectors[usize::from(hctx)].has_more() {
                 self.seen(disk, hctx, cx);
             }
@@ -283,7 +285,7 @@ impl<P: Program> Host<P> {
         Step::Again
     }
 
-    /// A drive has written a completion into a queue that does not interrupt: who looks sees it.
+    /// Handles a completion in a queue that does not interrupt: a polling thread sees it.
     pub(super) fn seen(&mut self, disk: u16, hctx: u16, cx: &mut impl Cx<Event, Out>) {
         let looks = |flow: &Flow| {
             flow.way() == Way::Polled
@@ -296,7 +298,7 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// A thread that spins looks again.
+    /// Makes a spinning thread check again.
     pub(super) fn unspin(&mut self, task: Task, cx: &mut impl Cx<Event, Out>) {
         let burst = self.tick;
         self.cores.cut(task, burst, &mut Inside::of(cx));

@@ -1,4 +1,4 @@
-//! What a thread can be in the middle of.
+//! Frames: the operations that a thread can be in the middle of.
 
 use crate::fs::Tid;
 use crate::{Inode, PAGE};
@@ -7,39 +7,39 @@ use proto::file::Call;
 use proto::offload::Order;
 use proto::{Completion, IoOp};
 
-/// One step of what a thread does; the thread's stack has those that it returns to below it.
+/// Step of a thread; the stack below holds the steps to return to.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Frame {
-    /// Asks a program what its thread does next.
+    /// Asks a program for its thread's next action.
     Program {
-        /// Which program.
+        /// Program.
         program: u16,
-        /// Which of its threads.
+        /// Thread of the program.
         thread: u32,
     },
-    /// Takes the next request of a flow of requests.
+    /// Takes the next request of a flow.
     Flow(u16),
-    /// A request of a flow has been served.
+    /// Answers a served request of a flow.
     Answer(u16),
-    /// The same of a flow with several requests under way.
+    /// Answers a request of a flow with several requests in flight.
     Answered(u16, IoOp, Completion),
-    /// A flow takes the end of one of its requests.
+    /// Takes the completion of a request of a flow.
     Reap(u16),
-    /// A flow looks for the ends of its requests.
+    /// Polls for completions of a flow's requests.
     Poll(u16),
-    /// It has found some.
+    /// Ends the completions found by polling.
     Polled(u16),
-    /// The thread that does what a flow's ring cannot do without waiting.
+    /// Thread that does a ring's blocking operations.
     Worker(u16),
-    /// It has done it.
+    /// Ends a blocking operation of a ring.
     Worked(u16, Completion),
     /// Enters the kernel.
     Call(u16, Call),
     /// Gives a coprocessor an order.
     Order {
-        /// Which of them.
+        /// Coprocessor.
         device: u16,
-        /// What it shall do.
+        /// Order.
         order: Order,
     },
     /// Waits until an order is done.
@@ -52,171 +52,171 @@ pub(super) enum Frame {
     Balance(u16),
     /// Takes the lock of an inode.
     Lock(Inode),
-    /// Takes it for a direct read or write.
+    /// Takes the lock of an inode for a direct read or write.
     LockDirect {
-        /// What is read or written.
+        /// Byte range.
         access: Access,
         /// Whether it writes.
         write: bool,
         /// Whether it has waited.
         waited: bool,
     },
-    /// Gives it back.
+    /// Releases the lock of an inode.
     Unlock(Inode),
-    /// Submits the thread's bios, one after another, and what has been plugged.
+    /// Submits the thread's bios, one after another, and its plugged requests.
     Submit,
-    /// Waits for a count of completions.
+    /// Waits for a counter of completions.
     Count(u32),
     /// Writes dirty pages of a range: `write_cache_pages`.
     Range(Range),
-    /// Pages of a range that are clean leave.
+    /// Removes clean pages of a range.
     Forget(Range),
-    /// Waits for pages of a range that are being written: `filemap_fdatawait_range`.
+    /// Waits for pages of a range under write-back: `filemap_fdatawait_range`.
     WaitRange(Range),
     /// `ext4_sync_file`, or `blkdev_fsync`, after the data.
     Sync {
-        /// Of this open file.
+        /// Open file.
         file: u32,
-        /// `fdatasync`.
+        /// Whether it is `fdatasync`.
         data_only: bool,
     },
-    /// A sync returns.
+    /// Returns from a sync.
     Synced {
-        /// The disk of the journal.
+        /// Disk of the journal.
         disk: u16,
-        /// The transaction that holds what it has made durable.
+        /// Transaction with the changes made durable.
         tid: Tid,
     },
     /// Waits until a transaction is committed.
     WaitCommit {
-        /// The disk of the journal.
+        /// Disk of the journal.
         disk: u16,
-        /// The transaction.
+        /// Transaction.
         tid: Tid,
     },
-    /// Waits until what is being written to the log of a disk's journal is there.
+    /// Waits for the log writes of a disk's journal in flight.
     WaitLog(u16),
     /// Makes room in the log of a disk's journal.
     Checkpoint(u16),
-    /// A commit writes the superblock of its journal.
+    /// Writes the superblock of a journal for a commit.
     Superblock {
-        /// The disk.
+        /// Disk.
         disk: u16,
-        /// Where.
+        /// Block of the superblock.
         block: u64,
-        /// Where the log begins.
+        /// Start of the log.
         tail: u32,
-        /// With which transaction.
+        /// First transaction of the log.
         tid: Tid,
         /// Force unit access.
         fua: bool,
     },
-    /// The superblock of a journal has been written.
+    /// Handles a written superblock of a journal.
     TailWritten {
-        /// Its disk.
+        /// Disk of the journal.
         disk: u16,
-        /// Where the log begins.
+        /// Start of the log.
         tail: u32,
-        /// With which transaction.
+        /// First transaction of the log.
         tid: Tid,
         /// Whether it made room in the log.
         checkpoint: bool,
     },
-    /// Without a journal: writes dirty blocks of metadata to their places, those of an inode or all.
+    /// Writes dirty metadata blocks to their places, those of an inode or all; without a journal.
     WriteHome {
-        /// The disk.
+        /// Disk.
         disk: u16,
-        /// Whose.
+        /// Inode of the blocks; `None` for all.
         inode: Option<Inode>,
         /// Whether blocks that are being written are written once more.
         again: bool,
     },
-    /// Waits for blocks of a disk's metadata that are on their way.
+    /// Waits for metadata blocks of a disk that are being written.
     WaitHome(u16),
     /// Makes the journal of a disk durable, for `sync`.
     SyncDisk(u16),
-    /// Makes a file.
+    /// Creates a file.
     Create(Inode),
     /// Changes the length of a file, or removes it.
     Resize(Resize),
-    /// Empties the drive's cache.
+    /// Flushes the drive's cache.
     Flush(u16),
     /// `O_DIRECT`.
     Direct {
-        /// What it reads or writes.
+        /// Byte range.
         access: Access,
         /// Whether it writes.
         write: bool,
-        /// The [`Dio`](super::io::Dio) that it is, if the thread does not wait for it.
+        /// [`Dio`](super::io::Dio) of the request, if the thread does not wait for it.
         dio: Option<u32>,
     },
-    /// The bios of a direct request, or of a [`Dio`](super::io::Dio), have been submitted.
+    /// Handles the submitted bios of a direct request, or of a [`Dio`](super::io::Dio).
     Submitted(Option<u32>),
-    /// A direct write is on the drive.
+    /// Handles a completed direct write.
     DirectWritten(Access),
-    /// The thread that ends direct writes of a disk that nobody waits for.
+    /// Thread that ends the unwaited direct writes of a disk.
     Finish(u16),
-    /// One of them has ended.
+    /// Ends one of those writes.
     Finished(u32),
-    /// A load or store of a mapped page.
+    /// Loads or stores a mapped page.
     Touch {
-        /// Of this byte on.
+        /// Byte range.
         access: Access,
         /// Whether it stores.
         write: bool,
     },
-    /// Loads or stores of the pages of a mapping, one after another.
+    /// Loads or stores pages of a mapping, one after another.
     Mapped {
-        /// What is copied.
+        /// Byte range.
         access: Access,
         /// Whether it stores.
         write: bool,
     },
-    /// A thread begins to write a range itself: what is dirty of it now, and nothing that becomes so later.
+    /// Begins the synchronous write of a range: pages that are dirty now, and none that becomes dirty later.
     BeginWritepages(Range),
-    /// It has submitted the range, which is on this disk.
+    /// Ends the submission of such a range on this disk.
     EndWritepages(u16),
     /// Reclaims memory for a page that the thread needs.
     Reclaim,
     /// Sleeps.
     Nap(Time),
-    /// The flusher of a disk.
+    /// Flusher of a disk.
     Flusher(u16),
-    /// The flusher has written what it was told of an inode.
+    /// Handles the flusher's submitted chunk of an inode.
     Flushed {
-        /// Its disk.
+        /// Disk.
         disk: u16,
-        /// The inode.
+        /// Inode.
         inode: Inode,
-        /// Where it began.
+        /// First page.
         from: u64,
     },
-    /// The flusher writes dirty pages of a block device: metadata.
+    /// Writes dirty pages of a block device, that is metadata, for the flusher.
     Device {
-        /// The disk.
+        /// Disk.
         disk: u16,
-        /// The next block.
+        /// Next block.
         from: u64,
         /// Pages that it may still write.
         pages: u64,
     },
-    /// The thread of a disk's journal.
+    /// Thread of a disk's journal.
     Journal(u16),
-    /// The thread that ends what was written into new blocks of a disk.
+    /// Thread that converts newly written blocks of a disk.
     Convert(u16),
-    /// Reclaims memory before others must.
+    /// Thread that reclaims memory in advance.
     Kswapd,
 }
 
-/// Bytes of a file that are read or written.
+/// Byte range of a file to be read or written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Access {
-    /// The open file.
+    /// Open file.
     pub(super) file: u32,
     pub(super) inode: Inode,
-    /// The next byte.
+    /// Next byte.
     pub(super) offset: u64,
-    /// The byte after the last.
+    /// Byte after the last.
     pub(super) end: u64,
 }
 
@@ -225,12 +225,12 @@ impl Access {
         self.offset / PAGE
     }
 
-    /// The page after the last.
+    /// Page after the last.
     pub(super) fn end_page(&self) -> u64 {
         self.end.div_ceil(PAGE)
     }
 
-    /// Bytes of the page that is next.
+    /// Remaining bytes in the next page.
     pub(super) fn in_page(&self) -> u64 {
         ((self.page() + 1) * PAGE).min(self.end) - self.offset
     }
@@ -239,45 +239,47 @@ impl Access {
         self.offset >= self.end
     }
 
-    /// The next page.
+    /// Advances to the next page.
     pub(super) fn advance(&mut self) {
         self.offset += self.in_page();
     }
 }
 
-/// Pages of a file that are written.
+/// Page range of a file to be written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Range {
     pub(super) inode: Inode,
-    /// The next page.
+    /// Next page.
     pub(super) page: u64,
-    /// The page after the last.
+    /// Page after the last.
     pub(super) end: u64,
     /// Pages that may still be written.
     pub(super) left: u64,
-    /// For integrity: every page that was dirty at the beginning, whatever is being written of it (`WB_SYNC_ALL`).
+    /// Whether for integrity: every page that was dirty at the beginning, even if it is under write-back
+    /// (`WB_SYNC_ALL`).
     pub(super) sync: bool,
-    /// Whether pages without blocks get some; otherwise they are passed over.
+    /// Whether pages without blocks are allocated some; otherwise they are skipped.
     pub(super) allocate: bool,
-    /// The extent under way, which has its blocks: the page after its last, zero without one, and what its bios belong to if it is new.
+    /// Current extent, whose blocks are allocated: the page after its last (zero without one), and the owner of its
+    /// bios if it is new.
     pub(super) extent_end: u64,
     pub(super) io_end: Option<u32>,
 }
 
 impl Range {
-    /// All that is dirty of some pages, with what they need.
+    /// Range of all dirty pages in `page..end`, allocating blocks where needed.
     pub(super) fn of(inode: Inode, page: u64, end: u64) -> Range {
         let left = u64::MAX;
         Range { inode, page, end, left, sync: false, allocate: true, extent_end: 0, io_end: None }
     }
 }
 
-/// A change of a file's length.
+/// Change of a file's length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Resize {
     pub(super) inode: Inode,
-    /// The new one.
+    /// New length in bytes.
     pub(super) bytes: u64,
-    /// Whether the file itself goes.
+    /// Whether the file itself is removed.
     pub(super) remove: bool,
 }

@@ -1,4 +1,4 @@
-//! What bios are for, and what happens when they end: new extents, counters, calls that fail.
+//! Purposes of bios and the handling of their completions: new extents, counters, failed calls.
 
 use super::{
     Event, Host, Out,
@@ -15,86 +15,88 @@ use proto::{
     file::{CallError, Program},
 };
 
-/// What a bio is for.
+/// Purpose of a bio.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Io {
-    /// Pages that are read into the page cache.
+    /// Pages read into the page cache.
     Read { inode: Inode, page: u64, pages: u32 },
-    /// Dirty pages that are written.
+    /// Dirty pages written.
     Write {
         inode: Inode,
         page: u64,
         pages: u32,
-        /// The [`IoEnd`] that they belong to, if their blocks are new.
+        /// [`IoEnd`] of the pages, if their blocks are new.
         io_end: Option<u32>,
     },
-    /// A block of metadata that goes to its place.
+    /// Metadata block written to its place.
     Home { disk: u16, block: u64 },
-    /// One of several that a thread waits for.
+    /// Bio of a counter that a thread waits for.
     Counted(u32),
-    /// One of a request that nobody waits for: a [`Dio`].
+    /// Bio of a request without a waiting thread: a [`Dio`].
     Dio(u32),
 }
 
-/// A direct request that its thread does not wait for (`struct iomap_dio` without `wait_for_completion`).
+/// Direct request that its thread does not wait for (`struct iomap_dio` without `wait_for_completion`).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dio {
-    /// The flow, and what it is told in the end.
+    /// Flow of the request, and its answer.
     pub(super) flow: u16,
     pub(super) completion: Completion,
     pub(super) access: Access,
     pub(super) write: bool,
-    /// Whether its bios have force unit access, or it is made durable after them (`IOMAP_DIO_WRITE_FUA`, `IOMAP_DIO_NEED_SYNC`).
+    /// Whether its bios have force unit access, or it is made durable after them (`IOMAP_DIO_WRITE_FUA`,
+    /// `IOMAP_DIO_NEED_SYNC`).
     pub(super) fua: bool,
     pub(super) sync: bool,
-    /// Whether its thread looks for its end.
+    /// Whether its thread polls for its completion.
     pub(super) polled: bool,
-    /// Bios that have not ended, and the thread that submits them, until it has submitted all (`dio->ref`).
+    /// Bios in flight, plus the submitting thread until it has submitted all (`dio->ref`).
     pub(super) count: u32,
 }
 
-/// Pages of an extent that is new on the drive (`ext4_io_end_t`): they are being written until its last bio has ended and a worker has made it the
-/// file's.
+/// Pages of a newly allocated extent (`ext4_io_end_t`). They are under write-back until the last bio has ended and a
+/// worker has converted the extent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct IoEnd {
     pub(super) inode: Inode,
     pub(super) page: u64,
-    /// How many have been submitted.
+    /// Submitted pages.
     pub(super) pages: u64,
-    /// Bios that have not ended, and the thread that submits them, until it has submitted all (`io_end->count`).
+    /// Bios in flight, plus the submitting thread until it has submitted all (`io_end->count`).
     pub(super) count: u32,
 }
 
-/// Bios that a thread waits for.
+/// Counter of bios that a thread waits for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counter {
-    /// How many have not ended.
+    /// Bios in flight.
     pub(super) left: u32,
-    /// Who sleeps until none is left.
+    /// Thread that sleeps until none is left.
     pub(super) waiter: Option<Task>,
-    /// The disk whose log they are written to.
+    /// Disk to whose log they are written.
     pub(super) log: Option<u16>,
-    /// The disk to whose log a commit block is written, and its transaction.
+    /// Disk to whose log a commit block is written, and its transaction.
     pub(super) commit: Option<(u16, Tid)>,
     /// Whether one has failed.
     pub(super) failed: bool,
 }
 
-// Extents that are new on a drive: their pages are written together, whatever their bios (`fs/ext4/page-io.c`).
+// New extents on a drive: all pages of an extent end together, whatever their bios (`fs/ext4/page-io.c`).
 
 impl<P: Program> Host<P> {
-    /// Pages of a new extent are about to be submitted, in one bio: what they belong to (`ext4_init_io_end`, `ext4_get_io_end`).
+    /// Adds a bio's pages to the record of their new extent; returns the record (`ext4_init_io_end`,
+    /// `ext4_get_io_end`).
     pub(super) fn get_io_end(&mut self, io_end: Option<u32>, inode: Inode, page: u64, pages: u64) -> u32 {
         let new = IoEnd { inode, page, pages: 0, count: 1 };
         let name = io_end.unwrap_or_else(|| self.io_ends.insert(new));
         let at = &mut self.io_ends[name];
-        debug_assert_eq!((at.inode, at.page + at.pages), (inode, page), "an extent is in one piece");
+        debug_assert_eq!((at.inode, at.page + at.pages), (inode, page), "pages of an extent are contiguous");
         at.pages += pages;
         at.count += 1;
         name
     }
 
-    /// One bio less, or all have been submitted; after the last, the extent is made the file's (`ext4_put_io_end_defer`).
+    /// Drops a reference to a new extent's record; after the last, the extent is converted (`ext4_put_io_end_defer`).
     pub(super) fn put_io_end(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let io_end = &mut self.io_ends[name];
         io_end.count -= 1;
@@ -110,7 +112,7 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// A thread goes on in a range at some page: the extent that it was in has been submitted, unless it is in it still.
+    /// Ends the submission of the current extent if a thread's position in a range has moved past it.
     pub(super) fn leave_extent(
         &mut self,
         range: &mut Range,
@@ -126,7 +128,7 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// The worker that makes blocks the file's whose data are on the drive (`ext4_end_io_rsv_work`).
+    /// Runs the worker that converts extents whose data are on the drive (`ext4_end_io_rsv_work`).
     pub(super) fn convert(&mut self, task: Task, disk: u16, cx: &mut impl Cx<Event, Out>) -> Step {
         if self.owes(task) {
             return self.pay_then(task, Frame::Convert(disk));
@@ -144,7 +146,7 @@ impl<P: Program> Host<P> {
         let handle = fs.start_reserved(cx.now());
         let done = fs.end_io(&handle, inode, page, pages);
         fs.stop(handle);
-        debug_assert!(done.is_ok(), "a file stays while its pages are being written");
+        debug_assert!(done.is_ok(), "a file is not removed while its pages are being written");
         self.charge(task, self.costs.handle + self.costs.end_page.times(pages));
         self.written(inode, page, pages, cx);
         self.arm_commit(disk, cx);
@@ -153,20 +155,20 @@ impl<P: Program> Host<P> {
     }
 }
 
-// Calls that fail, and who is told.
+// Failed calls and the reporting of errors.
 
-/// The last error of writing a file's data, which each descriptor is told once (`errseq_t`, lib/errseq.c): who opened the file after somebody else was
-/// told is not.
+/// Last error of writing a file's data, reported once to each descriptor (`errseq_t`, lib/errseq.c). A descriptor
+/// opened after the error was reported elsewhere is not notified.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Errors {
     last: Option<CallError>,
-    /// Errors, those that came before anybody had looked at one counted as one.
+    /// Number of errors; those before any descriptor has checked count as one.
     count: u32,
     seen: bool,
 }
 
 impl Errors {
-    /// There is one (`errseq_set`).
+    /// Records an error (`errseq_set`).
     pub(super) fn set(&mut self, error: CallError) {
         if self.count == 0 || self.seen {
             self.count += 1;
@@ -174,12 +176,12 @@ impl Errors {
         (self.last, self.seen) = (Some(error), false);
     }
 
-    /// Where a new descriptor begins (`errseq_sample`).
+    /// Returns the start position of a new descriptor (`errseq_sample`).
     pub(super) fn sample(&self) -> u32 {
         if self.seen { self.count } else { 0 }
     }
 
-    /// What a descriptor has not been told, and is now (`errseq_check_and_advance`).
+    /// Returns an error not yet reported to a descriptor, and marks it reported (`errseq_check_and_advance`).
     pub(super) fn check(&mut self, since: &mut u32) -> Option<CallError> {
         if *since == self.count {
             return None;
@@ -190,29 +192,30 @@ impl Errors {
     }
 }
 
-/// How a flow is told of a failure.
+/// Status of a failed request.
 pub(super) fn status_of(op: IoOp) -> Status {
     if op == IoOp::Read { Status::UnrecoveredRead } else { Status::WriteFault }
 }
 
 impl<P: Program> Host<P> {
-    /// What a thread does for its call fails; the first failure counts.
+    /// Fails a thread's call; the first failure counts.
     pub(super) fn fail(&mut self, task: Task, error: CallError) {
         self.thread(task).failed.get_or_insert(error);
     }
 
-    /// Whether a thread's call has failed.
+    /// Returns whether a thread's call has failed.
     pub(super) fn has_failed(&self, task: Task) -> bool {
         self.threads[task.0 as usize].failed.is_some()
     }
 
-    /// A thread is at the end of its call: what it says to a flow, if it has failed.
+    /// Takes the status of a thread's finished call, for its flow.
     pub(super) fn status(&mut self, task: Task, op: IoOp) -> Status {
         let failed = self.thread(task).failed.take();
         failed.map_or(Status::Success, |_| status_of(op))
     }
 
-    /// Writing a file's data has failed before: the call fails that asks for the first time (`file_check_and_advance_wb_err`).
+    /// Fails a call if an earlier write of the file's data has failed and was not reported
+    /// (`file_check_and_advance_wb_err`).
     pub(super) fn check_written(&mut self, task: Task, file: u32) {
         let open = &mut self.open[file];
         let found = self.nodes[open.inode.0 as usize].errors.check(&mut open.since);
@@ -221,10 +224,10 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// The drive could not read pages: they leave, and the calls fail of those who wait for them. Who comes later tries again.
+    /// Removes pages that the drive could not read, and fails the calls that wait for them. Later calls try again.
     pub(super) fn unfilled(&mut self, inode: Inode, page: u64, pages: u64) {
         for page in page..page + pages {
-            let folio = self.cache.find(inode, page).expect("a locked page stays");
+            let folio = self.cache.find(inode, page).expect("a locked page is not evicted");
             self.cache.unlock(folio);
             let first = self.woken.len();
             self.changed(folio);
@@ -243,21 +246,22 @@ impl<P: Program> Host<P> {
         self.waits.memory_freed(&mut self.woken);
     }
 
-    /// The journal of a disk could not write (`jbd2_journal_abort`): nothing changes any more, and who waits for it is told.
+    /// Aborts the journal of a disk after a failed write (`jbd2_journal_abort`): later changes are refused, and waiting
+    /// calls fail.
     pub(super) fn abort_journal(&mut self, task: Task, disk: u16) {
         if self.thread(task).failed.take().is_some() {
             self.disks[usize::from(disk)].aborted = true;
         }
     }
 
-    /// A thread has waited for a commit: it fails if that has.
+    /// Fails a thread that has waited for a commit if the commit failed.
     pub(super) fn check_journal(&mut self, task: Task, disk: u16) {
         if self.disks[usize::from(disk)].aborted {
             self.fail(task, CallError::Io);
         }
     }
 
-    /// Pages of a file have been written, or not.
+    /// Records whether pages of a file could be written.
     pub(super) fn note_written(
         &mut self,
         inode: Inode,

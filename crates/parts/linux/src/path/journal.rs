@@ -1,4 +1,4 @@
-//! The journal in time: handles that wait, commits, checkpoints, and blocks that go to their places.
+//! Timing of the journal: waiting handles, commits, checkpoints, and writes of metadata blocks to their places.
 
 use super::frame::{Frame, Range};
 use super::io::{Counter, Io};
@@ -13,11 +13,12 @@ use engine::{Cx, Mutant, Time, planted_nth};
 use proto::IoOp;
 use proto::file::Program;
 
-/// Pages of a bio at most (`BIO_MAX_VECS`).
+/// Maximum pages of a bio (`BIO_MAX_VECS`).
 const MOST: u32 = 256;
 
 impl<P: Program> Host<P> {
-    /// Starts a handle of a disk's journal; none on a drive without a file system. Otherwise what the thread does until it tries `frame` again.
+    /// Starts a handle of a disk's journal; `None` on a drive without a file system. An error is the step that the
+    /// thread takes before it retries `frame`.
     pub(super) fn start_handle(
         &mut self,
         task: Task,
@@ -29,7 +30,8 @@ impl<P: Program> Host<P> {
     ) -> Result<Option<Handle>, Step> {
         let Some(fs) = &mut self.disks[usize::from(disk)].fs else { return Ok(None) };
         if fs.is_logged(changes) {
-            // In Linux its handle is open while it waits. Nobody sees that: the next commit cannot begin before this one has ended.
+            // In Linux the handle is open while its thread waits. The difference is invisible: the next commit cannot
+            // begin before this one has ended.
             self.push(task, frame);
             self.push(task, Frame::WaitLog(disk));
             return Err(Step::Again);
@@ -60,8 +62,8 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// A file system has changed: sets the timer of the running transaction, or begins to commit it; without a journal, blocks of metadata are dirty
-    /// at once.
+    /// Handles a change of a file system: arms the timer of the running transaction, or begins to commit it. Without a
+    /// journal, metadata blocks are dirty at once.
     pub(super) fn arm_commit(&mut self, disk: u16, cx: &mut impl Cx<Event, Out>) {
         self.settle_home(disk, cx);
         let at = &mut self.disks[usize::from(disk)];
@@ -75,7 +77,7 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// The timer of a transaction.
+    /// Handles the timer of a transaction.
     pub(super) fn commit_due(&mut self, disk: u16, cx: &mut impl Cx<Event, Out>) {
         let at = &mut self.disks[usize::from(disk)];
         if at.commit_timer == Some(cx.now()) {
@@ -84,7 +86,7 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// The journal's thread (`kjournald2`).
+    /// Runs the journal's thread (`kjournald2`).
     pub(super) fn journal(&mut self, task: Task, disk: u16, cx: &mut impl Cx<Event, Out>) -> Step {
         if self.owes(task) {
             return self.pay_then(task, Frame::Journal(disk));
@@ -104,7 +106,7 @@ impl<P: Program> Host<P> {
         self.commit_step(task, disk, step, cx)
     }
 
-    /// A step of a commit.
+    /// Runs a step of a commit.
     fn commit_step(&mut self, task: Task, disk: u16, step: fs::Step, cx: &mut impl Cx<Event, Out>) -> Step {
         match step {
             fs::Step::Idle => self.disks[usize::from(disk)].committing = false,
@@ -159,7 +161,7 @@ impl<P: Program> Host<P> {
         Step::Again
     }
 
-    /// Waits until what is being written to a disk's log is there.
+    /// Waits for the writes to a disk's log in flight.
     pub(super) fn wait_log(&mut self, task: Task, disk: u16) -> Step {
         if self.owes(task) {
             return self.pay_then(task, Frame::WaitLog(disk));
@@ -170,14 +172,14 @@ impl<P: Program> Host<P> {
         self.wait_for(task, Wait::Log(disk), Frame::WaitLog(disk))
     }
 
-    /// What was being written to a disk's log is there: who wants to change blocks of it goes on.
+    /// Wakes the threads that wait to change blocks, once the writes to a disk's log have ended.
     pub(super) fn log_written(&mut self, disk: Option<u16>) {
         let Some(disk) = disk else { return };
         self.disks[usize::from(disk)].fs.iter_mut().for_each(fs::Ext4::log_written);
         self.waits.log_written(disk, &mut self.woken);
     }
 
-    /// Writes a block, after a flush if that is wanted, and waits.
+    /// Writes a block, after a flush if wanted, and waits.
     fn write_and_wait(
         &mut self,
         task: Task,
@@ -276,7 +278,8 @@ impl<P: Program> Host<P> {
         step
     }
 
-    /// A commit writes the superblock (`jbd2_update_log_tail`): after another that is being written, and not if that one is newer.
+    /// Writes the superblock for a commit (`jbd2_update_log_tail`), after any superblock write in flight; skipped if
+    /// that one is newer.
     pub(super) fn superblock(
         &mut self,
         task: Task,
@@ -324,7 +327,8 @@ impl<P: Program> Host<P> {
         Step::Again
     }
 
-    /// Begins to write a block to its place; not if it is on its way there, or a transaction has taken it. Whether it does.
+    /// Begins to write a block to its place, unless it is being written or a transaction has taken it; returns whether
+    /// it does.
     pub(super) fn write_home(&mut self, task: Task, disk: u16, block: u64, flags: BioFlags) -> bool {
         let at = &mut self.disks[usize::from(disk)];
         let Some(fs) = &mut at.fs else { return false };
@@ -341,7 +345,7 @@ impl<P: Program> Host<P> {
         true
     }
 
-    /// A block is in its place.
+    /// Handles a block written to its place.
     pub(super) fn home_written(&mut self, disk: u16, block: u64, now: Time) {
         let at = &mut self.disks[usize::from(disk)];
         if let Some(fs) = &mut at.fs {
@@ -352,7 +356,7 @@ impl<P: Program> Host<P> {
         self.waits.home_written(disk, &mut self.woken);
     }
 
-    /// The flusher writes dirty blocks of metadata, as pages of the block device.
+    /// Writes dirty metadata blocks for the flusher, as pages of the block device.
     pub(super) fn write_device(
         &mut self,
         task: Task,
@@ -388,7 +392,7 @@ impl<P: Program> Host<P> {
         Step::Pay
     }
 
-    /// Blocks of metadata that can be written to their places are dirty pages of the block device.
+    /// Makes metadata blocks that can be written to their places dirty pages of the block device.
     pub(super) fn settle_home(&mut self, disk: u16, cx: &mut impl Cx<Event, Out>) {
         let at = &mut self.disks[usize::from(disk)];
         let Some(fs) = &at.fs else { return };

@@ -1,12 +1,13 @@
-//! A host's path from system calls to drives, in time: what threads do on cores, over the page cache, the file system, the block layer and the
-//! driver, which know no time.
+//! Path of a host from system calls to drives, in time: the work of threads on cores, over the page cache, the file
+//! system, the block layer and the driver, which have no clock.
 //!
-//! A thread is a stack of frames (`frame::Frame`). A step of the innermost frame happens in no time; what it costs on a core is owed by the thread, which is
-//! on its core for that long before anything of it is seen outside, or before it sleeps. Steps are small where others could come between: a few
-//! pages, one bio, one pause. Whoever wakes looks again at what it waited for.
+//! A thread is a stack of frames (`frame::Frame`). A step of the innermost frame takes no time; the thread owes its
+//! core cost. It spends that time on its core before any effect becomes visible outside, and before it sleeps. Steps
+//! are small where others could interleave: a few pages, one bio, one pause. A woken thread checks again for the
+//! condition that it waited for.
 //!
-//! Work comes from programs ([`Host::add_program`]) and from flows of requests ([`Host::submit_request`]): each flow is a thread that reads and
-//! writes one file of a drive.
+//! Work comes from programs ([`Host::add_program`]) and from flows of requests ([`Host::submit_request`]): each flow is
+//! a thread that reads and writes one file of a drive.
 
 mod buffered;
 mod direct;
@@ -61,29 +62,29 @@ use stats::Levels;
 use std::collections::VecDeque;
 
 engine::events! {
-    /// What happens on a host.
+    /// Events on a host.
     pub enum Event {
-        /// Something of its cores.
+        /// Event of its cores.
         Cores(tasks::Event),
-        /// The time is over for which a thread wanted to sleep.
+        /// End of the time for which a thread wanted to sleep.
         Alarm(u32),
-        /// A command has been prepared.
+        /// Command prepared.
         Issue(u32),
-        /// A hardware queue is run by the kernel's worker.
+        /// Run of a hardware queue by the kernel's worker.
         Run(u32),
-        /// Completions have waited for others as long as they may.
+        /// End of the coalescing time of completions.
         Coalesced(u32),
-        /// The handler of an interrupt has begun.
+        /// Start of an interrupt handler.
         Interrupted(u32),
-        /// It has done what it had taken.
+        /// End of an interrupt handler's batch.
         Handled(u32),
-        /// The handler of a coprocessor's interrupt has ended an order.
+        /// End of an order in the handler of a coprocessor's interrupt.
         Ordered(u32),
-        /// A timer of a disk's queue.
+        /// Timer of a disk's queue.
         QueueTimer(u16),
-        /// The timer of a disk's flusher.
+        /// Timer of a disk's flusher.
         Flusher(u16),
-        /// The timer of a disk's journal.
+        /// Timer of a disk's journal.
         Commit(u16),
     }
 }
@@ -94,85 +95,85 @@ impl From<tasks::Event> for Event {
     }
 }
 
-/// What a host says.
+/// Output of a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Out {
-    /// A command for one of its drives.
+    /// Command for one of its drives.
     Submit {
-        /// Which of them.
+        /// Drive.
         disk: u16,
-        /// The command.
+        /// Command.
         command: Command,
     },
-    /// An order for one of its coprocessors, which says when it is done ([`Host::ordered`]).
+    /// Order for one of its coprocessors, which answers when it is done ([`Host::ordered`]).
     Order {
-        /// What the host calls it.
+        /// Host's tag of the order.
         tag: u32,
-        /// Which coprocessor.
+        /// Coprocessor.
         device: u16,
-        /// What it shall do.
+        /// Order.
         order: Order,
     },
-    /// A request of a flow has been served.
+    /// Served request of a flow.
     Complete(Completion),
 }
 
-/// Length of a window of what is recorded over time, and how many there are at most.
+/// Window length of time series, and maximum number of windows.
 const WINDOW: Time = Time::from_ms(100);
 const WINDOWS: usize = 1024;
 
-/// A drive as its host has it.
+/// State of a drive on its host.
 struct Disk {
     queue: Queue,
     fs: Option<Ext4>,
     vectors: Vec<Vector>,
-    /// When the queue's timer fires, if it is set.
+    /// Expiry of the queue's timer, if set.
     timer: Option<Time>,
-    /// The thread of its flusher, that of its journal, and the worker that makes new blocks a file's.
+    /// Threads of the flusher and of the journal, and the worker that converts new blocks.
     flusher: Task,
     journal: Option<Task>,
     converter: Option<Task>,
-    /// Bytes.
+    /// Capacity in bytes.
     bytes: u64,
-    /// The file that fills it.
+    /// File that fills the drive.
     whole: Option<Inode>,
-    /// Files that are there in its place, by the addresses of requests.
+    /// Files laid out instead, by the addresses of requests.
     laid: Vec<Laid>,
-    /// The block device, whose pages are blocks of metadata; of them, those that are dirty.
+    /// Block device, whose pages are metadata blocks, and the dirty ones among them.
     device: Inode,
     home: u64,
     /// Whether data go through the journal.
     journals_data: bool,
-    /// Whether a transaction is being committed; its blocks of the log that are under way; when the timer of the running one is.
+    /// Whether a transaction is being committed; its log blocks in flight; expiry of the running transaction's timer.
     committing: bool,
     log: Option<u32>,
     commit_timer: Option<Time>,
     /// Whether the journal's superblock is being written, and the transaction that it begins with.
     writes_tail: bool,
     tail: Tid,
-    /// The newest transaction whose commit block is on the drive.
+    /// Newest transaction whose commit block is on the drive.
     committed: Tid,
-    /// Pages that are on the drive, in blocks that are not the file's yet.
+    /// Written extents whose blocks are not yet converted.
     converting: VecDeque<IoEnd>,
-    /// Direct writes that nobody waits for and whose data are on the drive, and the worker that ends them, once there was one.
+    /// Unwaited direct writes whose data are on the drive, and the worker that ends them, once needed.
     finishing: VecDeque<u32>,
     finisher: Option<Task>,
-    /// Whether its journal could not write.
+    /// Whether its journal has been aborted.
     aborted: bool,
 }
 
-/// What a host is told of a drive.
+/// Properties of a drive.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DiskSpec {
-    /// Bytes.
+    /// Capacity in bytes.
     pub bytes: u64,
-    /// What its driver tells the block layer.
+    /// Properties that its driver passes to the block layer.
     pub device: Device,
     /// Scheduler of the drive, if it differs from that of the host's block layer.
     pub scheduler: Option<SchedulerPolicy>,
 }
 
-/// A host.
+/// Host.
 pub struct Host<P> {
     cores: Cores,
     threads: Vec<Thread>,
@@ -196,33 +197,33 @@ pub struct Host<P> {
     coalescing: (u16, Time),
     tick: Time,
     ra_pages: u32,
-    /// Threads that are to be woken when the step is over.
+    /// Threads to be woken after the step.
     woken: Vec<Task>,
-    /// Lists that are empty between steps.
+    /// Scratch lists, empty between steps.
     runs: Vec<Run>,
     blocks: Vec<u64>,
     pageouts: Vec<Folio>,
     effects: Effects,
-    /// An account of what pages hold, for a soak.
+    /// Record of page contents, for a soak.
     shadow: Option<Box<Shadow>>,
-    /// Dirty pages, and pages that are being written, over time.
+    /// Dirty pages over time.
     pub dirty: Levels,
-    /// The latter.
+    /// Pages under write-back over time.
     pub under_writeback: Levels,
-    /// What no floor knows alone.
+    /// Counters that involve several layers.
     pub stats: PathStats,
 }
 
 impl<P: Program> Host<P> {
-    /// An idle host with these drives.
+    /// Creates an idle host with these drives.
     ///
     /// # Errors
-    /// The first value that cannot be built, with its key.
+    /// The first invalid value, with its key.
     pub fn new(spec: &PathSpec, disks: &[DiskSpec]) -> Result<Host<P>, SpecError> {
         if !matches!(spec.hz, 100 | 250 | 300 | 1000) {
             return Err(SpecError::new(
                 "hz",
-                format!("`hz` is {}; Linux has 100, 250, 300 and 1000", spec.hz),
+                format!("`hz` is {}; allowed values: 100, 250, 300, 1000", spec.hz),
             ));
         }
         let pages = spec.memory.get() / crate::PAGE;
@@ -286,8 +287,8 @@ impl<P: Program> Host<P> {
         let queue = Queue::polled(&block, about.device, self.cores.count(), poll_queues)
             .map_err(|error| error.within("block"))?;
         if poll_queues > 0 && queue.has_elevator() {
-            let what = format!("{poll_queues} polled queues (`poll_queues`) and a scheduler");
-            let help = "polled queues are for `block.scheduler = \"none\"` here";
+            let what = format!("`poll_queues` is {poll_queues}, but polled queues cannot have a scheduler");
+            let help = "set `block.scheduler = \"none\"`, or leave `poll_queues` out";
             return Err(SpecError::new("driver.poll_queues", what).help(help));
         }
         let (fs, journals_data) = match &spec.fs {
@@ -326,10 +327,10 @@ impl<P: Program> Host<P> {
         })
     }
 
-    /// Gives the host a program, whose files are laid out on its drives.
+    /// Adds a program, whose files are laid out on the host's drives.
     ///
     /// # Errors
-    /// Its files do not fit.
+    /// If its files do not fit.
     pub fn add_program(&mut self, program: P) -> Result<(), Unfit> {
         let inodes = self.lay_out(&program)?;
         let (number, first) = (self.programs.len() as u16, self.threads.len() as u32);
@@ -350,17 +351,17 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// Whether all programs have ended and every request has been served. Dirty pages may be left.
+    /// Returns whether all programs have ended and every request has been served. Dirty pages may be left.
     pub fn is_done(&self) -> bool {
         self.programs.iter().all(|running| running.left == 0) && self.requests() == 0
     }
 
-    /// The programs.
+    /// Programs of the host.
     pub fn programs(&self) -> impl Iterator<Item = &P> {
         self.programs.iter().map(|running| &running.program)
     }
 
-    /// The programs, to be reset.
+    /// Programs of the host, to be reset.
     pub fn programs_mut(&mut self) -> impl Iterator<Item = &mut P> {
         self.programs.iter_mut().map(|running| &mut running.program)
     }
@@ -381,32 +382,32 @@ impl<P: Program> Host<P> {
         self.under_writeback.reset(now);
     }
 
-    /// The cores.
+    /// Cores of the host.
     pub fn cores(&self) -> &Cores {
         &self.cores
     }
 
-    /// The page cache.
+    /// Page cache of the host.
     pub fn cache(&self) -> &PageCache {
         &self.cache
     }
 
-    /// Write-back.
+    /// Write-back state of the host.
     pub fn writeback(&self) -> &Writeback {
         &self.writeback
     }
 
-    /// Drives.
+    /// Number of drives.
     pub fn disks(&self) -> u16 {
         self.disks.len() as u16
     }
 
-    /// The block layer in front of a drive.
+    /// Block layer in front of a drive.
     pub fn queue(&self, disk: u16) -> &Queue {
         &self.disks[usize::from(disk)].queue
     }
 
-    /// The file system of a drive.
+    /// File system of a drive.
     pub fn fs(&self, disk: u16) -> Option<&Ext4> {
         self.disks[usize::from(disk)].fs.as_ref()
     }
@@ -415,7 +416,7 @@ impl<P: Program> Host<P> {
         &mut self.threads[task.0 as usize]
     }
 
-    /// A new thread of the kernel or of a program, asleep.
+    /// Creates a thread of the kernel or of a program, asleep.
     fn spawn(&mut self, bottom: Frame) -> Task {
         self.threads.push(Thread::new(bottom, self.disks.len()));
         self.cores.spawn()
@@ -447,31 +448,31 @@ impl<P: Program> Host<P> {
     }
 }
 
-// What happened on a host that none of its floors knows alone.
+// Counters that involve several layers of a host.
 
-/// Counts since the window began.
+/// Counters since the window began.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PathStats {
     /// Interrupts of drives.
     pub interrupts: u64,
-    /// Orders that coprocessors have done, each with an interrupt of its own.
+    /// Orders done by coprocessors, each with its own interrupt.
     pub orders: u64,
-    /// Completions that threads have looked for themselves.
+    /// Completions found by polling threads.
     pub polled: u64,
     /// Bios that ended with an error.
     pub errors: u64,
-    /// Writes that found no space on a drive.
+    /// Writes that failed for lack of space on a drive.
     pub no_space: u64,
-    /// Dirty pages that found none when they were written back: their data are lost.
+    /// Dirty pages that found no space when they were written back: their data are lost.
     pub lost: u64,
     /// Syncs that returned before the commit block of their transaction was on the drive.
     pub early_syncs: u64,
-    /// Times a thread waited for a page that was being read.
+    /// Waits of threads for a page that was being read.
     pub page_waits: u64,
-    /// Pages that were announced to drives before they were written.
+    /// Pages announced to drives before they were written.
     pub announced: u64,
-    /// Times the dirty ratios changed because a drive was full, or was so no more.
+    /// Changes of the dirty ratios because a drive became full, or had room again.
     pub ratio_changes: u64,
-    /// Times a thread had to reclaim memory itself.
+    /// Times that a thread had to reclaim memory itself.
     pub direct_reclaims: u64,
 }

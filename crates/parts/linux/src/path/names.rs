@@ -1,4 +1,4 @@
-//! Files come to be, change their length, and go.
+//! Creation, resizing and removal of files.
 
 use super::files::Node;
 use super::frame::{Frame, Resize};
@@ -17,30 +17,30 @@ use proto::{
 };
 use std::fmt;
 
-/// Why a program cannot run on a host.
+/// Reason for which a program cannot run on a host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Unfit {
-    /// There is no file system for its files.
+    /// The host's drives have no file system.
     NoFileSystem {
-        /// The program.
+        /// Program.
         program: String,
     },
-    /// There is no such drive.
+    /// The host has no such drive.
     NoDrive {
-        /// The program.
+        /// Program.
         program: String,
-        /// The number of the drive, from zero.
+        /// Number of the drive, from zero.
         drive: u16,
-        /// How many there are.
+        /// Number of drives of the host.
         drives: usize,
     },
     /// The files do not fit on their drive.
     NoSpace {
-        /// The program.
+        /// Program.
         program: String,
-        /// The number of the drive, from zero.
+        /// Number of the drive, from zero.
         drive: u16,
-        /// The files that exist before the run.
+        /// Files that exist before the run.
         files: u64,
         /// Bytes of the files, in whole pages.
         bytes: u64,
@@ -49,13 +49,13 @@ pub enum Unfit {
     },
     /// The drive's file system has too few inodes.
     NoInode {
-        /// The program.
+        /// Program.
         program: String,
-        /// The number of the drive, from zero.
+        /// Number of the drive, from zero.
         drive: u16,
-        /// The files.
+        /// Number of files.
         files: u64,
-        /// Files that the drive has inodes for.
+        /// Number of files that the drive has inodes for.
         room: u64,
     },
 }
@@ -64,29 +64,30 @@ impl fmt::Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unfit::NoFileSystem { program } => {
-                write!(f, "`{program}` has files, and there is no file system on the drives of its host")
+                write!(f, "`{program}` needs files, but the drives of its host have no file system")
             }
             Unfit::NoDrive { program, drive, drives } => {
-                write!(f, "`{program}` has a file on drive {drive} of its host, which has {drives}")
+                write!(f, "`{program}` needs drive {drive}, but its host has {drives} drives, counted from 0")
             }
             Unfit::NoSpace { program, drive, files, bytes, room } => write!(
                 f,
-                "the files of `{program}` do not fit on drive {drive} of its host: {files} files take {bytes} bytes in \
-                 pages of {PAGE}, and the file system has room for {room}"
+                "the files of `{program}` do not fit on drive {drive} of its host: {files} files need {bytes} bytes in \
+                 pages of {PAGE}, but the file system has room for {room}"
             ),
             Unfit::NoInode { program, drive, files, room } => write!(
                 f,
-                "the files of `{program}` do not fit on drive {drive} of its host: there are {files}, and the file system \
-                 has inodes for {room}"
+                "the files of `{program}` do not fit on drive {drive} of its host: {files} files need an inode each, \
+                 but the file system has inodes for {room}"
             ),
         }
     }
 }
 
-/// Of what a file system has to give, one part in so many is not the file's that fills a drive: room for its metadata and for other files. *Chosen*.
+/// Inverse of the part of a file system's capacity that the file filling a drive leaves free, for metadata and other
+/// files. *Chosen*.
 const SPARE: u64 = 16;
 
-/// Bytes of the file that fills a drive of so many bytes, to which requests go.
+/// Returns the bytes of the file that fills a drive of `bytes` bytes and serves its requests.
 ///
 /// # Errors
 /// A file system that does not fit, with its key.
@@ -107,7 +108,8 @@ impl Disk {
     }
 }
 
-/// Why files of a program do not fit on a drive: those before `laid` are there, and `left` bytes are free besides.
+/// Returns why files of a program do not fit on a drive: those before `laid` are laid out, and `left` further bytes are
+/// free.
 fn unfit(program: String, files: &[FileSpec], laid: usize, left: u64, error: FsError) -> Unfit {
     let drive = files[laid].drive;
     let sizes = |files: &[FileSpec]| {
@@ -129,7 +131,7 @@ impl<P: Program> Host<P> {
         inode
     }
 
-    /// The file that fills a drive.
+    /// Creates the file that fills a drive.
     pub(super) fn whole_file(&mut self, disk: u16) -> Inode {
         if let Some(inode) = self.disks[usize::from(disk)].whole {
             return inode;
@@ -139,12 +141,12 @@ impl<P: Program> Host<P> {
         let at = &mut self.disks[usize::from(disk)];
         at.whole = Some(inode);
         if let Some(fs) = &mut at.fs {
-            fs.exists(inode, bytes).expect("it is smaller than what is available");
+            fs.exists(inode, bytes).expect("the file is smaller than the available space");
         }
         inode
     }
 
-    /// The inodes of a program's files, those that exist with their blocks.
+    /// Creates the inodes of a program's files, with the blocks of those that exist.
     pub(super) fn lay_out(&mut self, program: &P) -> Result<Vec<Inode>, Unfit> {
         let name = || program.name().to_owned();
         let files = program.files();
@@ -169,7 +171,7 @@ impl<P: Program> Host<P> {
         Ok(inodes)
     }
 
-    /// Makes a file (`ext4_create`).
+    /// Creates a file (`ext4_create`).
     pub(super) fn create(&mut self, task: Task, inode: Inode, cx: &mut impl Cx<Event, Out>) -> Step {
         let disk = self.nodes[inode.0 as usize].disk;
         let handle =
@@ -192,7 +194,7 @@ impl<P: Program> Host<P> {
         Step::Again
     }
 
-    /// `ftruncate`, or the end of a file: its pages go, then its blocks.
+    /// `ftruncate`, or the removal of a file: frees its pages, then its blocks.
     pub(super) fn resize(&mut self, task: Task, resize: Resize, cx: &mut impl Cx<Event, Out>) -> Step {
         let Resize { inode, bytes, remove } = resize;
         if self.owes(task) {
@@ -211,13 +213,14 @@ impl<P: Program> Host<P> {
             self.push_integrity(task, inode, first, u64::MAX);
             return Step::Again;
         }
-        // Nobody reads behind the new end from now on (`truncate_setsize`).
+        // Reads stop at the new end from now on (`truncate_setsize`).
         let node = &mut self.nodes[inode.0 as usize];
         node.bytes = node.bytes.min(bytes);
         if let Some(folio) = self.cache.invalidate2(inode, first, u32::MAX.into()) {
             return self.wait_for(task, Wait::Folio(folio), Frame::Resize(resize));
         }
-        // Data that are not written any more leave in the transaction that has the new length: one before it would show what their blocks had.
+        // Data that are not written any more are dropped in the transaction with the new length: an earlier transaction
+        // would expose the old contents of their blocks.
         let changes = if remove { Changes::Name(inode) } else { Changes::Blocks(inode) };
         let handle = match self.start_handle(task, disk, TRUNCATE_CREDITS, changes, Frame::Resize(resize), cx)
         {
@@ -227,7 +230,7 @@ impl<P: Program> Host<P> {
         let mut dirty = 0;
         let stays =
             self.cache.truncate(inode, first, |cache, _, folio| dirty += u64::from(cache.is_dirty(folio)));
-        debug_assert!(stays.is_none(), "pages behind the end have been waited for");
+        debug_assert!(stays.is_none(), "pages after the end have been waited for");
         if dirty > 0 {
             self.writeback.cleaned(inode, dirty);
         }
@@ -249,7 +252,7 @@ impl<P: Program> Host<P> {
         Step::Again
     }
 
-    /// `unlink`: what nobody holds goes.
+    /// `unlink`: removes a file without descriptors.
     pub(super) fn call_unlink(&mut self, task: Task, inode: Inode) -> Step {
         let node = &mut self.nodes[inode.0 as usize];
         let existed = std::mem::replace(&mut node.exists, false);
@@ -260,9 +263,9 @@ impl<P: Program> Host<P> {
     }
 }
 
-// Files that are laid out on a drive for requests, in place of the one that fills it.
+// Files laid out on a drive for requests, instead of the one that fills it.
 
-/// A file, and where the addresses of its requests begin.
+/// File, and the address at which its requests begin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Laid {
     start: u64,
@@ -270,7 +273,7 @@ pub(super) struct Laid {
 }
 
 impl Disk {
-    /// The laid out file of an address.
+    /// Laid-out file of an address.
     fn laid_at(&self, address: u64) -> Option<Laid> {
         let after = self.laid.partition_point(|laid| laid.start <= address);
         after.checked_sub(1).map(|at| self.laid[at])
@@ -278,8 +281,9 @@ impl Disk {
 }
 
 impl<P: Program> Host<P> {
-    /// Lays out files on a drive, each with the address at which its requests begin and its bytes, in the order of addresses. Requests
-    /// ([`Host::submit_request`]) then go to these files. A drive without a file system has none: there, addresses are its own.
+    /// Lays out files on a drive, each with the first address of its requests and its bytes, in order of addresses.
+    /// Requests ([`Host::submit_request`]) then go to these files. A drive without a file system gets none: there,
+    /// addresses are those of the drive.
     ///
     /// # Errors
     /// Files for which the drive has no room.
@@ -301,7 +305,7 @@ impl<P: Program> Host<P> {
         Ok(())
     }
 
-    /// The file that a flow opens first.
+    /// Returns the file that a flow opens first.
     pub(super) fn first_file(&mut self, disk: u16) -> Inode {
         match self.disks[usize::from(disk)].laid.first() {
             Some(laid) => laid.inode,
@@ -309,7 +313,7 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// The open file of a flow's request, and its offset there. A flush is of the file that was served last.
+    /// Open file of a flow's request, and its offset there. A flush applies to the file served last.
     pub(super) fn addressed(&mut self, at: u16, command: &Command) -> (u32, u64) {
         let flow = &self.flows[usize::from(at)];
         let (disk, file) = (usize::from(flow.disk()), flow.file);
@@ -321,7 +325,7 @@ impl<P: Program> Host<P> {
         (file, command.offset - laid.start)
     }
 
-    /// A laid out file as a flow has it open.
+    /// Opens a laid-out file for a flow, or returns the open one.
     fn open_laid(&mut self, at: u16, inode: Inode) -> u32 {
         let flow = &mut self.flows[usize::from(at)];
         flow.others.insert(self.open[flow.file].inode, flow.file);

@@ -1,10 +1,11 @@
-//! Flows with several requests under way: direct requests that are submitted, and taken when they have ended (`fs/aio.c`, `io_uring/rw.c`,
-//! `fs/iomap/direct-io.c`).
+//! Flows with several requests in flight: direct requests that are submitted, and taken when they have ended
+//! (`fs/aio.c`, `io_uring/rw.c`, `fs/iomap/direct-io.c`).
 //!
-//! The thread of such a flow does what fio's does: it submits while it has something to submit, then takes the ends of requests, and sleeps in the
-//! kernel if too few have ended. A call submits one request and takes the end of one, unless the flow has [`Batches`](proto::Batches); then it
-//! submits several and takes several. Of more than two, the requests share a plug: neighbours merge, and none is on its way before the last
-//! (`AIO_PLUG_THRESHOLD`, `IO_PLUG_THRESHOLD`).
+//! The thread of such a flow works as fio's: it submits while it has requests to submit, then takes completions, and
+//! sleeps in the kernel if too few requests have ended. A call submits one request and takes one completion, unless the
+//! flow has [`Batches`](proto::Batches) with larger numbers. If a call submits more than two, the requests share a
+//! plug: neighbours merge, and none is sent before the last has been submitted (`AIO_PLUG_THRESHOLD`,
+//! `IO_PLUG_THRESHOLD`).
 
 use super::flow::answer_to;
 use super::frame::Frame;
@@ -18,11 +19,11 @@ use proto::{Command, Completion, IoOp, Status};
 
 use proto::file::Program;
 
-/// Requests of a call up to which they are not gathered: `AIO_PLUG_THRESHOLD` of fs/aio.c, `IO_PLUG_THRESHOLD` of io_uring.
+/// Maximum requests of a call that are not plugged: `AIO_PLUG_THRESHOLD` of fs/aio.c, `IO_PLUG_THRESHOLD` of io_uring.
 const FEW: usize = 2;
 
 impl<P: Program> Host<P> {
-    /// What the thread of a flow does next, whose frame it is in.
+    /// Returns the next step of a flow's thread, in its frame.
     pub(super) fn queued(&mut self, task: Task, at: u16) -> Step {
         let way = self.flows[usize::from(at)].way();
         let next = self.flows[usize::from(at)].waiting.front().copied();
@@ -42,13 +43,13 @@ impl<P: Program> Host<P> {
         let flow = &mut self.flows[usize::from(at)];
         flow.in_call = 0;
         if std::mem::take(&mut flow.answered) {
-            // Whoever was answered asks for the next in the same instant.
+            // An answered sender asks for the next request in the same instant.
             return Step::Compute(Time::ZERO);
         }
         if flow.under_way == 0 && flow.waiting.is_empty() {
             return Step::Sleep;
         }
-        // `io_getevents` is a call in any case; of a ring the thread sees what has ended without one.
+        // `io_getevents` is always a call; completions of a ring are visible to the thread without one.
         let ended = flow.takes() > 0;
         if !flow.reaping && (way == Way::Aio || !ended) {
             flow.reaping = true;
@@ -67,7 +68,7 @@ impl<P: Program> Host<P> {
         Step::Sleep
     }
 
-    /// Whether a flow can submit without sleeping for a tag that only its own look at a queue would free.
+    /// Returns whether a flow can submit without sleeping for a tag that only its own poll of a queue would free.
     fn may_submit(&mut self, task: Task, at: u16) -> bool {
         let flow = &self.flows[usize::from(at)];
         if flow.way() != Way::Polled {
@@ -76,7 +77,7 @@ impl<P: Program> Host<P> {
         let (disk, idle) = (usize::from(flow.disk()), flow.under_way == 0);
         let now_on = self.cores.core_of(task);
         let core = &mut self.threads[task.0 as usize].submits_on;
-        // As long as something is under way, it stays with the queue where that is.
+        // While requests are in flight, the flow stays with their queue.
         let core = if idle { *core.insert(now_on) } else { *core.get_or_insert(now_on) };
         self.disks[disk].queue.polled_has_room(core)
     }
@@ -91,11 +92,12 @@ impl<P: Program> Host<P> {
         let begins = flow.in_call == 0;
         flow.in_call = if begins { flow.batches.submit } else { flow.in_call } - 1;
         if begins {
-            // Control blocks of a call; for `fsync`, and behind it, there is another.
+            // Control blocks of one call; `fsync` and the requests after it take a new call.
             let one_call = |next: &&Command| way != Way::Aio || next.op != IoOp::Flush;
             let first = usize::from(one_call(&command));
             let rest = flow.waiting.iter().take(flow.in_call as usize).take_while(one_call).count();
-            // What is polled does not merge, and must not wait in a plug while its thread sleeps: *chosen*, a polled ring has none.
+            // Polled requests do not merge, and must not wait in a plug while their thread sleeps: *chosen*, a polled
+            // ring has no plug.
             let gathers = first > 0 && first + rest > FEW && way != Way::Polled;
             self.thread(task).gathers = gathers;
             self.charge(task, self.costs.call);
@@ -113,8 +115,8 @@ impl<P: Program> Host<P> {
         let bytes = access.end.saturating_sub(access.offset);
         let needs = write && fs.is_some_and(|fs| fs.direct_has_end(access.inode, access.offset, bytes));
         if command.op == IoOp::Flush || access.is_over() || needs || !self.has_direct(access.inode) {
-            // `fsync` is a call of its own, what needs blocks is waited for (`IOMAP_DIO_FORCE_WAIT`), and what goes through the page cache
-            // ends before the call does.
+            // `fsync` is a call of its own. A write that needs blocks is waited for (`IOMAP_DIO_FORCE_WAIT`). A request
+            // through the page cache ends before the call does.
             self.push(task, Frame::Answered(at, command.op, answer_to(command)));
             return if access.is_over() && command.op != IoOp::Flush {
                 Step::Again
@@ -122,7 +124,7 @@ impl<P: Program> Host<P> {
                 self.serve(task, at, command)
             };
         }
-        // `IOMAP_F_DIRTY`: with metadata that are not in the journal yet, force unit access is not enough.
+        // `IOMAP_F_DIRTY`: force unit access is not enough if metadata are not in the journal yet.
         let clean = fs.is_none_or(|fs| !fs.is_datasync_dirty(access.inode));
         let sync = write && command.fua;
         let dio = self.dios.insert(Dio {
@@ -139,7 +141,7 @@ impl<P: Program> Host<P> {
         Step::Again
     }
 
-    /// A bio of a request has ended.
+    /// Handles the end of a bio of a request.
     pub(super) fn dio_ended(&mut self, dio: u32, status: Status, cx: &mut impl Cx<Event, Out>) {
         let at = &mut self.dios[dio].completion;
         if at.status == Status::Success {
@@ -148,8 +150,8 @@ impl<P: Program> Host<P> {
         self.put_dio(dio, cx);
     }
 
-    /// One bio less, or all have been submitted; after the last, the request ends: a write to a file in a thread of the kernel
-    /// (`iomap_dio_bio_end_io`), any other where it is (`blkdev_bio_end_io_async`).
+    /// Drops a reference to a request. After the last, a write to a file ends in a kernel thread
+    /// (`iomap_dio_bio_end_io`), any other request at once (`blkdev_bio_end_io_async`).
     pub(super) fn put_dio(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let dio = &mut self.dios[name];
         dio.count -= 1;
@@ -172,14 +174,14 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// A request has ended: its flow may take it (`ki_complete`).
+    /// Ends a request: its flow may take it (`ki_complete`).
     fn end_dio(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let Dio { flow, completion, .. } = self.dios[name];
         self.dios.remove(name);
         self.ended_for(flow, completion, cx);
     }
 
-    /// What a thread has done for a request has failed, if it has.
+    /// Fails a request if its thread's work has failed.
     pub(super) fn fail_dio(&mut self, task: Task, name: u32) {
         let op = if self.dios[name].write { IoOp::Write } else { IoOp::Read };
         let status = self.status(task, op);
@@ -192,13 +194,14 @@ impl<P: Program> Host<P> {
     fn ended_for(&mut self, at: u16, completion: Completion, cx: &mut impl Cx<Event, Out>) {
         let flow = &mut self.flows[usize::from(at)];
         flow.done.push_back(completion);
-        // A thread in `io_getevents` wakes at each end, one that waits for a ring when there are enough (`io_should_wake`).
+        // A thread in `io_getevents` wakes at each completion, one that waits for a ring when there are enough
+        // (`io_should_wake`).
         if flow.way() != Way::Uring || flow.takes() > 0 {
             self.tell_flow(at, cx);
         }
     }
 
-    /// The thread that ends direct writes of a disk's files (`iomap_dio_complete_work`).
+    /// Runs the thread that ends direct writes of a disk's files (`iomap_dio_complete_work`).
     pub(super) fn finish(&mut self, task: Task, disk: u16) -> Step {
         if self.owes(task) {
             return self.pay_then(task, Frame::Finish(disk));
@@ -218,7 +221,7 @@ impl<P: Program> Host<P> {
         Step::Again
     }
 
-    /// It has done so for one.
+    /// Ends one such write.
     pub(super) fn finished(&mut self, task: Task, name: u32, cx: &mut impl Cx<Event, Out>) -> Step {
         if self.owes(task) {
             return self.pay_then(task, Frame::Finished(name));
@@ -228,7 +231,7 @@ impl<P: Program> Host<P> {
         Step::Again
     }
 
-    /// A flow takes the ends of as many requests as it wants.
+    /// Takes up to the wanted number of completions for a flow.
     pub(super) fn reap(&mut self, at: u16, cx: &mut impl Cx<Event, Out>) -> Step {
         for _ in 0..self.flows[usize::from(at)].takes() {
             self.take_one(at, cx);
@@ -245,7 +248,7 @@ impl<P: Program> Host<P> {
         cx.emit(Out::Complete(completion));
     }
 
-    /// A request has been served in the call that submitted it.
+    /// Handles a request served in the call that submitted it.
     pub(super) fn answered(
         &mut self,
         task: Task,
@@ -262,8 +265,8 @@ impl<P: Program> Host<P> {
         Step::Again
     }
 
-    /// A ring gives what would make its thread wait to a thread of its own (`io_queue_iowq`): one, *chosen*, so that its flushes come one
-    /// after another.
+    /// Hands a blocking request of a ring to a worker thread (`io_queue_iowq`). *Chosen*: one worker, so that its
+    /// flushes run one after another.
     fn hand_over(&mut self, at: u16, command: Command) -> Step {
         let flow = &mut self.flows[usize::from(at)];
         flow.syncs.push_back(command);
@@ -278,7 +281,7 @@ impl<P: Program> Host<P> {
         Step::Pay
     }
 
-    /// The thread of a ring.
+    /// Runs the worker of a ring.
     pub(super) fn worker(&mut self, task: Task, at: u16) -> Step {
         if self.owes(task) {
             return self.pay_then(task, Frame::Worker(at));
@@ -289,7 +292,7 @@ impl<P: Program> Host<P> {
         self.serve(task, at, &command)
     }
 
-    /// It has done something.
+    /// Ends an operation of the worker.
     pub(super) fn worked(
         &mut self,
         task: Task,

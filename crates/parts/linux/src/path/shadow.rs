@@ -1,5 +1,5 @@
-//! What pages hold: a naive account beside a host, for its soak. Every store into a page gives it a new version; the account knows
-//! which is the newest, which one each command carries to the drive, and what the drive holds.
+//! Naive record of page contents beside a host, for its soak. Every store into a page gives it a new version. The
+//! record tracks the newest version, the version that each command carries to the drive, and the versions on the drive.
 
 use super::Host;
 use crate::fs::media::{Cell, Media};
@@ -10,38 +10,38 @@ use proto::file::Program;
 use proto::{BufferState, Command, IoOp};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A write or a flush at the drive.
+/// Write or flush at the drive.
 #[derive(Clone, Debug)]
 enum Flying {
     Write { block: u64, cells: Vec<Cell>, fua: bool },
     Flush { newest: u64 },
 }
 
-/// The account of a host with one drive.
+/// Record of a host with one drive.
 #[derive(Debug, Default)]
 pub(super) struct Shadow {
-    /// Stores so far: the newest version of all.
+    /// Number of stores so far: the newest version of all.
     pub(super) versions: u32,
-    /// The newest version by page; one that is not there is zeroes.
+    /// Newest version by page; absent pages are zeroes.
     pub(super) newest: BTreeMap<(Inode, u64), u32>,
-    /// Pages that direct writes are changing: by how many, and what they had before.
+    /// Pages that direct writes are changing: the number of writes, and the version before.
     pub(super) changing: BTreeMap<(Inode, u64), (u32, u32)>,
-    /// Files that are being made shorter or removed, by calls: what is read meanwhile is either.
+    /// Files being truncated or removed, with the number of calls: reads may meanwhile return either version.
     pub(super) cutting: BTreeMap<Inode, u32>,
-    /// What the drive holds, and commands at it by tag.
+    /// Contents of the drive, and commands at it by tag.
     pub(super) media: Media,
     flying: BTreeMap<u32, Flying>,
-    /// What bios carry that are on their way to the drive, by block.
+    /// Contents of bios in flight to the drive, by block.
     sent: BTreeMap<u64, VecDeque<Cell>>,
-    /// With data in the journal: pages of the running transaction, and versions in those that are closed.
+    /// With data in the journal: pages of the running transaction, and versions in closed ones.
     journals_data: bool,
     joined: Vec<(Inode, u64)>,
     pub(super) copies: BTreeMap<(Tid, Inode, u64), u32>,
-    /// Completions that the driver has taken for one of a drive with room, and of a full one.
+    /// Completions handled by the driver of a drive with room, and of a full one.
     pub(super) heard: [u64; 2],
-    /// Pages that were compared when they were read.
+    /// Pages compared when they were read.
     pub(super) compared: u64,
-    /// What should not be, in words.
+    /// Violations, as text.
     pub(super) faults: Vec<String>,
 }
 
@@ -50,13 +50,13 @@ impl Shadow {
         Shadow { journals_data, ..Shadow::default() }
     }
 
-    /// What a page should read as: the newest version of it, and the one before a direct write that is under way.
+    /// Expected versions of a page: the newest one, and the one before a direct write in flight.
     fn expected(&self, inode: Inode, page: u64) -> (u32, Option<u32>) {
         let newest = self.newest.get(&(inode, page)).copied().unwrap_or(0);
         (newest, self.changing.get(&(inode, page)).map(|(_, before)| *before))
     }
 
-    /// The version of a page that is sure to be the newest before what is under way.
+    /// Version of a page before any direct write in flight.
     pub(super) fn settled(&self, inode: Inode, page: u64) -> u32 {
         let (newest, before) = self.expected(inode, page);
         before.unwrap_or(newest)
@@ -71,12 +71,12 @@ impl Shadow {
         if found != newest && before.is_none_or(|before| found < before) {
             let (file, before) = (inode.0, before.map_or(String::new(), |before| format!(" or {before}")));
             self.faults.push(format!(
-                "file {file} page {page} {how} version {found}, and {newest}{before} was written"
+                "file {file} page {page} {how} version {found}, but {newest}{before} was written"
             ));
         }
     }
 
-    /// A page of a file as the drive has it.
+    /// Version of a file's page on the drive.
     fn on_drive(&mut self, inode: Inode, page: u64, place: Place) -> u32 {
         let Place::Mapped { block } = place else { return 0 };
         match self.media.read(block) {
@@ -90,7 +90,7 @@ impl Shadow {
         }
     }
 
-    /// A command is at the drive.
+    /// Records a command's arrival at the drive.
     pub(super) fn arrives(&mut self, command: &Command) {
         let flying = match command.op {
             IoOp::Write => {
@@ -98,7 +98,7 @@ impl Shadow {
                 let blocks = block..block + command.bytes / PAGE;
                 let take = |block| self.sent.get_mut(&block).and_then(VecDeque::pop_front);
                 let cells: Vec<Cell> = blocks.filter_map(take).collect();
-                assert_eq!(cells.len() as u64, command.bytes / PAGE, "somebody knows what is written");
+                assert_eq!(cells.len() as u64, command.bytes / PAGE, "every written page has a content");
                 Flying::Write { block, cells, fua: command.fua }
             }
             IoOp::Flush => Flying::Flush { newest: self.media.newest() },
@@ -107,7 +107,7 @@ impl Shadow {
         self.flying.insert(command.tag, flying);
     }
 
-    /// The drive has done a command.
+    /// Records a command's completion.
     pub(super) fn done(&mut self, tag: u32) {
         match self.flying.remove(&tag) {
             Some(Flying::Write { block, cells, fua }) => {
@@ -124,7 +124,7 @@ impl Shadow {
         }
     }
 
-    /// The power goes: what was at the drive may be in its cache.
+    /// Models a power failure: commands at the drive may be in its cache.
     pub(super) fn lands(&mut self) {
         for flying in std::mem::take(&mut self.flying).into_values() {
             if let Flying::Write { block, cells, .. } = flying {
@@ -135,7 +135,7 @@ impl Shadow {
 }
 
 impl<P: Program> Host<P> {
-    /// A page in memory is changed.
+    /// Records a store into a page in memory.
     #[inline]
     pub(super) fn shadow_store(&mut self, inode: Inode, page: u64, folio: Folio) {
         let Some(shadow) = &mut self.shadow else { return };
@@ -147,20 +147,20 @@ impl<P: Program> Host<P> {
         self.cache.set_version(folio, shadow.versions);
     }
 
-    /// A page in memory is read by a program.
+    /// Checks a program's read of a page in memory.
     #[inline]
     pub(super) fn shadow_load(&mut self, inode: Inode, page: u64, folio: Folio) {
         let Some(shadow) = &mut self.shadow else { return };
         shadow.compare("reads as", inode, page, self.cache.version(folio));
     }
 
-    /// A page has come to memory.
+    /// Records a page read into memory.
     #[inline]
     pub(super) fn shadow_filled(&mut self, inode: Inode, page: u64, folio: Folio) {
         let Some(shadow) = &mut self.shadow else { return };
         let Some(fs) = &self.disks[0].fs else { return };
         let version = if shadow.journals_data {
-            // What is not in its place yet is in the journal's memory, as in the kernel.
+            // Data not yet in its place is in the journal's memory, as in the kernel.
             shadow.settled(inode, page)
         } else {
             shadow.on_drive(inode, page, fs.map(inode, page, 1).place)
@@ -168,19 +168,19 @@ impl<P: Program> Host<P> {
         self.cache.set_version(folio, version);
     }
 
-    /// A bio takes pages to the drive.
+    /// Records a bio that takes pages to the drive.
     #[inline]
     pub(super) fn shadow_pages(&mut self, inode: Inode, page: u64, pages: u64, block: u64) {
         let Some(shadow) = &mut self.shadow else { return };
         for at in 0..pages {
-            let folio = self.cache.find(inode, page + at).expect("a page stays while it is being written");
+            let folio = self.cache.find(inode, page + at).expect("a page under write-back is not evicted");
             let version = self.cache.version(folio);
             let cell = Cell::Page { file: inode.0 as usize, page: page + at, version };
             shadow.sent.entry(block + at).or_default().push_back(cell);
         }
     }
 
-    /// A bio takes a block of the file system or its journal to the drive.
+    /// Records a bio that takes a block of the file system or its journal to the drive.
     #[inline]
     pub(super) fn shadow_meta(&mut self, block: u64, content: Content) {
         if let Some(shadow) = &mut self.shadow {
@@ -188,7 +188,7 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// A direct bio reads or writes pages, of which none is dirty or being written.
+    /// Records a direct bio that reads or writes pages, none of which is dirty or under write-back.
     #[inline]
     pub(super) fn shadow_direct(&mut self, inode: Inode, page: u64, pages: u64, place: Place, write: bool) {
         let Some(shadow) = &mut self.shadow else { return };
@@ -210,7 +210,7 @@ impl<P: Program> Host<P> {
                     shadow.sent.entry(block).or_default().push_back(cell);
                 }
                 _ if write => {
-                    shadow.faults.push(format!("file {} page {} is not written", inode.0, page + at))
+                    shadow.faults.push(format!("file {} page {} was not written", inode.0, page + at))
                 }
                 _ => {
                     let found = shadow.on_drive(key.0, key.1, place);
@@ -220,7 +220,7 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// A direct write has been done.
+    /// Records the completion of a direct write.
     #[inline]
     pub(super) fn shadow_directed(&mut self, inode: Inode, first: u64, end: u64) {
         let Some(shadow) = &mut self.shadow else { return };
@@ -232,7 +232,7 @@ impl<P: Program> Host<P> {
                 continue;
             }
             shadow.changing.remove(&(inode, page));
-            // Of several that overlap, the drive has taken one last.
+            // Of several overlapping writes, the drive keeps one.
             if let Place::Mapped { block } | Place::Unwritten { block } = fs.map(inode, page, 1).place {
                 let version = shadow.on_drive(inode, page, Place::Mapped { block });
                 shadow.newest.insert((inode, page), version);
@@ -240,7 +240,7 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// A file is shorter now.
+    /// Records a file's truncation.
     #[inline]
     pub(super) fn shadow_cut(&mut self, inode: Inode, first: u64) {
         if let Some(shadow) = &mut self.shadow {
@@ -248,7 +248,7 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// A transaction is closed: what it holds of data is what they are now.
+    /// Records a closed transaction, which holds the current versions of its data.
     #[inline]
     pub(super) fn shadow_closed(&mut self, tid: Tid) {
         let Some(shadow) = &mut self.shadow else { return };
@@ -258,7 +258,7 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// The driver has taken what a completion says of the drive's buffer.
+    /// Records a buffer state that the driver has taken from a completion.
     #[inline]
     pub(super) fn shadow_heard(&mut self, buffer: BufferState) {
         let Some(shadow) = &mut self.shadow else { return };

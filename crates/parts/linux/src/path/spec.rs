@@ -1,4 +1,4 @@
-//! What a user writes about a host's path to its drives, and about the costs of each step of the kernel.
+//! User-visible configuration of a host's path to its drives, and of the costs of kernel steps.
 
 use super::victims::VictimizationSpec;
 use crate::block::BlockSpec;
@@ -11,69 +11,72 @@ use engine::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The path from system calls to drives, as Linux 6.1 has it. What is left out has Linux's defaults.
+/// Path from system calls to drives, as in Linux 6.1. Defaults are Linux's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PathSpec {
-    /// Memory that pages of files may take: what the kernel and the programs themselves need is not counted.
+    /// Memory available to file pages, without that of the kernel and the programs themselves.
     #[schemars(extend("x-minimum" = "16MiB", "x-maximum" = "4TiB"))]
     pub memory: Bytes,
-    /// The same when the kernel began, before programs took some of it. Writers are held to a limit that begins with the part of this that may be dirty,
-    /// and follows what may be dirty down only slowly (`writeback_set_ratelimit`, `update_dirty_limit`). Left out, or less: as `memory`.
+    /// Memory available at boot, before programs took some of it. The dirty limit of writers starts at its share of
+    /// this value, and follows the current limit down slowly (`writeback_set_ratelimit`, `update_dirty_limit`).
+    /// Default, and minimum: `memory`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-minimum" = "16MiB", "x-maximum" = "4TiB"))]
     pub memory_at_boot: Option<Bytes>,
-    /// Ticks of the kernel's clock in a second (`CONFIG_HZ`): slices, pauses and intervals end with one.
+    /// Clock ticks a second (`CONFIG_HZ`): slices, pauses and intervals end at one.
     #[schemars(extend("enum" = [100, 250, 300, 1000], "x-unit" = "Hz"))]
     pub hz: u32,
-    /// Cores, and who runs on them.
+    /// Cores and their scheduler.
     pub cores: CoresSpec,
-    /// The page cache.
+    /// Page cache.
     pub page_cache: PageCacheSpec,
     /// Write-back.
     pub writeback: WritebackSpec,
-    /// What the host tells its drives of the pages that it will write, and does about what they answer; left out, nothing.
+    /// Announcement of page victimizations to drives, and the reaction to their answers; none if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub victimization: Option<VictimizationSpec>,
-    /// What is on the drives.
+    /// Contents of the drives.
     pub fs: OnDrives,
-    /// The block layer.
+    /// Block layer.
     pub block: BlockSpec,
-    /// The driver.
+    /// Driver.
     pub driver: DriverSpec,
-    /// What the kernel's steps cost.
+    /// Core time of kernel steps.
     pub costs: CostsSpec,
 }
 
-/// What is on a host's drives.
+/// Contents of a host's drives.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum OnDrives {
-    /// ext4.
+    /// ext4 file system.
     Ext4(FsSpec),
-    /// Nothing: each drive is one file, `/dev/nvme0n1`.
+    /// No file system: each drive is one file, `/dev/nvme0n1`.
     Raw,
 }
 
-/// The driver of NVMe drives.
+/// Driver of NVMe drives.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DriverSpec {
-    /// Completions of a queue that make an interrupt, if the time for it does not end before: interrupt coalescing of NVMe. One: each does.
+    /// Completions of a queue that trigger an interrupt before the coalescing time has passed: NVMe interrupt
+    /// coalescing. 1: an interrupt for each.
     #[schemars(range(min = 1, max = 256))]
     pub coalescing_threshold: u16,
-    /// How long a completion waits for others.
+    /// Maximum time that a completion waits for others.
     #[schemars(extend("x-maximum" = "25500us"))]
     pub coalescing_time: Duration,
-    /// Queues of a drive beside the others that do not interrupt (`nvme.poll_queues`), as far as it has queues and the host has cores for them: for
-    /// requests whose threads look for the completion themselves (`hipri` of fio with `io_uring`). They need the scheduler `none`. Left out: none.
+    /// Additional polled queues of a drive, which do not interrupt (`nvme.poll_queues`), as far as the drive has queues
+    /// and the host has cores for them. They serve requests whose threads poll for the completion (`hipri` of fio with
+    /// `io_uring`), and need the scheduler `none`. Default: none.
     #[schemars(range(max = 1024))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub poll_queues: Option<u16>,
 }
 
 impl Default for DriverSpec {
-    /// Linux leaves coalescing off, and has no queues without interrupts.
+    /// Linux disables coalescing, and has no polled queues, by default.
     fn default() -> DriverSpec {
         DriverSpec {
             coalescing_threshold: 1,
@@ -103,46 +106,46 @@ impl Default for PathSpec {
     }
 }
 
-// What each step of the kernel costs on a core.
+// Core time of each kernel step.
 
-/// Core time of the kernel's steps. Where nothing else is said: Lee et al., Asynchronous I/O Stack, USENIX ATC 2019, who took the read path of
-/// Linux 5.0 apart on a 3.7 GHz core.
+/// Core time of the kernel's steps. Default source: Lee et al., Asynchronous I/O Stack, USENIX ATC 2019, who analysed
+/// the read path of Linux 5.0 on a 3.7 GHz core.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CostsSpec {
-    /// Into a system call and back.
+    /// System call entry and return.
     pub call: Duration,
-    /// Finding a page in the page cache.
+    /// Page-cache look-up of a page.
     pub lookup: Duration,
-    /// Allocating a page.
+    /// Allocation of a page.
     pub allocate: Duration,
-    /// Putting a page into the page cache, or taking it out.
+    /// Insertion of a page into the page cache, or its removal.
     pub insert: Duration,
-    /// Copying between a program and the page cache.
+    /// Copy between a program and the page cache.
     pub copy: Bandwidth,
-    /// Making a page dirty: accounts, tags, the file system's part.
+    /// Dirtying of a page: accounts, tags, the file system's part.
     pub dirty: Duration,
-    /// Preparing a dirty page for being written: lock, tags, accounts.
+    /// Preparation of a dirty page for its write: lock, tags, accounts.
     pub write_page: Duration,
-    /// Finding the blocks of an extent.
+    /// Look-up of the blocks of an extent.
     pub map: Duration,
-    /// Building a bio and passing it through the block layer.
+    /// Construction of a bio and its pass through the block layer.
     pub bio: Duration,
-    /// Preparing a request for the drive: mapping its memory, the command, the doorbell.
+    /// Preparation of a request for the drive: mapping its memory, the command, the doorbell.
     pub request: Duration,
-    /// Entering and leaving the handler of an interrupt.
+    /// Entry to and exit from an interrupt handler.
     pub interrupt: Duration,
-    /// A request's completion.
+    /// Completion of a request.
     pub complete: Duration,
-    /// The end of reading or writing a page, by page.
+    /// End of the read or write of a page.
     pub end_page: Duration,
-    /// A handle of the journal: start, access to buffers, stop.
+    /// Journal handle: start, access to buffers, stop.
     pub handle: Duration,
-    /// Looking at a page for reclaim.
+    /// Scan of a page by reclaim.
     pub scan: Duration,
 }
 
-/// The same as times.
+/// Costs of [`CostsSpec`] as times.
 #[derive(Clone, Debug)]
 pub(super) struct Costs {
     pub(super) call: Time,
@@ -183,7 +186,7 @@ impl Costs {
         }
     }
 
-    /// Copying so many bytes.
+    /// Time to copy `bytes` bytes.
     pub(super) fn copy(&self, bytes: u64) -> Time {
         Time::transfer(bytes, self.copy)
     }
@@ -200,19 +203,19 @@ impl Default for CostsSpec {
             insert: ns(330),
             // 4 KiB in 0.21 us.
             copy: Bandwidth::new(19_500_000_000),
-            // Chosen, as inserting.
+            // Chosen: same as insertion.
             dirty: ns(330),
-            // Chosen, as inserting.
+            // Chosen: same as insertion.
             write_page: ns(330),
             map: ns(90),
             bio: ns(720),
             // DMA mapping 0.29, submission 0.37.
             request: ns(660),
-            // Chosen: what an interrupt takes beside the request's completion.
+            // Chosen: an interrupt without the request's completion.
             interrupt: ns(500),
             // DMA unmapping 0.23, completion 0.81.
             complete: ns(1040),
-            // Chosen: unlocking, tags, waking nobody.
+            // Chosen: unlocking and tags, without waking a thread.
             end_page: ns(100),
             // Chosen: jbd2_journal_start to stop with two buffers.
             handle: ns(500),

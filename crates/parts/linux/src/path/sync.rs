@@ -1,4 +1,4 @@
-//! What makes files durable.
+//! Durability of files.
 
 use super::frame::Frame;
 use super::io::{Counter, Io};
@@ -14,7 +14,7 @@ use proto::IoOp;
 use proto::file::{CallError, Program};
 
 impl<P: Program> Host<P> {
-    /// `ext4_sync_file`, or `blkdev_fsync`, after the data have been written; no more than that if some could not be.
+    /// `ext4_sync_file`, or `blkdev_fsync`, after the data have been written; ends early if some could not be.
     pub(super) fn sync(&mut self, task: Task, file: u32, data_only: bool) -> Step {
         self.check_written(task, file);
         if self.has_failed(task) {
@@ -37,7 +37,7 @@ impl<P: Program> Host<P> {
         self.needs(task, disk, Some(inode), need)
     }
 
-    /// A sync returns: the commit of the transaction that holds what it has made durable is on the drive.
+    /// Returns from a sync: the commit with the changes made durable is on the drive.
     pub(super) fn synced(&mut self, task: Task, disk: u16, tid: Tid) -> Step {
         let at = &self.disks[usize::from(disk)];
         let is_early = tid > at.committed && !at.aborted;
@@ -76,8 +76,8 @@ impl<P: Program> Host<P> {
         Step::Again
     }
 
-    /// Writes dirty blocks of metadata and waits (`sync_mapping_buffers`). One that is on its way as it was before is written once more:
-    /// whoever began after that has it as it is now.
+    /// Writes dirty metadata blocks and waits (`sync_mapping_buffers`). A block whose write is in flight with older
+    /// content is written once more.
     pub(super) fn write_homes(
         &mut self,
         task: Task,
@@ -105,7 +105,7 @@ impl<P: Program> Host<P> {
         Step::Again
     }
 
-    /// Waits until no block of metadata is on its way to its place.
+    /// Waits until all metadata blocks have been written to their places.
     pub(super) fn wait_home(&mut self, task: Task, disk: u16) -> Step {
         if self.owes(task) {
             return self.pay_then(task, Frame::WaitHome(disk));
@@ -116,7 +116,7 @@ impl<P: Program> Host<P> {
         self.wait_for(task, Wait::Home(disk), Frame::WaitHome(disk))
     }
 
-    /// Empties the drive's cache (`blkdev_issue_flush`).
+    /// Flushes the drive's cache (`blkdev_issue_flush`).
     pub(super) fn flush(&mut self, task: Task, disk: u16) -> Step {
         let counter = self.waits.counters.insert(Counter { left: 1, ..Counter::default() });
         let owner = self.ios.insert(Io::Counted(counter));
@@ -129,14 +129,14 @@ impl<P: Program> Host<P> {
         Step::Again
     }
 
-    /// A write is refused, and its call fails.
+    /// Refuses a write, whose call fails.
     pub(super) fn refuse(&mut self, task: Task, error: CallError) {
         self.stats.no_space += u64::from(error == CallError::NoSpace);
         self.fail(task, error);
     }
 
-    /// Bytes of a write become the file's: its blocks are promised or allocated, its length and time change. Or why not; otherwise
-    /// what the thread does until it tries again.
+    /// Adds bytes of a write to the file: reserves or allocates its blocks, updates its length and time. Returns the
+    /// reason for a refusal; an error is the step that the thread takes before it retries.
     pub(super) fn extend(
         &mut self,
         task: Task,

@@ -1,5 +1,4 @@
-//! Threads of a host: each is a stack of frames, and runs one step after another until it must be on its core or
-//! sleep.
+//! Threads of a host: each is a stack of frames, and runs one step after another until it must be on its core or sleep.
 
 use super::wait::Wait;
 use super::{Event, Host, Out, frame::Frame};
@@ -13,45 +12,46 @@ use engine::{Cx, Inside, Time};
 use proto::file::{CallError, Next, Program};
 use std::collections::VecDeque;
 
-/// A thread, of a program or of the kernel.
+/// Thread of a program or of the kernel.
 pub(super) struct Thread {
-    /// What it is doing; the last frame is the innermost.
+    /// Current frames; the last one is the innermost.
     pub(super) frames: Vec<Frame>,
-    /// Core time of the kernel that it has used and not been on a core for.
+    /// Kernel core time that it owes.
     pub(super) owed: Time,
-    /// When it wants to be woken.
+    /// Time at which it wants to be woken.
     pub(super) alarm: Option<Time>,
-    /// What else it sleeps for.
+    /// Event that it also sleeps for.
     pub(super) wait: Option<Wait>,
-    /// What it has told the block layer and not shown it, by disk.
+    /// Plugs with its unflushed requests, by disk.
     pub(super) plugs: Vec<Plug>,
-    /// Whether it shows nothing before it has submitted all requests of its call.
+    /// Whether it holds its plugs until it has submitted all requests of its call.
     pub(super) gathers: bool,
-    /// The bio that it could not submit, and its disk, once there is room.
+    /// Bio that it could not submit for lack of room, and its disk.
     pub(super) stalled: Option<(u16, Stalled)>,
-    /// Whether a bio of it waits in the block layer: it submits nothing else before.
+    /// Whether a bio of it waits in the block layer; it submits no other bio first.
     pub(super) waits_for_room: bool,
-    /// What it has made dirty.
+    /// Pages that it has dirtied.
     pub(super) dirtier: Dirtier,
-    /// Until when it pauses for that.
+    /// End of its dirtying pause.
     pub(super) pause: Option<Time>,
-    /// The reclaim that it is in the middle of.
+    /// Reclaim in progress.
     pub(super) scan: Option<ScanControl>,
-    /// Pages that it has submitted since it was told to write some, where it goes on, and how many it may still write.
+    /// Pages submitted since it was told to write some, the position where it goes on, and the number it may still
+    /// write.
     pub(super) submitted: u64,
     pub(super) next_page: u64,
     pub(super) left: u64,
-    /// Pages of a victimization that its next bio announces.
+    /// Pages of the victimization that its next bio announces.
     pub(super) announced: u32,
     /// Bios that it is about to submit, each with its disk.
     pub(super) bios: VecDeque<(u16, Bio)>,
-    /// Why its call has failed.
+    /// Failure of its call.
     pub(super) failed: Option<CallError>,
-    /// How long it had had a core when its program was last told.
+    /// Core time that it had had at its program's last notification.
     pub(super) told: Time,
-    /// Time of the driver for what it has submitted, if it is to pay for it.
+    /// Driver time for its submissions, if it is to pay for it.
     pub(super) prepared: Time,
-    /// The core that it submits as if it were on: that of the queue on which it looks for completions.
+    /// Core under which it submits: that of the queue that it polls.
     pub(super) submits_on: Option<u16>,
 }
 
@@ -82,27 +82,27 @@ impl Thread {
     }
 }
 
-/// What a thread does after a step of its innermost frame.
+/// Action of a thread after a step of its innermost frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Step {
-    /// Goes on at once.
+    /// Continues at once.
     Again,
-    /// Is on its core for what it owes, then goes on.
+    /// Spends its owed time on its core, then continues.
     Pay,
     /// Computes.
     Compute(Time),
-    /// Looks for completions until one comes, or its tick is over.
+    /// Polls for completions until one comes, or its tick is over.
     Spin,
-    /// Sleeps until it is woken. It must owe nothing.
+    /// Sleeps until it is woken. It must owe no time.
     Sleep,
     /// Ends.
     End,
 }
 
-// Threads run: one step after another, until they must be on their core or sleep.
+// Execution of threads: one step after another, until they must be on their core or sleep.
 
 impl<P: Program> Host<P> {
-    /// A thread is on its core and has had what it asked for.
+    /// Resumes a thread that is on its core and has had its requested time.
     pub(super) fn resume(&mut self, task: Task, cx: &mut impl Cx<Event, Out>) {
         loop {
             let step = self.step(task, cx);
@@ -123,7 +123,7 @@ impl<P: Program> Host<P> {
                     return self.cores.run(task, burst, Mode::System, &mut Inside::of(cx));
                 }
                 Step::Sleep => {
-                    debug_assert!(self.thread(task).owed == Time::ZERO, "it sleeps before it has paid");
+                    debug_assert!(self.thread(task).owed == Time::ZERO, "a thread sleeps but owes time");
                     self.unplug_to_sleep(task, cx);
                     return self.cores.sleep(task, &mut Inside::of(cx));
                 }
@@ -132,7 +132,7 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// The next step of a thread's innermost frame.
+    /// Runs the next step of a thread's innermost frame.
     fn step(&mut self, task: Task, cx: &mut impl Cx<Event, Out>) -> Step {
         let Some(frame) = self.thread(task).frames.pop() else { return Step::End };
         match frame {
@@ -196,17 +196,17 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// A thread returns to this frame after what it does next.
+    /// Pushes a frame to return to after the thread's next step.
     pub(super) fn push(&mut self, task: Task, frame: Frame) {
         self.thread(task).frames.push(frame);
     }
 
-    /// A thread has used the kernel for so long.
+    /// Charges a thread kernel time.
     pub(super) fn charge(&mut self, task: Task, cost: Time) {
         self.thread(task).owed += cost;
     }
 
-    /// A thread goes on with a frame once it has been on its core for what it owes.
+    /// Continues a thread with a frame once it has spent its owed time on its core.
     pub(super) fn pay_then(&mut self, task: Task, frame: Frame) -> Step {
         self.push(task, frame);
         Step::Pay
@@ -216,21 +216,21 @@ impl<P: Program> Host<P> {
         self.thread(task).owed > Time::ZERO
     }
 
-    /// A thread sleeps for a time, if nobody wakes it before.
+    /// Puts a thread to sleep for a time, unless it is woken earlier.
     pub(super) fn sleep_for(&mut self, task: Task, time: Time, cx: &mut impl Cx<Event, Out>) -> Step {
         self.thread(task).alarm = Some(cx.now() + time);
         cx.after(time, Event::Alarm(task.0));
         Step::Sleep
     }
 
-    /// The time may be over for which a thread wanted to sleep.
+    /// Handles a thread's alarm, if it has expired.
     pub(super) fn alarm(&mut self, task: Task, cx: &mut impl Cx<Event, Out>) {
         if self.thread(task).alarm == Some(cx.now()) {
             self.wake(task, cx);
         }
     }
 
-    /// Wakes a thread, which looks again at what it waited for.
+    /// Wakes a thread, which checks again for the condition that it waited for.
     pub(super) fn wake(&mut self, task: Task, cx: &mut impl Cx<Event, Out>) {
         if !self.cores.sleeps(task) {
             return;
@@ -240,7 +240,7 @@ impl<P: Program> Host<P> {
         self.cores.wake(task, Time::ZERO, Mode::System, &mut Inside::of(cx));
     }
 
-    /// Wakes those who are to be woken.
+    /// Wakes the threads that are due to be woken.
     pub(super) fn wake_woken(&mut self, cx: &mut impl Cx<Event, Out>) {
         let mut woken = std::mem::take(&mut self.woken);
         for task in woken.drain(..) {
@@ -249,7 +249,7 @@ impl<P: Program> Host<P> {
         self.woken = woken;
     }
 
-    /// What the thread of a program does next.
+    /// Starts the next action of a program's thread.
     fn program(&mut self, task: Task, program: u16, thread: u32, cx: &mut impl Cx<Event, Out>) -> Step {
         if self.owes(task) {
             return self.pay_then(task, Frame::Program { program, thread });

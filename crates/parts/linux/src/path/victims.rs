@@ -1,10 +1,13 @@
-//! What a host and its drive tell each other of page victimizations: FastDrain (Zhang et al., 2020), sections 3.2 and 3.3.
+//! Exchange between a host and its drive about page victimizations: FastDrain (Zhang et al., 2020), sections 3.2 and
+//! 3.3.
 //!
-//! *Detection.* Before a flusher writes, it is known how many dirty pages the inodes have that are on its lists; before `fsync` does, how many its inode
-//! has. They are announced with the next command (`Command::announced`). The paper counts `fsync` as foreground victimization; who watches flushers alone misses it.
+//! *Detection.* Before a flusher writes, the host knows the number of dirty pages of the inodes on its lists; before
+//! `fsync`, the number of its inode. These are announced with the next command (`Command::announced`). The paper counts
+//! `fsync` as foreground victimization; monitoring flushers alone misses it.
 //!
-//! *Adaptive ratios.* While a drive says that its buffer is full, other dirty ratios hold for the host. They hold from the completion that says so, so that nothing
-//! changes while none is under way. `dirty_ratio` is the host's: one full drive slows the writers of all.
+//! *Adaptive ratios.* While a drive reports a full buffer, other dirty ratios apply to the host. They apply from the
+//! completion that reports the state, so they do not change while no command is in flight. `dirty_ratio` is the host's:
+//! one full drive slows the writers of all drives.
 
 use super::{Event, Host, Out};
 use crate::Inode;
@@ -18,42 +21,42 @@ use proto::file::Program;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a host tells its drives of the pages that it will write, and does about what they answer.
+/// Announcement of page victimizations to drives, and the reaction to their answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VictimizationSpec {
     /// Whether the host announces how many pages it is about to write.
     pub announce: bool,
-    /// Dirty ratios while a drive's buffer is full; left out, a full buffer changes nothing.
+    /// Dirty ratios while a drive's buffer is full; if omitted, a full buffer has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full: Option<RatiosSpec>,
 }
 
-/// Dirty ratios, each of the memory that may hold dirty pages.
+/// Dirty ratios, as shares of the memory that may hold dirty pages.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RatiosSpec {
-    /// Dirty memory from which flushers write in the background.
+    /// Share of dirty memory above which flushers write in the background.
     pub dirty_background_ratio: Share,
-    /// Dirty memory that writers must not exceed.
+    /// Share of dirty memory that writers must not exceed.
     pub dirty_ratio: Share,
 }
 
-/// The two sides of a conversation with drives.
+/// State of the exchange with drives.
 #[derive(Debug)]
 pub(super) struct Victims {
     announces: bool,
-    /// The bounds while all drives have room, and while one is full.
+    /// Bounds while all drives have room, and while one is full.
     room: DirtyBounds,
     full: Option<DirtyBounds>,
-    /// By disk: whether it has said that it is full, and pages that its flusher has announced and not submitted.
+    /// Per disk: whether it has reported a full buffer, and pages that its flusher has announced but not submitted.
     is_full: Vec<bool>,
     left: Vec<u64>,
 }
 
 impl Victims {
     /// # Errors
-    /// A ratio that is no whole number of per cent.
+    /// A ratio that is not a whole number of per cent.
     pub(super) fn new(
         spec: Option<&VictimizationSpec>,
         room: DirtyBounds,
@@ -70,7 +73,7 @@ impl Victims {
 }
 
 impl<P: Program> Host<P> {
-    /// A flusher is about to write: what its lists hold beyond what it has announced goes with the next command.
+    /// Announces, with a flusher's next command, the pages on its lists not announced before.
     pub(super) fn announce_flush(&mut self, task: Task, disk: u16) {
         if !self.victims.announces {
             return;
@@ -82,13 +85,13 @@ impl<P: Program> Host<P> {
         self.announce(task, more);
     }
 
-    /// A flusher has submitted pages.
+    /// Accounts for pages that a flusher has submitted.
     pub(super) fn announced_come(&mut self, disk: u16, pages: u64) {
         let left = &mut self.victims.left[usize::from(disk)];
         *left = left.saturating_sub(pages);
     }
 
-    /// `fsync` is about to write the dirty pages of an inode.
+    /// Announces the dirty pages that `fsync` of an inode is about to write.
     pub(super) fn announce_sync(&mut self, task: Task, inode: Inode) {
         if self.victims.announces {
             let pages = self.cache.dirty_pages(inode);
@@ -102,14 +105,14 @@ impl<P: Program> Host<P> {
         self.stats.announced += pages;
     }
 
-    /// Whether the dirty ratios are those of what drives have said.
+    /// Returns whether the dirty ratios match the reported buffer states.
     #[cfg(any(test, feature = "soak"))]
     pub(super) fn ratios_follow(&self) -> bool {
         let full = self.victims.full.filter(|_| self.victims.is_full.contains(&true));
         self.writeback.bounds() == full.unwrap_or(self.victims.room)
     }
 
-    /// What a drive says of its buffer in a completion.
+    /// Handles the buffer state reported in a drive's completion.
     pub(super) fn buffer_says(&mut self, disk: u16, buffer: BufferState, cx: &mut impl Cx<Event, Out>) {
         let buffer = match buffer {
             BufferState::Room if planted_nth(Mutant::CorruptedHead, 16) => BufferState::Full,
@@ -133,7 +136,7 @@ impl<P: Program> Host<P> {
         let avail = self.dirtyable();
         self.writeback.set_bounds(if is { full } else { self.victims.room }, avail);
         if !is {
-            // What was held back is written now, as soon as a flusher looks.
+            // Pages held back are written at the flusher's next run.
             self.flusher_due(disk, cx);
         }
     }

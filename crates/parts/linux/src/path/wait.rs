@@ -1,4 +1,4 @@
-//! Who waits for what, and whether everybody who waits will be woken.
+//! Wait conditions of threads, and the check that every waiting thread will be woken.
 
 use super::frame::Frame;
 use super::io::{Counter, Dio, Io};
@@ -11,41 +11,41 @@ use engine::{List, Lists, Slab};
 use proto::file::Program;
 use rustc_hash::FxHashMap;
 
-/// What a thread sleeps for, beside the time.
+/// Event that a thread sleeps for, other than a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wait {
-    /// A page to be read, unlocked or written.
+    /// Read, unlock or write-back of a page.
     Folio(Folio),
     /// Room in the block layer.
     Room,
-    /// The bios of a count.
+    /// Completion of a counter's bios.
     Count(u32),
-    /// The lock of an inode.
+    /// Lock of an inode.
     Lock(Inode),
-    /// A disk's journal to begin another transaction.
+    /// New transaction of a disk's journal.
     Transaction(u16),
-    /// It to end a commit.
+    /// End of a commit of a disk's journal.
     Commit(u16),
-    /// Blocks of its log to be written.
+    /// Writes of blocks to a disk's log.
     Log(u16),
-    /// A block of a disk's metadata to be in its place.
+    /// Write of a disk's metadata block to its place.
     Home(u16),
-    /// The flusher of a disk to have written what it was told of an inode.
+    /// End of the flusher's work on an inode of a disk.
     Flusher(u16),
-    /// A coprocessor to have done an order.
+    /// Completion of a coprocessor's order.
     Order(u32),
 }
 
-/// Threads that sleep until something happens. Each looks again when it wakes, whatever woke it.
+/// Threads that sleep until an event. Each checks again when it wakes, whatever woke it.
 #[derive(Default)]
 pub(super) struct Waits {
     lists: Lists<Task>,
-    /// For a page to be unlocked, or written.
+    /// Waiters for the unlock or write-back of a page.
     folios: FxHashMap<Folio, List>,
-    /// For memory.
+    /// Waiters for memory.
     memory: List,
-    /// By disk: for a commit to begin, for one to end, for its log to be written, for blocks of metadata to be in their places, for the flusher to
-    /// turn to another inode.
+    /// Waiters by disk: for a commit to begin, for one to end, for log writes, for metadata blocks to be in their
+    /// places, and for the flusher to turn to another inode.
     began: Vec<List>,
     commits: Vec<List>,
     logs: Vec<List>,
@@ -59,7 +59,7 @@ impl Waits {
         self.lists.push(self.folios.entry(folio).or_default(), task);
     }
 
-    /// Those who waited for a page, into `woken`.
+    /// Moves the waiters for a page to `woken`.
     pub(super) fn folio_changed(&mut self, folio: Folio, woken: &mut Vec<Task>) {
         if let Some(mut list) = self.folios.remove(&folio) {
             self.take(&mut list, woken);
@@ -72,7 +72,7 @@ impl Waits {
         self.memory = list;
     }
 
-    /// Those who waited for memory, into `woken`.
+    /// Moves the waiters for memory to `woken`.
     pub(super) fn memory_freed(&mut self, woken: &mut Vec<Task>) {
         let mut list = self.memory.take();
         self.take(&mut list, woken);
@@ -82,7 +82,7 @@ impl Waits {
         join(&mut self.lists, &mut self.began, disk, task);
     }
 
-    /// A commit has begun: those who waited for a new transaction, into `woken`.
+    /// Handles the start of a commit: moves the waiters for a new transaction to `woken`.
     pub(super) fn journal_began(&mut self, disk: u16, woken: &mut Vec<Task>) {
         leave(&mut self.lists, &mut self.began, disk, woken);
     }
@@ -91,7 +91,7 @@ impl Waits {
         join(&mut self.lists, &mut self.commits, disk, task);
     }
 
-    /// A commit has ended.
+    /// Handles the end of a commit.
     pub(super) fn committed(&mut self, disk: u16, woken: &mut Vec<Task>) {
         leave(&mut self.lists, &mut self.commits, disk, woken);
     }
@@ -100,7 +100,7 @@ impl Waits {
         join(&mut self.lists, &mut self.logs, disk, task);
     }
 
-    /// Blocks are in the log.
+    /// Handles the completion of log writes.
     pub(super) fn log_written(&mut self, disk: u16, woken: &mut Vec<Task>) {
         leave(&mut self.lists, &mut self.logs, disk, woken);
     }
@@ -109,7 +109,7 @@ impl Waits {
         join(&mut self.lists, &mut self.homes, disk, task);
     }
 
-    /// A block of metadata is in its place.
+    /// Handles the write of a metadata block to its place.
     pub(super) fn home_written(&mut self, disk: u16, woken: &mut Vec<Task>) {
         leave(&mut self.lists, &mut self.homes, disk, woken);
     }
@@ -118,7 +118,7 @@ impl Waits {
         join(&mut self.lists, &mut self.flushers, disk, task);
     }
 
-    /// The flusher has written what it was told of an inode.
+    /// Handles the end of the flusher's work on an inode.
     pub(super) fn flushed(&mut self, disk: u16, woken: &mut Vec<Task>) {
         leave(&mut self.lists, &mut self.flushers, disk, woken);
     }
@@ -147,11 +147,11 @@ fn leave(lists: &mut Lists<Task>, of: &mut [List], disk: u16, woken: &mut Vec<Ta
 }
 
 impl<P: Program> Host<P> {
-    /// A thread sleeps until something has happened, then looks again in `again`.
+    /// Puts a thread to sleep until an event, after which it checks again in `again`.
     pub(super) fn wait_for(&mut self, task: Task, wait: Wait, again: Frame) -> Step {
         match wait {
             Wait::Folio(folio) => self.waits.on_folio(folio, task),
-            // The queue, or the order, knows who waits.
+            // The queue, or the order, knows its waiter.
             Wait::Room | Wait::Order(_) => {}
             Wait::Count(counter) => self.waits.counters[counter].waiter = Some(task),
             Wait::Lock(inode) => self.locks.push(&mut self.nodes[inode.0 as usize].waiting, task),
@@ -167,10 +167,11 @@ impl<P: Program> Host<P> {
     }
 }
 
-// Whether everybody who waits will be woken: what a run shows that ends while programs are still at work.
+// Check that every waiting thread will be woken, for a run that ends while programs are still at work.
 
 impl<P: Program> Host<P> {
-    /// The first thread, or disk, that waits for something which is not under way: it would wait for ever. `None` on a sound host, between events.
+    /// Describes the first thread or disk that waits for an event which will never occur. `None` on a sound host,
+    /// between events.
     pub fn stuck(&self) -> Option<String> {
         let threads = (0..self.threads.len() as u32).map(Task);
         let of_threads = threads.filter_map(|task| {
@@ -193,35 +194,35 @@ impl<P: Program> Host<P> {
         of_threads.chain(of_disks).chain(of_flows).next()
     }
 
-    /// Why the requests of a flow would not end, or more of them end than it has.
+    /// Returns why the requests of a flow would not end, or more of them end than it has.
     fn waits_in_vain(&self, number: u16, flow: &Flow) -> Option<String> {
         let of_flow = |dio: &Dio| dio.flow == number;
         let dios = self.dios.live().filter(|(_, dio)| of_flow(dio)).count();
         let under_way = flow.under_way as usize;
-        // Others are flushes, and what its thread is in the middle of.
+        // The others are flushes, and the thread's current request.
         if flow.way().is_queued() && dios + flow.done.len() > under_way {
-            return Some(format!("{dios} requests are under way, {} done, of {under_way}", flow.done.len()));
+            return Some(format!("{dios} requests in flight and {} done exceed {under_way}", flow.done.len()));
         }
         let waits = flow.spins || self.rests(flow.task);
         if !waits || under_way == 0 {
             return None;
         }
         if flow.takes() > 0 {
-            return Some("its thread does not take what has ended".into());
+            return Some("its thread does not take completed requests".into());
         }
         let syncs = flow.worker.is_some_and(|worker| !self.rests(worker));
         let bios = self.ios.live().any(|(_, io)| matches!(io, Io::Dio(dio) if of_flow(&self.dios[*dio])));
         let finisher = self.disks[usize::from(flow.disk())].finisher;
         let finishes = finisher.is_some_and(|finisher| !self.rests(finisher));
-        (!syncs && !bios && !finishes).then(|| "none of its requests is under way".into())
+        (!syncs && !bios && !finishes).then(|| "none of its requests is in flight".into())
     }
 
-    /// Whether a thread of the kernel sleeps until there is work.
+    /// Returns whether a kernel thread sleeps until there is work.
     fn rests(&self, task: Task) -> bool {
         self.cores.sleeps(task) && self.threads[task.0 as usize].wait.is_none()
     }
 
-    /// Why a thread that sleeps would not be woken.
+    /// Returns why a sleeping thread would not be woken.
     fn vain(&self, task: Task) -> Option<String> {
         let thread = &self.threads[task.0 as usize];
         if !self.cores.sleeps(task) || thread.alarm.is_some() {
@@ -235,9 +236,9 @@ impl<P: Program> Host<P> {
         let why = match thread.wait? {
             Wait::Folio(folio) => {
                 let busy = self.cache.is_locked(folio) || self.cache.is_writeback(folio);
-                (!busy).then_some("its page is neither locked nor being written")
+                (!busy).then_some("its page is neither locked nor under write-back")
             }
-            Wait::Room => self.disks.iter().all(|disk| disk.queue.is_idle()).then_some("no bio waits"),
+            Wait::Room => self.disks.iter().all(|disk| disk.queue.is_idle()).then_some("all queues are idle"),
             Wait::Count(counter) => {
                 let counted = |io: &Io| matches!(io, Io::Counted(other) if *other == counter);
                 let left = self.ios.live().filter(|(_, io)| counted(io)).count();
@@ -246,29 +247,29 @@ impl<P: Program> Host<P> {
             }
             Wait::Lock(inode) => {
                 let nobody = self.nodes[inode.0 as usize].is_free() && !self.takes(inode);
-                nobody.then_some("nobody holds the lock")
+                nobody.then_some("the lock is free")
             }
             Wait::Transaction(disk) | Wait::Commit(disk) => {
                 let journal = self.disks[usize::from(disk)].journal;
-                journal.is_none_or(|journal| self.rests(journal)).then_some("the journal rests")
+                journal.is_none_or(|journal| self.rests(journal)).then_some("the journal's thread is idle")
             }
             Wait::Log(disk) => {
                 let fs = self.disks[usize::from(disk)].fs.as_ref();
-                fs.is_none_or(|fs| !fs.is_logging()).then_some("nothing is being written to the log")
+                fs.is_none_or(|fs| !fs.is_logging()).then_some("no log write is in flight")
             }
             Wait::Home(disk) => {
                 let home = |io: &Io| matches!(io, Io::Home { disk: other, .. } if *other == disk);
                 let under_way = self.ios.live().any(|(_, io)| home(io));
                 (!under_way && !self.disks[usize::from(disk)].writes_tail)
-                    .then_some("no block of metadata is on its way")
+                    .then_some("no metadata write is in flight")
             }
             Wait::Order(tag) => self.orders[tag].done.then_some("its order is done"),
-            Wait::Flusher(disk) => (!self.writeback.is_running(disk)).then_some("the flusher does nothing"),
+            Wait::Flusher(disk) => (!self.writeback.is_running(disk)).then_some("the flusher is idle"),
         };
         why.map(Into::into)
     }
 
-    /// Whether a thread has been woken to take the lock of an inode.
+    /// Returns whether a thread has been woken to take the lock of an inode.
     fn takes(&self, inode: Inode) -> bool {
         let wants = |frame: &Frame| match frame {
             Frame::Lock(of) => *of == inode,
@@ -279,7 +280,7 @@ impl<P: Program> Host<P> {
         awake.into_iter().any(|(_, thread)| thread.frames.last().is_some_and(wants))
     }
 
-    /// Why a disk with work does not do it.
+    /// Returns why a disk with work makes no progress.
     fn idles(&self, disk: u16, at: &Disk) -> Option<String> {
         let of_thread = |task: Task| {
             let thread = &self.threads[task.0 as usize];
@@ -291,15 +292,14 @@ impl<P: Program> Host<P> {
             || at.vectors.iter().any(|vector| !vector.is_idle())
             || self.sent.live().any(|(_, sent)| sent.disk == disk);
         if !at.queue.is_idle() && !held && !moves {
-            return Some("its queue has bios, and none is under way".into());
+            return Some("its queue has bios, but none is in flight".into());
         }
         if !at.converting.is_empty() && at.converter.is_none_or(|task| self.rests(task)) {
-            return Some("pages are written that nobody makes the file's".into());
+            return Some("written extents wait, but their conversion worker is idle".into());
         }
         let resting = self.rests(at.flusher);
         let frame = self.threads[at.flusher.0 as usize].frames.last();
         let asleep = resting && matches!(frame, Some(Frame::Flusher(_)));
-        (asleep && self.writeback.is_running(disk))
-            .then(|| "its flusher sleeps in the middle of its work".into())
+        (asleep && self.writeback.is_running(disk)).then(|| "its flusher sleeps with unfinished work".into())
     }
 }

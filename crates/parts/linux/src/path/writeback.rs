@@ -1,4 +1,4 @@
-//! Dirty pages: who makes them, who pauses for them, the flusher, and the writing of a file's pages.
+//! Write-back: dirty pages, throttled writers, the flusher, and the writing of a file's pages.
 
 use super::thread::Step;
 use super::{Event, Host, Out};
@@ -23,7 +23,7 @@ use proto::{
 };
 
 impl<P: Program> Host<P> {
-    /// A thread has stored into a page; whether it pauses now.
+    /// Handles a store into a page by a thread; returns whether the thread pauses now.
     pub(super) fn dirtied(
         &mut self,
         task: Task,
@@ -32,7 +32,7 @@ impl<P: Program> Host<P> {
         cx: &mut impl Cx<Event, Out>,
     ) -> bool {
         if self.disks[usize::from(disk)].journals_data {
-            // The journal has the data: they are dirty as blocks of the device once it has committed.
+            // The journal has the data; after the commit they are dirty as blocks of the device.
             return false;
         }
         let core = self.cores.core_of(task);
@@ -49,7 +49,7 @@ impl<P: Program> Host<P> {
         self.balanced(task, disk, balance, cx)
     }
 
-    /// Pages of memory that may hold dirty ones (`global_dirtyable_memory`).
+    /// Memory pages that may be dirty (`global_dirtyable_memory`).
     pub(super) fn dirtyable(&self) -> u64 {
         let reserve = self.cache.watermarks().high;
         (self.cache.free() + self.cache.nr_file_pages()).saturating_sub(reserve)
@@ -61,7 +61,7 @@ impl<P: Program> Host<P> {
         balance.pause.is_some()
     }
 
-    /// A writer pauses as long as it was told, and looks again.
+    /// Pauses a writer as told, after which it checks again.
     pub(super) fn balance(&mut self, task: Task, disk: u16, cx: &mut impl Cx<Event, Out>) -> Step {
         if self.owes(task) {
             return self.pay_then(task, Frame::Balance(disk));
@@ -81,7 +81,7 @@ impl<P: Program> Host<P> {
         Step::Again
     }
 
-    /// What a call has done to a disk's flusher.
+    /// Applies a call's effect on a disk's flusher.
     pub(super) fn flusher_wakes(&mut self, disk: u16, wake: Wake, cx: &mut impl Cx<Event, Out>) {
         match wake {
             Wake::Nothing => {}
@@ -92,12 +92,12 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// The timer of a flusher.
+    /// Handles the timer of a flusher.
     pub(super) fn flusher_due(&mut self, disk: u16, cx: &mut impl Cx<Event, Out>) {
         self.wake(self.disks[usize::from(disk)].flusher, cx);
     }
 
-    /// The thread of a flusher (`wb_workfn`).
+    /// Runs the thread of a flusher (`wb_workfn`).
     pub(super) fn flusher(&mut self, task: Task, disk: u16, cx: &mut impl Cx<Event, Out>) -> Step {
         if self.owes(task) {
             return self.pay_then(task, Frame::Flusher(disk));
@@ -125,7 +125,7 @@ impl<P: Program> Host<P> {
                 }
                 Step::Again
             }
-            // Nobody in this host waits for the work of a flusher: `sync` writes files itself.
+            // No thread of this host waits for a flusher's work: `sync` writes files itself.
             writeback::Step::Finished { .. } => Step::Again,
             writeback::Step::Idle { again_at } => {
                 if let Some(time) = again_at {
@@ -136,7 +136,7 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// The flusher has written what it was told of an inode, up to the end of the file or of its chunk.
+    /// Handles the flusher's writes to an inode, up to the end of the file or of its chunk.
     pub(super) fn flushed(
         &mut self,
         task: Task,
@@ -146,7 +146,7 @@ impl<P: Program> Host<P> {
         cx: &mut impl Cx<Event, Out>,
     ) -> Step {
         let thread = self.thread(task);
-        // Nobody asks a flusher: who asks for the file is told by `fsync`.
+        // A flusher has no caller: errors of the file are reported by `fsync`.
         thread.failed = None;
         let (pages, next, left) = (thread.submitted, thread.next_page, thread.left);
         // A range that began in the middle of the file goes on at its beginning (`range_cyclic`).
@@ -167,7 +167,7 @@ impl<P: Program> Host<P> {
         Step::Again
     }
 
-    /// A thread begins to write a range itself (`do_writepages`, `tag_pages_for_writeback`).
+    /// Begins a thread's own write of a range (`do_writepages`, `tag_pages_for_writeback`).
     pub(super) fn begin_writepages(
         &mut self,
         task: Task,
@@ -180,16 +180,16 @@ impl<P: Program> Host<P> {
         Step::Again
     }
 
-    /// A thread has submitted what it had to write.
+    /// Ends a thread's submission of its range.
     pub(super) fn end_writepages(&mut self, disk: u16, cx: &mut impl Cx<Event, Out>) -> Step {
         self.writeback.end_writepages(disk, cx.now());
         Step::Again
     }
 
-    /// Pages have been written.
+    /// Handles the end of the write-back of pages.
     pub(super) fn written(&mut self, inode: Inode, page: u64, pages: u64, cx: &mut impl Cx<Event, Out>) {
         for page in page..page + pages {
-            let folio = self.cache.find(inode, page).expect("a page stays while it is being written");
+            let folio = self.cache.find(inode, page).expect("a page under write-back is not evicted");
             self.cache.end_writeback(folio);
             self.changed(folio);
         }
@@ -198,16 +198,16 @@ impl<P: Program> Host<P> {
     }
 }
 
-// Writing dirty pages of a file: `ext4_writepages`, or `generic_writepages` of a drive without a file system.
+// Writing of a file's dirty pages: `ext4_writepages`, or `generic_writepages` on a drive without a file system.
 
-/// Entries of a bio at most (`BIO_MAX_VECS`).
+/// Maximum entries of a bio (`BIO_MAX_VECS`).
 const MOST: u64 = 256;
 
-/// Pages with blocks that are looked at in one go: more than a flusher writes of a file before it turns to the next.
+/// Maximum pages with blocks scanned in one go: more than a flusher writes of a file before it turns to the next.
 const MOST_MAPPED: u64 = 1 << 16;
 
 impl<P: Program> Host<P> {
-    /// Writes the next dirty pages of a range, a bio or few at a time.
+    /// Writes the next dirty pages of a range, one or a few bios at a time.
     pub(super) fn range(&mut self, task: Task, mut range: Range, cx: &mut impl Cx<Event, Out>) -> Step {
         if self.owes(task) {
             return self.pay_then(task, Frame::Range(range));
@@ -253,7 +253,8 @@ impl<P: Program> Host<P> {
             range.extent_end = first + self.side_by_side(inode, first, run.pages, tag);
             let more = self.cache.next_tagged(inode, range.extent_end, tag);
             if !matches!(run.place, Place::Mapped { .. }) && more.is_none() {
-                // An extent is gathered before it is submitted: what becomes dirty behind the last one meanwhile is not looked for (`scanned_until_end`).
+                // An extent is gathered before it is submitted: pages that become dirty after its last one meanwhile
+                // are skipped (`scanned_until_end`).
                 range.end = range.end.min(range.extent_end);
             }
         }
@@ -270,7 +271,7 @@ impl<P: Program> Host<P> {
             self.push(task, Frame::WaitHome(disk));
             return Step::Again;
         }
-        // A bio ends where the blocks do.
+        // A bio ends at the end of its blocks.
         let most = if is_there { self.map(task, inode, first, most).pages } else { most };
         let pages = self.take_dirty(task, inode, first, most);
         if is_there {
@@ -288,8 +289,8 @@ impl<P: Program> Host<P> {
         Step::Pay
     }
 
-    /// Pages that begin to be written before the first of them is asked for: those of a bio; of a drive without a file system, whose bios have one page
-    /// each, those of a request.
+    /// Number of pages that enter write-back before the first is submitted: those of a bio, or those of a request on a
+    /// drive without a file system, whose bios have one page each.
     fn pages_at_once(&self, disk: u16) -> u64 {
         let at = &self.disks[usize::from(disk)];
         let limits = at.queue.limits();
@@ -300,7 +301,7 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// Pages with a tag that lie side by side in the file (`mpage_prepare_extent_to_map`).
+    /// Counts adjacent pages of the file with a tag (`mpage_prepare_extent_to_map`).
     fn side_by_side(&mut self, inode: Inode, first: u64, most: u64, tag: Tag) -> u64 {
         let mut runs = std::mem::take(&mut self.runs);
         runs.clear();
@@ -310,7 +311,7 @@ impl<P: Program> Host<P> {
         pages
     }
 
-    /// Takes the marks of dirty pages that lie side by side; how many.
+    /// Clears the dirty flags of adjacent pages; returns their number.
     fn take_dirty(&mut self, task: Task, inode: Inode, first: u64, most: u64) -> u64 {
         let mut pages = 0;
         while pages < most {
@@ -326,7 +327,8 @@ impl<P: Program> Host<P> {
         pages
     }
 
-    /// Makes bios of pages that have blocks: a bio of each on a drive without a file system (`__block_write_full_page`).
+    /// Makes bios of pages that have blocks; on a drive without a file system, one for each page
+    /// (`__block_write_full_page`).
     fn write_pages(&mut self, task: Task, range: &mut Range, first: u64, pages: u64) {
         let inode = range.inode;
         let disk = self.nodes[inode.0 as usize].disk;
@@ -337,7 +339,7 @@ impl<P: Program> Host<P> {
             let (block, is_new) = match run.place {
                 Place::Mapped { block } => (block, false),
                 Place::Unwritten { block } => (block, true),
-                Place::Hole | Place::Delayed => unreachable!("pages that are written have blocks"),
+                Place::Hole | Place::Delayed => unreachable!("pages to be written have blocks"),
             };
             self.shadow_pages(inode, at, run.pages, block);
             if is_new {
@@ -355,7 +357,7 @@ impl<P: Program> Host<P> {
         }
     }
 
-    /// Waits for pages of a range that are being written.
+    /// Waits for pages of a range under write-back.
     pub(super) fn wait_range(&mut self, task: Task, range: Range) -> Step {
         if self.owes(task) {
             return self.pay_then(task, Frame::WaitRange(range));
@@ -365,10 +367,10 @@ impl<P: Program> Host<P> {
         self.wait_for(task, Wait::Folio(folio), Frame::WaitRange(Range { page, ..range }))
     }
 
-    /// Pages for which there is no room on the drive are clean, and their data lost, as the kernel says in its log.
+    /// Cleans pages for which the drive has no room; their data are lost, as the kernel reports in its log.
     fn drop_pages(&mut self, inode: Inode, page: u64, pages: u64) {
         for page in page..page + pages {
-            let folio = self.cache.find(inode, page).expect("a page stays while it is being written");
+            let folio = self.cache.find(inode, page).expect("a page under write-back is not evicted");
             self.cache.end_writeback(folio);
             self.changed(folio);
         }

@@ -1,4 +1,4 @@
-//! One core: what runs, what waits, and until when.
+//! One core: its running thread, its queue and its timers.
 
 use super::{CoreTime, Cores, Event, Mode, State, Task};
 use config::{SpecError, StatePower, units::Power};
@@ -10,23 +10,23 @@ use std::convert::Infallible;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Core {
-    /// Who is on it.
+    /// Running thread.
     pub(super) current: Option<Task>,
-    /// The end of the burst, or of the slice; none between two bursts.
+    /// End of the burst, or of the slice; `None` between two bursts.
     pub(super) armed: Option<Ticket>,
-    /// Since when the thread's time has not been counted.
+    /// Time up to which the thread's run time has been accounted.
     pub(super) counted: Time,
-    /// When the thread came onto the core.
+    /// Time at which the thread came onto the core.
     picked: Time,
-    /// Who waits for it, in the order of arrival.
+    /// Waiting threads, in order of arrival.
     queue: Vec<Task>,
-    /// Below the time of all who run or wait (`cfs_rq->min_vruntime`), picoseconds.
+    /// Lower bound of the virtual time of all running or waiting threads (`cfs_rq->min_vruntime`), picoseconds.
     pub(super) min_vruntime: u64,
-    /// When the last interrupt's handler is done.
+    /// End of the last interrupt's handler.
     pub(super) interrupted_until: Time,
-    /// The thread shall leave as soon as it can.
+    /// Whether the thread must leave as soon as it can.
     pub(super) resched: bool,
-    /// Who was on it last.
+    /// Thread that ran last.
     last: Option<Task>,
 }
 
@@ -45,7 +45,7 @@ impl Cores {
         self.cores[usize::from(at)].queue.push(task);
     }
 
-    /// Who has run least goes next on a core that has nobody; without anybody it takes one from the longest queue.
+    /// Puts the thread that has run least onto a free core; an empty queue pulls from the longest one.
     pub(super) fn pick(&mut self, at: u16, cx: &mut impl Cx<Event, Infallible>) {
         let Some(task) = self.take(at).or_else(|| self.pull(at)) else { return };
         let now = cx.now();
@@ -73,16 +73,16 @@ impl Cores {
         self.arm(at, cx);
     }
 
-    /// The thread of a core's queue that has run least, the one that came first of several.
+    /// Takes the thread of a core's queue that has run least, the earliest arrival of several.
     fn take(&mut self, at: u16) -> Option<Task> {
         let queue = &self.cores[usize::from(at)].queue;
         let least = (0..queue.len()).min_by_key(|index| (self.thread(queue[*index]).vruntime, *index))?;
         Some(self.cores[usize::from(at)].queue.remove(least))
     }
 
-    /// An idle core takes a thread of the longest queue (`newidle_balance`).
+    /// Pulls a thread from the longest queue to an idle core (`newidle_balance`).
     fn pull(&mut self, at: u16) -> Option<Task> {
-        // The idle time begins here, whether or not somebody comes.
+        // The idle time begins here, whether or not a thread is pulled.
         let longest = (0..self.count())
             .max_by_key(|core| (self.cores[usize::from(*core)].queue.len(), std::cmp::Reverse(*core)))?;
         let Some(task) = self.take(longest) else {
@@ -98,7 +98,7 @@ impl Cores {
         Some(task)
     }
 
-    /// Counts the time that the thread of a core has run since it was last counted.
+    /// Accounts the run time of a core's thread since the last account.
     pub(super) fn account(&mut self, at: u16, now: Time) {
         let core = &mut self.cores[usize::from(at)];
         let Some(task) = core.current else { return };
@@ -122,17 +122,17 @@ impl Cores {
         core.min_vruntime = core.min_vruntime.max(least);
     }
 
-    /// Whether nobody waits for a core.
+    /// Returns whether a core's queue is empty.
     pub(super) fn is_alone(&self, at: u16) -> bool {
         self.cores[usize::from(at)].queue.is_empty()
     }
 
-    /// Whether the thread of a core, which wants to go on, must leave it first.
+    /// Returns whether a core's thread, which wants to go on, must leave first.
     pub(super) fn must_yield(&self, at: u16) -> bool {
         self.cores[usize::from(at)].resched && !self.is_alone(at)
     }
 
-    /// The thread of a core, which wants to go on, waits until it is its turn again.
+    /// Queues a core's thread, which wants to go on.
     pub(super) fn yield_core(&mut self, at: u16, cx: &mut impl Cx<Event, Infallible>) {
         let core = &mut self.cores[usize::from(at)];
         core.armed = None;
@@ -143,7 +143,7 @@ impl Cores {
         self.pick(at, cx);
     }
 
-    /// The thread of a core runs, to the end of its burst or of its slice.
+    /// Runs a core's thread to the end of its burst or slice.
     pub(super) fn arm(&mut self, at: u16, cx: &mut impl Cx<Event, Infallible>) {
         let now = cx.now();
         let core = &self.cores[usize::from(at)];
@@ -158,7 +158,7 @@ impl Cores {
         core.armed = Some(cx.after(end - now, Event::Due(at)));
     }
 
-    /// The same for one that runs already.
+    /// Runs a core's thread that is already running to its new end.
     pub(super) fn rearm(&mut self, at: u16, cx: &mut impl Cx<Event, Infallible>) {
         if let Some(ticket) = self.cores[usize::from(at)].armed.take() {
             cx.cancel(ticket);
@@ -170,22 +170,23 @@ impl Cores {
         }
     }
 
-    /// The tick at which a thread's slice is over (`check_preempt_tick`): its share of the latency, or of as many least slices as there are threads.
+    /// Tick at which a thread's slice is over (`check_preempt_tick`): its share of the latency, or of a minimum slice
+    /// per thread.
     fn slice_end(&self, at: u16, task: Task) -> Time {
         let core = &self.cores[usize::from(at)];
         let running = core.queue.len() as u64 + 1;
-        // `sched_nr_latency`: eight threads of a least slice each are the latency.
+        // `sched_nr_latency`: eight threads with a minimum slice each fill the latency.
         let period = if running > 8 { running * self.min_granularity } else { self.latency };
         let slice = (period / running).max(self.min_granularity);
         let least = core.queue.iter().map(|other| self.thread(*other).vruntime).min().unwrap_or(0);
         let ahead = self.thread(task).vruntime.saturating_sub(least);
-        // One that is a whole slice ahead leaves as soon as it has had the least slice.
+        // A thread a whole slice ahead leaves as soon as it has had the minimum slice.
         let has = if ahead > slice { self.min_granularity } else { slice };
         Time::from_ps((core.picked.ps() + has).div_ceil(self.tick) * self.tick)
     }
 }
 
-// What the cores of a host spend, with its memory.
+// Energy of a host's cores and memory.
 
 const CORES_ON: usize = 0;
 
@@ -208,41 +209,41 @@ const ACTIVITIES: [Activity; 6] = [
     Activity::state("memory on"),
 ];
 
-/// What the processor of a host and its memory spend.
+/// Power of a host's processor and memory.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostEnergySpec {
-    /// Power of a core, at work for a program, for the kernel or in an interrupt, or not.
+    /// Power of a core, busy (a program, the kernel or an interrupt) or idle.
     pub core: StatePower,
     /// Power of the rest of the package: caches, ring, memory and PCIe controllers.
     pub package_on: Power,
-    /// Power of main memory, all of it: what it takes on the average of what programs do with it.
+    /// Power of all main memory, averaged over what programs do with it.
     pub memory_on: Power,
 }
 
 impl HostEnergySpec {
     /// # Errors
-    /// A core that takes less at work than without.
+    /// If busy power is lower than idle power.
     pub(crate) fn check(&self) -> Result<(), SpecError> {
         let StatePower { idle, busy } = self.core;
         if busy < idle {
-            let what = format!("{busy} at work are less than {idle} without");
+            let what = format!("busy power {busy} is lower than idle power {idle}");
             return Err(SpecError::new("core.busy", what));
         }
         Ok(())
     }
 }
 
-/// What cores have spent: all of them take the idle power all the time, those at work more.
+/// Energy meter of cores: all take the idle power all the time, busy ones more.
 #[derive(Clone, Debug)]
 pub(super) struct CoresMeter {
     meter: Meter,
-    /// What work adds, microwatts.
+    /// Power that work adds, microwatts.
     work: u64,
 }
 
 impl CoresMeter {
-    /// Of so many cores.
+    /// Creates a meter for `cores` cores.
     pub(super) fn new(costs: &HostEnergySpec, cores: u16) -> CoresMeter {
         let mut meter = Meter::new(&ACTIVITIES);
         let idle = costs.core.idle.microwatts();
@@ -255,7 +256,7 @@ impl CoresMeter {
         CoresMeter { meter, work: costs.core.busy.microwatts().saturating_sub(idle) }
     }
 
-    /// A thread has run on a core.
+    /// Accounts a thread's run on a core.
     pub(super) fn ran(&mut self, mode: Mode, from: Time, to: Time) {
         let activity = match mode {
             Mode::User => USER,
@@ -265,7 +266,7 @@ impl CoresMeter {
         self.meter.spend_over(activity, from, to, work);
     }
 
-    /// An interrupt has a core until `to`, which may lie ahead.
+    /// Accounts an interrupt on a core until `to`, which may lie ahead.
     pub(super) fn interrupts(&mut self, from: Time, to: Time) {
         self.meter.spend_over(INTERRUPT, from, to, self.work);
     }
@@ -277,7 +278,7 @@ impl CoresMeter {
 }
 
 impl Cores {
-    /// Time of all cores by use since the measured window began, up to `now`: what runs included.
+    /// Time of all cores by use since the measured window began, up to `now`, running threads included.
     pub fn used(&self, now: Time) -> CoreTime {
         let mut used = self.stats.time.iter().fold(CoreTime::default(), |sum, of| CoreTime {
             user: sum.user + of.user,
@@ -294,7 +295,7 @@ impl Cores {
         used
     }
 
-    /// Energy of cores, package and memory since the measured window began; `None` if the spec does not say what they cost.
+    /// Energy of cores, package and memory since the measured window began; `None` if the spec has no power values.
     pub fn energy(&self, now: Time) -> Option<EnergyReport> {
         let mut meter = CoresMeter::clone(self.meter.as_ref()?);
         for core in self.cores.iter().filter(|core| core.armed.is_some()) {

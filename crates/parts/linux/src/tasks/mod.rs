@@ -1,10 +1,11 @@
 //! Threads on cores: run queues, time slices, interrupts.
 //!
-//! The scheduler is the fair one of Linux 6.1 (`kernel/sched/fair.c`) with threads of one weight. A thread runs in *bursts*: whoever owns it says how much
-//! time of a core it needs ([`Cores::run`]), and is told when it has had it ([`Cores::handle`]). Between two bursts the thread is still on its core, in no
-//! time at all: its owner must then let it run on, sleep or end.
+//! The scheduler is the fair one of Linux 6.1 (`kernel/sched/fair.c`) with threads of equal weight. A thread runs in
+//! *bursts*: its owner requests core time ([`Cores::run`]), and is notified when the thread has had it
+//! ([`Cores::handle`]). Between two bursts the thread is still on its core, for zero time: its owner must then let it
+//! run on, sleep or end.
 //!
-//! What is left out: weights and groups, the scheduling domains of several sockets, and load balancing but for what an idle core pulls.
+//! Left out: weights and groups, scheduling domains of several sockets, and load balancing except pulls by idle cores.
 
 mod core;
 #[cfg(test)]
@@ -20,83 +21,83 @@ use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
 
 engine::events! {
-    /// What happens on cores.
+    /// Events on cores.
     pub enum Event {
-        /// The thread of a core has had its burst, or its slice is over.
+        /// End of the burst or of the slice of a core's thread.
         Due(u16),
     }
 }
 
-/// A thread.
+/// Thread.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Task(pub u32);
 
-/// Whose time it is.
+/// Owner of core time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
-    /// A program's own.
+    /// Program.
     User,
-    /// The kernel's.
+    /// Kernel.
     System,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// Waits for somebody to wake it.
+    /// Waits to be woken.
     Asleep,
     /// Waits for a core.
     Queued,
     /// On a core.
     Running,
-    /// Over.
+    /// Ended.
     Ended,
 }
 
 #[derive(Clone, Debug)]
 struct Thread {
     state: State,
-    /// The core that it is on, or was on last.
+    /// Current or last core.
     core: u16,
-    /// Time that it has run, as its core counts, picoseconds.
+    /// Virtual run time, as its core counts, picoseconds.
     vruntime: u64,
-    /// What is left of its burst.
+    /// Rest of its burst.
     need: Time,
     mode: Mode,
-    /// Time that it has had a core.
+    /// Total run time.
     ran: Time,
 }
 
 /// Time of a core by use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CoreTime {
-    /// Programs.
+    /// Time in programs.
     pub user: Time,
-    /// The kernel in threads.
+    /// Time in kernel threads and system calls.
     pub system: Time,
-    /// Interrupts.
+    /// Time in interrupts.
     pub interrupt: Time,
 }
 
-/// What the scheduler did.
+/// Counters of the scheduler.
 #[derive(Clone, Debug, Default)]
 pub struct CoresStats {
-    /// By core.
+    /// Time by core and use.
     pub time: Vec<CoreTime>,
     /// Changes from one thread to another.
     pub switches: u64,
-    /// Threads that were taken off their core while they wanted to go on.
+    /// Threads taken off their core while they wanted to go on.
     pub preemptions: u64,
-    /// Threads that went on elsewhere than before.
+    /// Threads that went on on a different core.
     pub migrations: u64,
-    /// The longest that a thread has waited for a core.
+    /// Longest wait of a thread for a core.
     pub waited_max: Time,
 }
 
-/// Cores, and the threads that run on them.
+/// Cores and their threads.
 pub struct Cores {
     threads: Vec<Thread>,
     cores: Vec<Core>,
-    /// When a thread that waits for a core began to.
+    /// Time at which a waiting thread began to wait.
     since: Vec<Time>,
     latency: u64,
     min_granularity: u64,
@@ -105,15 +106,15 @@ pub struct Cores {
     switch: Time,
     wake: Time,
     meter: Option<Box<CoresMeter>>,
-    /// What was measured.
+    /// Measured statistics.
     pub stats: CoresStats,
 }
 
 impl Cores {
-    /// Idle cores without threads; `hz` ticks a second, at which slices end.
+    /// Creates idle cores without threads; slices end at `hz` ticks a second.
     pub fn new(spec: &CoresSpec, hz: u32) -> Cores {
         let count = usize::from(spec.count);
-        // `get_update_sysctl_factor`: by the logarithm of the cores, of which eight are counted at most.
+        // `get_update_sysctl_factor`: by the logarithm of the core count, capped at eight.
         let factor = u64::from(1 + spec.count.min(8).ilog2());
         Cores {
             threads: Vec::new(),
@@ -130,12 +131,12 @@ impl Cores {
         }
     }
 
-    /// Cores.
+    /// Number of cores.
     pub fn count(&self) -> u16 {
         self.cores.len() as u16
     }
 
-    /// A new thread, asleep.
+    /// Creates a thread, asleep.
     pub fn spawn(&mut self) -> Task {
         let task = self.threads.len() as u32;
         let core = (task % self.cores.len() as u32) as u16;
@@ -152,22 +153,22 @@ impl Cores {
         Task(task)
     }
 
-    /// The core that a thread is on, or was on last.
+    /// Returns the current or last core of a thread.
     pub fn core_of(&self, task: Task) -> u16 {
         self.thread(task).core
     }
 
-    /// How long a thread that is between two bursts has had a core, changes of threads included.
+    /// Total run time of a thread between two bursts, context switches included.
     pub fn ran(&self, task: Task) -> Time {
         self.thread(task).ran
     }
 
-    /// Whether a thread sleeps.
+    /// Returns whether a thread sleeps.
     pub fn sleeps(&self, task: Task) -> bool {
         self.thread(task).state == State::Asleep
     }
 
-    /// Whether no core has anything to do.
+    /// Returns whether all cores are idle.
     pub fn idle(&self) -> bool {
         self.cores.iter().all(|core| core.current.is_none())
     }
@@ -180,7 +181,7 @@ impl Cores {
         &mut self.threads[task.0 as usize]
     }
 
-    /// A thread that is on its core, between two bursts, needs another one. It may lose its core first.
+    /// Starts another burst of a thread on its core, between two bursts. It may lose its core first.
     pub fn run(&mut self, task: Task, need: Time, mode: Mode, cx: &mut impl Cx<Event, Infallible>) {
         let thread = self.thread_mut(task);
         debug_assert!(thread.state == State::Running);
@@ -193,12 +194,12 @@ impl Cores {
         }
     }
 
-    /// A thread that is on its core, between two bursts, sleeps.
+    /// Puts a thread on its core, between two bursts, to sleep.
     pub fn sleep(&mut self, task: Task, cx: &mut impl Cx<Event, Infallible>) {
         self.leave(task, State::Asleep, cx);
     }
 
-    /// A thread that is on its core, between two bursts, ends.
+    /// Ends a thread on its core, between two bursts.
     pub fn end(&mut self, task: Task, cx: &mut impl Cx<Event, Infallible>) {
         self.leave(task, State::Ended, cx);
     }
@@ -212,10 +213,10 @@ impl Cores {
         self.pick(at, cx);
     }
 
-    /// A thread that sleeps shall run a burst: it gets the core that it was on, if that is idle, else one that is, else the queue of its own
-    /// (`select_idle_sibling`), and goes before the thread there if it has run for much less.
+    /// Wakes a sleeping thread for a burst. It gets its last core if that is idle, else any idle one, else the queue of
+    /// its last core (`select_idle_sibling`). It preempts the thread there if it has run for much less.
     ///
-    /// One that does not sleep stays as it is.
+    /// A thread that does not sleep stays as it is.
     pub fn wake(&mut self, task: Task, need: Time, mode: Mode, cx: &mut impl Cx<Event, Infallible>) {
         let from = self.thread(task).core;
         if !self.sleeps(task) {
@@ -227,7 +228,7 @@ impl Cores {
             (self.cores[usize::from(from)].min_vruntime, self.cores[usize::from(at)].min_vruntime);
         let latency = self.latency;
         let thread = self.thread_mut(task);
-        // Migration keeps the distance; sleep is worth half a latency at most (`place_entity`).
+        // Migration keeps the distance; sleep is worth at most half a latency (`place_entity`).
         let moved = if at == from { thread.vruntime } else { (thread.vruntime + new).saturating_sub(old) };
         thread.vruntime = moved.max(new.saturating_sub(latency / 2));
         (thread.need, thread.mode, thread.core) = (need, mode, at);
@@ -251,8 +252,8 @@ impl Cores {
         }
     }
 
-    /// A thread that spins has what it spins for: its burst was so long, and what is left of it is no more. It is told as soon as it is on its
-    /// core.
+    /// Ends the spin of a thread whose wait is over: its burst was `burst` long, and the rest is dropped. Its owner is
+    /// notified as soon as the thread is on its core.
     pub fn cut(&mut self, task: Task, burst: Time, cx: &mut impl Cx<Event, Infallible>) {
         let at = self.thread(task).core;
         let runs = self.cores[usize::from(at)].current == Some(task);
@@ -260,7 +261,7 @@ impl Cores {
         if armed {
             self.account(at, cx.now());
         }
-        // What is beyond the burst is the change to the thread, which it has not paid yet.
+        // The time beyond the burst is the context switch, which has not been paid yet.
         let thread = self.thread_mut(task);
         thread.need = thread.need.since(burst);
         if armed {
@@ -268,7 +269,7 @@ impl Cores {
         }
     }
 
-    /// The core that a thread wakes on.
+    /// Selects the core on which a thread wakes.
     fn select(&self, from: u16) -> u16 {
         if self.cores[usize::from(from)].is_idle() {
             return from;
@@ -278,7 +279,8 @@ impl Cores {
         others.into_iter().find(|core| self.cores[usize::from(*core)].is_idle()).unwrap_or(from)
     }
 
-    /// An interrupt takes a core for a time, before whatever runs there; how long from now until its handler is done, which may wait for another.
+    /// Takes a core for an interrupt, before whatever runs there; returns the time until its handler is done, which may
+    /// wait for another handler.
     pub fn interrupt(&mut self, at: u16, cost: Time, cx: &mut impl Cx<Event, Infallible>) -> Time {
         let now = cx.now();
         let armed = self.cores[usize::from(at)].armed.is_some();
@@ -298,7 +300,7 @@ impl Cores {
         until - now
     }
 
-    /// Runs an event: the thread that has had its burst, if one has. It is on its core.
+    /// Runs an event; returns the thread on its core whose burst has ended, if any.
     pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Infallible>) -> Option<Task> {
         let Event::Due(at) = event;
         self.account(at, cx.now());
@@ -316,7 +318,7 @@ impl Cores {
         None
     }
 
-    /// Forgets what was measured.
+    /// Clears the statistics.
     pub fn reset_stats(&mut self, now: Time) {
         for at in 0..self.count() {
             if self.cores[usize::from(at)].armed.is_some() {
@@ -331,34 +333,34 @@ impl Cores {
     }
 }
 
-// What a user writes about the cores of a host.
+// User-visible configuration of a host's cores.
 
-/// The cores of a host and the scheduler of their threads: Linux's fair one.
+/// Cores of a host and their thread scheduler, Linux's CFS.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CoresSpec {
-    /// Cores.
+    /// Number of cores.
     #[schemars(range(min = 1, max = 1024))]
     pub count: u16,
-    /// In this time every thread of a core gets its turn, on a machine of one core (`sysctl_sched_latency`); 1 + log2 of the cores times as much on
-    /// others.
+    /// Period in which every thread of a core gets its turn (`sysctl_sched_latency`), for a one-core machine;
+    /// multiplied by 1 + log2 of the core count.
     pub sched_latency: Duration,
-    /// The least slice, scaled likewise (`sysctl_sched_min_granularity`).
+    /// Minimum slice, scaled likewise (`sysctl_sched_min_granularity`).
     pub sched_min_granularity: Duration,
-    /// By how much longer the thread of a core must have run for one that wakes to go before it, scaled likewise
+    /// Lead in run time of the running thread at which a woken thread preempts it, scaled likewise
     /// (`sysctl_sched_wakeup_granularity`).
     pub sched_wakeup_granularity: Duration,
-    /// Core time of a change from one thread to another.
+    /// Core time of a context switch.
     pub context_switch: Duration,
-    /// More of it where the core was idle.
+    /// Additional core time of a context switch on an idle core.
     pub idle_exit: Duration,
-    /// What the processor and its memory spend; left out, the host reports no energy.
+    /// Power of the processor and its memory; if omitted, the host reports no energy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy: Option<HostEnergySpec>,
 }
 
 impl Default for CoresSpec {
-    /// The scheduler's are Linux's (`kernel/sched/fair.c`).
+    /// Scheduler values are Linux's (`kernel/sched/fair.c`).
     fn default() -> CoresSpec {
         let us = |us| Duration::new(Time::from_us(us));
         CoresSpec {

@@ -5,7 +5,7 @@ use engine::{EventQueue, Ticket};
 
 const MS: Time = Time::from_ms(1);
 
-/// Debian's kernel, with nothing lost on switches.
+/// Debian's kernel, without context switch costs.
 fn spec(count: u16) -> CoresSpec {
     CoresSpec {
         count,
@@ -58,14 +58,14 @@ impl Bench {
         Bench { cores: Cores::new(spec, 250), clock: Clock::default() }
     }
 
-    /// A thread that computes for a time.
+    /// Starts a thread that computes for a time.
     fn start(&mut self, need: Time) -> Task {
         let task = self.cores.spawn();
         self.cores.wake(task, need, Mode::User, &mut self.clock);
         task
     }
 
-    /// The next thread that has had its burst, and when; it sleeps then.
+    /// Returns the next thread at the end of its burst, and the time; the thread then sleeps.
     fn next(&mut self) -> Option<(Task, Time)> {
         while let Some(event) = self.clock.0.pop() {
             if let Some(task) = self.cores.handle(event, &mut self.clock) {
@@ -76,9 +76,9 @@ impl Bench {
         None
     }
 
-    /// Events up to a time, at which it is then.
+    /// Runs events up to a time, and stops there.
     fn until(&mut self, time: Time) {
-        // A mark of its own: a burst on a core that does not exist.
+        // A marker: a burst on a core that does not exist.
         self.clock.after(time.since(self.clock.now()), Event::Due(u16::MAX));
         while let Some(event) = self.clock.0.pop() {
             if event == Event::Due(u16::MAX) {
@@ -97,7 +97,8 @@ fn one_thread_has_its_core_to_itself() {
     assert_eq!(bench.cores.stats.time[0].user, MS.times(50));
 }
 
-/// One core: the latency is 6 ms, so that each of two threads has 3 ms, which end with the tick at 4 ms (`check_preempt_tick` looks at ticks only).
+/// One core: the latency is 6 ms, so that each of two threads has 3 ms, which end with the tick at 4 ms
+/// (`check_preempt_tick` looks at ticks only).
 #[test]
 fn two_threads_take_turns_at_ticks() {
     let mut bench = Bench::new(&spec(1));
@@ -108,7 +109,8 @@ fn two_threads_take_turns_at_ticks() {
     assert_eq!(bench.cores.stats.preemptions, 2);
 }
 
-/// A thread that has slept goes before one that has run for more than a granularity longer; it is given half a latency at most.
+/// A thread that has slept preempts one that has run for more than a granularity longer; it is credited at most half a
+/// latency.
 #[test]
 fn a_sleeper_goes_before_a_thread_that_computes() {
     let mut bench = Bench::new(&spec(1));
@@ -140,7 +142,7 @@ fn an_interrupt_delays_what_runs() {
     let task = bench.start(MS.times(3));
     bench.until(MS);
     assert_eq!(bench.cores.interrupt(0, MS, &mut bench.clock), MS);
-    // One that comes while another is handled waits for it.
+    // An interrupt that arrives during another one waits for it.
     assert_eq!(bench.cores.interrupt(0, MS, &mut bench.clock), MS.times(2));
     assert_eq!(bench.next(), Some((task, MS.times(5))));
     let time = bench.cores.stats.time[0];
@@ -154,7 +156,7 @@ fn a_thread_wakes_on_an_idle_core_and_idle_cores_pull() {
     let short = bench.start(MS);
     let third = bench.start(MS.times(2));
     assert_eq!((bench.cores.core_of(long), bench.cores.core_of(short)), (0, 1));
-    // It waits in the queue of its own core, the first, until the other one is idle.
+    // The thread waits in the queue of its own core, the first, until the other one is idle.
     assert_eq!(bench.cores.core_of(third), 0);
     assert_eq!(bench.next(), Some((short, MS)));
     assert_eq!(bench.next(), Some((third, MS.times(3))));
@@ -174,7 +176,8 @@ fn switches_and_idle_cores_cost() {
     assert_eq!(bench.next(), Some((second, MS.times(2) + Time::from_us(9))));
 }
 
-/// All time is somebody's: 9 threads on 4 cores, whatever the order, take 9 shares of work and no core is idle while one waits.
+/// All time is accounted for: 9 threads on 4 cores, whatever the order, take 9 shares of work and no core is idle while
+/// a thread waits.
 #[test]
 fn no_time_is_lost() {
     let mut bench = Bench::new(&spec(4));
@@ -187,11 +190,12 @@ fn no_time_is_lost() {
     }
     let busy: u64 = bench.cores.stats.time.iter().map(|time| time.user.ps()).sum();
     assert_eq!(Time::from_ps(busy), MS.times(360));
-    // 360 ms of work on four cores need 90 ms at least; one slice of at most 8 threads' latency may stand over at the end.
+    // 360 ms of work on four cores need at least 90 ms; one slice of at most 8 threads' latency may remain at the end.
     assert!(last >= MS.times(90) && last <= MS.times(90 + 24), "{last}");
 }
 
-/// Two cores of 1 W, 8 W at work, for 20 ms: a thread of 12 ms, an interrupt of 2 ms on the other core. In the middle of the thread's burst a window begins.
+/// Two cores of 1 W, 8 W busy, for 20 ms: a thread of 12 ms, an interrupt of 2 ms on the other core. A window begins in
+/// the middle of the thread's burst.
 #[test]
 fn cores_cost_what_they_do() {
     let watts = |watts: u64| Power::new(watts * 1_000_000);

@@ -1,5 +1,6 @@
-//! What is dirty, and what is being written: the counts that everything else stands on (`folio_account_dirtied`, `folio_account_cleaned`,
-//! `__folio_start_writeback`, `__folio_end_writeback`, `mm/page-writeback.c`; `__mark_inode_dirty`, `fs/fs-writeback.c`).
+//! Counts of dirty pages and pages under write-back (`folio_account_dirtied`, `folio_account_cleaned`,
+//! `__folio_start_writeback`, `__folio_end_writeback`, `mm/page-writeback.c`; `__mark_inode_dirty`,
+//! `fs/fs-writeback.c`).
 
 use super::balance::Dirtier;
 use super::inodes::{DirtyFlags, On};
@@ -7,19 +8,19 @@ use super::{Wake, Writeback, interval};
 use crate::Inode;
 use engine::{Mutant, Time, planted};
 
-/// What `fsync` finds of an inode itself, once its pages are written.
+/// State of the inode itself for `fsync`, once its pages are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SyncInode {
     /// Nothing to write.
     Clean,
-    /// It is to be written.
+    /// Must be written.
     Write,
-    /// The flusher has it: to be asked again when the flusher has written it.
+    /// Held by the flusher: ask again when the flusher has written it.
     Busy,
 }
 
 impl Writeback {
-    /// A task on a core makes clean pages of an inode dirty.
+    /// Accounts for clean pages of an inode dirtied by a task on a core.
     #[inline]
     pub fn dirtied(
         &mut self,
@@ -37,8 +38,9 @@ impl Writeback {
         self.add_dirty(inode, drive, pages, now)
     }
 
-    /// Pages that a flusher began to write, and could not, are dirty again (`folio_redirty_for_writepage`). They have not been
-    /// [`started`](Writeback::started) or have [`ended`](Writeback::ended), and are reported as skipped.
+    /// Accounts for pages that a flusher began to write, could not, and made dirty again
+    /// (`folio_redirty_for_writepage`). They have not been [`started`](Writeback::started) or have
+    /// [`ended`](Writeback::ended), and are reported as skipped.
     pub fn redirtied(&mut self, inode: Inode, drive: u16, pages: u64, now: Time) -> Wake {
         self.add_dirty(inode, drive, pages, now)
     }
@@ -56,7 +58,7 @@ impl Writeback {
         self.mark_dirty(inode, drive, DirtyFlags::PAGES, now)
     }
 
-    /// Something of an inode is dirty (`__mark_inode_dirty`). For pages, [`Writeback::dirtied`] does so.
+    /// Marks an inode dirty (`__mark_inode_dirty`). For pages, [`Writeback::dirtied`] does so.
     pub fn mark_dirty(&mut self, inode: Inode, drive: u16, flags: DirtyFlags, now: Time) -> Wake {
         let record = self.inodes.of_drive(inode, drive);
         let was = record.flags;
@@ -72,13 +74,13 @@ impl Writeback {
         if first { self.wake_delayed(drive, now) } else { Wake::Nothing }
     }
 
-    /// Dirty pages of an inode are gone without having been written: the file was cut, or is no more.
+    /// Accounts for dirty pages of an inode dropped without a write: the file was truncated or removed.
     pub fn cleaned(&mut self, inode: Inode, pages: u64) {
         let drive = self.drive_of(inode);
         self.remove_dirty(inode, drive, pages);
     }
 
-    /// Dirty pages of an inode are being written from now on, whoever writes them.
+    /// Accounts for dirty pages of an inode that enter write-back, whoever writes them.
     #[inline]
     pub fn started(&mut self, inode: Inode, pages: u64) {
         let drive = self.drive_of(inode);
@@ -91,16 +93,16 @@ impl Writeback {
         record.writeback += pages;
     }
 
-    /// Pages of an inode have been written.
+    /// Accounts for the end of write-back of an inode's pages.
     ///
     /// # Panics
-    /// If fewer are being written.
+    /// If fewer pages are under write-back.
     pub fn ended(&mut self, inode: Inode, pages: u64, now: Time) {
         let drive = self.drive_of(inode);
         self.settle(drive, now);
         let jiffies = self.clock.jiffies(now);
         let record = self.inodes.of_drive(inode, drive);
-        assert!(record.writeback >= pages, "{inode:?}: {pages} pages written of {}", record.writeback);
+        assert!(record.writeback >= pages, "{inode:?}: {pages} pages written, of {}", record.writeback);
         record.writeback -= pages;
         let last = record.writeback == 0;
         self.domain.writeback -= pages;
@@ -110,13 +112,13 @@ impl Writeback {
         self.domain.written(&mut wb.completions, wb.max_prop_frac, pages, jiffies);
         if last && pages > 0 {
             wb.writeback_inodes -= 1;
-            // `wb_inode_writeback_end`: a timer that is set already stays.
+            // `wb_inode_writeback_end`: a timer that is already set stays.
             let due = self.clock.expiry(jiffies, interval(self.clock.hz()));
             wb.bandwidth_due.get_or_insert(self.clock.time(due));
         }
     }
 
-    /// A task itself begins to write pages of a device, as `fsync` does (`do_writepages`). For a flusher, its steps do so.
+    /// Begins a task's own write of pages of a device, as by `fsync` (`do_writepages`). For a flusher, its steps do so.
     pub fn begin_writepages(&mut self, drive: u16, now: Time) {
         self.settle(drive, now);
         let now = self.clock.jiffies(now);
@@ -124,7 +126,7 @@ impl Writeback {
         wb.bandwidth.start(wb.dirtied, wb.written, wb.writeback_inodes > 0, now);
     }
 
-    /// A task has submitted what it had to write of a device (`do_writepages`).
+    /// Ends a task's own submission of pages of a device (`do_writepages`).
     pub fn end_writepages(&mut self, drive: u16, now: Time) {
         self.settle(drive, now);
         let now = self.clock.jiffies(now);
@@ -134,8 +136,8 @@ impl Writeback {
         }
     }
 
-    /// `fsync` without a journal, or `fdatasync`, comes to the inode itself (`sync_inode_metadata`, `writeback_single_inode`): its pages are
-    /// written. If it is to be written, it counts as written from now on.
+    /// Begins the write of the inode itself by `fsync` without a journal, or by `fdatasync` (`sync_inode_metadata`,
+    /// `writeback_single_inode`), after its pages are written. If it must be written, it counts as written from now on.
     pub fn sync_inode(&mut self, inode: Inode, data_only: bool, now: Time) -> SyncInode {
         let Some(record) = self.inodes.get(inode) else { return SyncInode::Clean };
         let needed = if data_only { DirtyFlags::DATASYNC } else { DirtyFlags::INODE };
@@ -158,30 +160,31 @@ impl Writeback {
         SyncInode::Write
     }
 
-    /// Whether the flusher is in the middle of an inode (`I_SYNC`): one that goes waits for it (`inode_wait_for_writeback`).
+    /// Returns whether the flusher is writing an inode (`I_SYNC`); a removal waits for it (`inode_wait_for_writeback`).
     pub fn is_at(&self, inode: Inode) -> bool {
         let record = self.inodes.get(inode);
         record.is_some_and(|record| self.wbs[usize::from(record.drive)].flusher.writing() == Some(inode))
     }
 
-    /// An inode is no more, and has no pages (`evict`).
+    /// Forgets a removed inode without pages (`evict`).
     ///
     /// # Panics
-    /// If it has dirty pages or some that are being written, or the flusher is at it.
+    /// If it has pages that are dirty or under write-back, or the flusher is writing it.
     pub fn evict(&mut self, inode: Inode) {
-        assert!(!self.is_at(inode), "{inode:?} goes while the flusher is at it");
+        assert!(!self.is_at(inode), "{inode:?} is evicted while the flusher writes it");
         let Some(record) = self.inodes.get(inode) else { return };
         let (drive, dirty, writeback) = (record.drive, record.dirty, record.writeback);
         let forgotten = planted(Mutant::ReclaimedDirty);
         assert!(
             dirty + writeback == 0 || forgotten,
-            "{inode:?} goes with {dirty} dirty pages, {writeback} being written"
+            "{inode:?} is evicted with {dirty} dirty pages, {writeback} under write-back"
         );
         self.inodes.move_to(&mut self.wbs[usize::from(drive)].lists, inode, On::None);
         self.inodes.forget(inode);
     }
 
-    /// What was dirty of an inode, now that it has been written; pages that are dirty again stay so (`__writeback_single_inode`).
+    /// Takes the dirty flags of an inode that has been written; pages dirtied again stay so
+    /// (`__writeback_single_inode`).
     pub(super) fn take_flags(&mut self, inode: Inode) -> DirtyFlags {
         let record = self.inodes.get_mut(inode).expect("an inode that has been dirty");
         let left = if record.dirty > 0 { DirtyFlags::PAGES } else { DirtyFlags::CLEAN };
@@ -200,8 +203,8 @@ impl Writeback {
         self.inodes.get(inode).expect("an inode that has been dirty").drive
     }
 
-    /// The bandwidth of a device is updated some time after pages of an inode have been written (`wb_update_bandwidth_workfn`): done when
-    /// somebody looks, and before the counts change.
+    /// Updates the bandwidth of a device some time after pages of an inode have been written
+    /// (`wb_update_bandwidth_workfn`). The update is deferred to the next look-up or change of the counts.
     #[inline]
     pub(super) fn settle(&mut self, drive: u16, now: Time) {
         let wb = &mut self.wbs[usize::from(drive)];

@@ -1,4 +1,4 @@
-//! Who dirties pages, and when it pauses (`balance_dirty_pages` and around, `mm/page-writeback.c`).
+//! Throttling of tasks that dirty pages (`balance_dirty_pages` and related functions, `mm/page-writeback.c`).
 
 use super::spec::DirtyLimits;
 use super::{
@@ -8,33 +8,33 @@ use super::{
 use crate::PAGE;
 use engine::Time;
 
-/// Pages after which a task is looked at while a device has more than its part (`32 >> (PAGE_SHIFT - 10)`).
+/// Pages after which a task is checked while a device exceeds its share (`32 >> (PAGE_SHIFT - 10)`).
 const EXCEEDED_POLL: u64 = 8;
 
-/// A task that dirties pages (fields of `struct task_struct`).
+/// Task that dirties pages (fields of `struct task_struct`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dirtier {
-    /// Pages dirtied since it was looked at.
+    /// Pages dirtied since its last check.
     pub nr_dirtied: u64,
-    /// It is looked at when it has dirtied so many.
+    /// Dirtied pages at which it is checked.
     pub nr_dirtied_pause: u64,
-    /// When its last pause ended, or would have; zero before the first time.
+    /// End of its last pause, or the time at which it would have ended; zero before the first one.
     pub(super) dirty_paused_when: Jiffies,
-    /// Pages that it pauses for again, because nothing may be dirtied for its device.
+    /// Pages that it pauses for again, because no page may be dirtied for its device.
     pub(super) stuck: Option<u64>,
 }
 
 impl Default for Dirtier {
-    /// A new task (`copy_process`, `kernel/fork.c`).
+    /// Creates the state of a new task (`copy_process`, `kernel/fork.c`).
     fn default() -> Dirtier {
         Dirtier { nr_dirtied: 0, nr_dirtied_pause: DIRTY_POLL_THRESH, dirty_paused_when: 0, stuck: None }
     }
 }
 
-/// What a task that has dirtied pages does.
+/// Decision for a task that has dirtied pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Balance {
-    /// It sleeps until then, and calls [`Writeback::resume`] when it wakes; none if it goes on at once.
+    /// End of its pause, after which it calls [`Writeback::resume`]; `None` if it goes on at once.
     pub pause: Option<Time>,
     /// Whether the flusher of the device is to run.
     pub wake: Wake,
@@ -45,8 +45,8 @@ impl Dirtier {
         (self.dirty_paused_when, self.nr_dirtied) = (now, 0);
     }
 
-    /// The pause for pages, if it is worth one. The time that the task has spent on something else since its last pause counts; what
-    /// is not paused is owed.
+    /// Computes the pause for pages, if it is long enough. Time that the task has spent elsewhere since its last pause
+    /// counts; skipped pauses are owed.
     pub(super) fn throttle(
         &mut self,
         hz: u64,
@@ -57,7 +57,7 @@ impl Dirtier {
     ) -> Option<Jiffies> {
         let MinPause { pause: min_pause, nr_dirtied_pause } = wb_min_pause(hz, max_pause, rates);
         let (mut paused_from, mut pause) = (now, max_pause);
-        // With no rate at all, the pause is the longest.
+        // At a rate of zero, the pause is the maximum.
         if let Some(period) = (hz * pages).checked_div(rates.task_ratelimit) {
             let mut owed = period as i64;
             if self.dirty_paused_when != 0 {
@@ -90,8 +90,8 @@ impl Dirtier {
 }
 
 impl Writeback {
-    /// A task has dirtied pages for a device, on a core: whether it pauses (`balance_dirty_pages_ratelimited`). To be called after every
-    /// page or few; `avail` are the pages of memory that may hold dirty ones.
+    /// Checks a task that has dirtied pages for a device, on a core, for a pause (`balance_dirty_pages_ratelimited`).
+    /// To be called after every one or few pages; `avail` is the number of memory pages that may be dirty.
     #[inline]
     pub fn balance(&mut self, drive: u16, task: &mut Dirtier, core: u16, avail: u64, now: Time) -> Balance {
         let mut ratelimit = task.nr_dirtied_pause;
@@ -116,7 +116,7 @@ impl Writeback {
         self.balance_dirty_pages(drive, task, task.nr_dirtied, avail, now)
     }
 
-    /// A task has slept as [`Balance`] said: whether it pauses again.
+    /// Checks a task that has slept as [`Balance`] requested for a further pause.
     pub fn resume(&mut self, drive: u16, task: &mut Dirtier, avail: u64, now: Time) -> Balance {
         match task.stuck.take() {
             Some(pages) => self.balance_dirty_pages(drive, task, pages, avail, now),
@@ -124,12 +124,12 @@ impl Writeback {
         }
     }
 
-    /// A task ends on a core: what it has dirtied and not paused for, others pause for (`do_exit`, `kernel/exit.c`).
+    /// Ends a task on a core: others pause for the pages that it has not paused for (`do_exit`, `kernel/exit.c`).
     pub fn exit(&mut self, task: &Dirtier, core: u16) {
         self.cores[usize::from(core)].leaks += task.nr_dirtied;
     }
 
-    /// A turn of the loop of `balance_dirty_pages`.
+    /// Runs an iteration of the loop of `balance_dirty_pages`.
     fn balance_dirty_pages(
         &mut self,
         drive: u16,
@@ -170,7 +170,7 @@ impl Writeback {
         Balance { pause: Some(until), wake }
     }
 
-    /// Where dirty pages are, and the rates that follow from it.
+    /// Computes the rates that follow from the position of dirty pages.
     fn control(&mut self, drive: u16, limits: DirtyLimits, now: Jiffies) -> Rates {
         let wb = &mut self.wbs[usize::from(drive)];
         let wb_thresh = self.domain.wb_thresh(&wb.completions, wb.ratios, limits.thresh);
@@ -202,30 +202,30 @@ impl Writeback {
     }
 }
 
-// How far dirty pages are from where they should be, as a factor for the rate of writers (`mm/page-writeback.c`). The case of
-// `strictlimit`, which is for file systems in user mode, is left out.
+// Position of dirty pages relative to their target, as a factor for the rate of writers (`mm/page-writeback.c`). Left
+// out: `strictlimit`, which is for file systems in user mode.
 
-/// A factor of one is `1 << RATELIMIT_CALC_SHIFT`.
+/// Fixed-point shift: a factor of one is `1 << RATELIMIT_CALC_SHIFT`.
 pub(super) const RATELIMIT_CALC_SHIFT: u32 = 10;
 
-/// What the factor depends on. All in pages; the bandwidth a second.
+/// Inputs of the factor, in pages; the bandwidth in pages a second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Position {
-    /// Dirty pages and pages being written.
+    /// Pages dirty or under write-back.
     pub(super) dirty: u64,
     pub(super) freerun: u64,
     pub(super) thresh: u64,
-    /// The limit that falls gradually.
+    /// Limit that falls gradually.
     pub(super) limit: u64,
-    /// Of the device: as `dirty`.
+    /// Pages of the device, dirty or under write-back.
     pub(super) wb_dirty: u64,
     pub(super) wb_thresh: u64,
-    /// Of the device: `avg_write_bandwidth`.
+    /// Bandwidth of the device: `avg_write_bandwidth`.
     pub(super) write_bw: u64,
 }
 
 impl Position {
-    /// Where dirty pages should be.
+    /// Target of dirty pages.
     pub(super) fn setpoint(&self) -> u64 {
         (self.freerun + self.limit) / 2
     }
@@ -237,16 +237,17 @@ impl Position {
         }
         let setpoint = self.setpoint();
         let global = polynom(setpoint, self.dirty, self.limit);
-        // A device that has been idle has no part of the limit, and gets some of what is left.
+        // A device that has been idle has no share of the limit, and gets some of the remainder.
         let wb_thresh = self.wb_thresh.min(self.thresh).max((self.limit - self.dirty) / 8);
         self.reserve(self.line(global, setpoint, wb_thresh), wb_thresh)
     }
 
-    /// The device's own control line: one at its set point, a quarter from three quarters of the span on.
+    /// Control line of the device: one at its set point, a quarter from three quarters of the span on.
     fn line(&self, ratio: u64, setpoint: u64, wb_thresh: u64) -> u64 {
         let part = (wb_thresh << 16) / (self.thresh | 1);
         let wb_setpoint = (setpoint * part) >> 16;
-        // The limit itself may lie above the threshold for a while: then the difference wraps in the kernel, and back with the sum.
+        // The limit may exceed the threshold for a while: the difference then wraps in the kernel, and back with the
+        // sum.
         let span =
             (self.thresh.wrapping_sub(wb_thresh).wrapping_add(8 * self.write_bw)).wrapping_mul(part) >> 16;
         let x_intercept = wb_setpoint + span;
@@ -257,7 +258,7 @@ impl Position {
         }
     }
 
-    /// Up to half of the device's part the factor is raised, so that the device does not run out of work.
+    /// Raises the factor below half of the device's share, so that the device does not run out of work.
     fn reserve(&self, ratio: u64, wb_thresh: u64) -> u64 {
         let reserve = wb_thresh / 2;
         if self.wb_dirty >= reserve {
@@ -270,35 +271,35 @@ impl Position {
     }
 }
 
-/// `pos_ratio_polynom`: two up to the free run's end, one at the set point, nothing at the limit, a cubic between.
+/// `pos_ratio_polynom`: two up to the end of the free run, one at the set point, zero at the limit, a cubic between.
 pub(super) fn polynom(setpoint: u64, dirty: u64, limit: u64) -> u64 {
     let x = ((setpoint as i64 - dirty as i64) << RATELIMIT_CALC_SHIFT) / ((limit - setpoint) | 1) as i64;
     let cube = (((x * x) >> RATELIMIT_CALC_SHIFT) * x) >> RATELIMIT_CALC_SHIFT;
     (cube + (1 << RATELIMIT_CALC_SHIFT)).clamp(0, 2 << RATELIMIT_CALC_SHIFT) as u64
 }
 
-// How fast a device writes, and how fast a writer may dirty pages for it (`mm/page-writeback.c`). All in pages a second.
+// Write bandwidth of a device, and dirtying rate of its writers (`mm/page-writeback.c`), in pages a second.
 
 /// `INIT_BW`: 100 MiB/s (`mm/backing-dev.c`).
 pub(super) const INIT_BW: u64 = (100 << 20) / PAGE;
 
-/// A device's estimates (fields of `struct bdi_writeback`).
+/// Estimates of a device (fields of `struct bdi_writeback`).
 #[derive(Clone, Debug)]
 pub(super) struct Bandwidth {
     hz: u64,
-    /// When it was updated.
+    /// Time of the last update.
     pub(super) stamp: Jiffies,
     dirtied_stamp: u64,
     written_stamp: u64,
     pub(super) write_bandwidth: u64,
-    /// The same, smoothed once more.
+    /// Write bandwidth, smoothed once more.
     pub(super) avg_write_bandwidth: u64,
-    /// What each writer may dirty when dirty pages are where they should be.
+    /// Dirtying rate of each writer when dirty pages are at their target.
     pub(super) dirty_ratelimit: u64,
     balanced_dirty_ratelimit: u64,
 }
 
-/// Where dirty pages are, as [`Bandwidth::update_dirty_ratelimit`] needs it.
+/// Position of dirty pages, for [`Bandwidth::update_dirty_ratelimit`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
     pub(super) dirty: u64,
@@ -320,13 +321,13 @@ impl Bandwidth {
         }
     }
 
-    /// Whether more than 200 ms have passed since the last update.
+    /// Returns whether more than 200 ms have passed since the last update.
     pub(super) fn is_due(&self, now: Jiffies) -> bool {
         now > self.stamp + interval(self.hz)
     }
 
-    /// `__wb_update_bandwidth`: with what the device has dirtied and written since it began. The rate of writers too, if they are about
-    /// to pause.
+    /// `__wb_update_bandwidth`: updates the bandwidth from the pages that the device has dirtied and written since it
+    /// began. Also updates the rate of writers, if they are about to pause.
     pub(super) fn update(&mut self, dirtied: u64, written: u64, target: Option<Target>, now: Jiffies) {
         let elapsed = now.saturating_sub(self.stamp).max(1);
         if let Some(target) = target {
@@ -336,7 +337,7 @@ impl Bandwidth {
         self.restart(dirtied, written, now);
     }
 
-    /// `wb_bandwidth_estimate_start`: after a second without anything, the time before does not count.
+    /// `wb_bandwidth_estimate_start`: after an idle second, earlier time does not count.
     pub(super) fn start(&mut self, dirtied: u64, written: u64, writing: bool, now: Jiffies) {
         if now - self.stamp > self.hz && !writing {
             self.restart(dirtied, written, now);
@@ -368,8 +369,8 @@ impl Bandwidth {
         self.avg_write_bandwidth = avg.max(1);
     }
 
-    /// `wb_update_dirty_ratelimit`: towards the rate at which all writers together dirty what the device writes, but only where dirty
-    /// pages are on the same side of where they should be, and in steps.
+    /// `wb_update_dirty_ratelimit`: moves towards the rate at which all writers together dirty what the device writes,
+    /// in steps, and only while dirty pages stay on the same side of their target.
     fn update_dirty_ratelimit(&mut self, target: Target, dirtied: u64, elapsed: Jiffies) {
         let (write_bw, rate) = (self.avg_write_bandwidth, self.dirty_ratelimit);
         let dirty_rate = dirtied * self.hz / elapsed;
@@ -381,7 +382,7 @@ impl Bandwidth {
         } else {
             rate.saturating_sub(before.max(balanced).max(task_ratelimit))
         };
-        // The nearer, the smaller the part of the way: the target itself is never still.
+        // Smaller steps near the target, which fluctuates.
         let shift = rate / (2 * distance + 1);
         let step = if shift < 64 { (distance >> shift).div_ceil(8) } else { 0 };
         let rate = if rate < balanced { rate + step } else { rate.saturating_sub(step) };

@@ -1,4 +1,4 @@
-//! A work of a flusher, inode by inode (`wb_writeback`, `writeback_sb_inodes`, `fs/fs-writeback.c`).
+//! Work of a flusher, inode by inode (`wb_writeback`, `writeback_sb_inodes`, `fs/fs-writeback.c`).
 
 use super::inodes::{DirtyFlags, On};
 use super::{Jiffies, Writeback};
@@ -10,28 +10,28 @@ const MIN_WRITEBACK_PAGES: u64 = (4 << 20) / PAGE;
 /// `DIRTY_SCOPE`.
 const DIRTY_SCOPE: u64 = 8;
 
-/// A turn of the loop of `wb_writeback`: inodes of one round.
+/// Iteration of the loop of `wb_writeback`: inodes of one round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Batch {
     since: Jiffies,
     /// Pages and inodes that have been written.
     progress: u64,
-    /// Time to look at the thresholds again.
+    /// Whether it is time to check the thresholds again.
     over: bool,
 }
 
 impl Writeback {
-    /// The step under way of a device is done. Returns whether the inode itself is to be written too: the file system's
+    /// Completes the current step of a device. Returns whether the inode itself is to be written too: the file system's
     /// `write_inode` (`__writeback_single_inode`, `writeback_sb_inodes`).
     ///
     /// # Panics
-    /// If none is under way.
+    /// If no step is in progress.
     pub fn wrote(&mut self, drive: u16, wrote: Wrote, now: Time) -> bool {
         self.end_writepages(drive, now);
         let jiffies = self.clock.jiffies(now);
         let flusher = &mut self.wbs[usize::from(drive)].flusher;
-        let (inode, chunk) = flusher.writing.take().expect("a step is under way");
-        let work = flusher.work.as_mut().expect("a step is of a work");
+        let (inode, chunk) = flusher.writing.take().expect("a step is in progress");
+        let work = flusher.work.as_mut().expect("a step belongs to a work");
         work.pages += wrote.pages;
         let Work { reason, .. } = *work;
         self.flushers[usize::from(drive)].count(reason, wrote.pages.saturating_sub(wrote.skipped));
@@ -39,7 +39,7 @@ impl Writeback {
         self.inode_done(drive, inode, chunk, wrote, jiffies)
     }
 
-    /// The beginning of a turn of the loop of `wb_writeback`.
+    /// Begins an iteration of the loop of `wb_writeback`.
     pub(super) fn next_batch(
         &mut self,
         drive: u16,
@@ -68,20 +68,20 @@ impl Writeback {
         None
     }
 
-    /// The next inode of a turn (`writeback_sb_inodes`), or its end.
+    /// Returns the next inode of an iteration (`writeback_sb_inodes`), or its end.
     pub(super) fn step_of_batch(&mut self, drive: u16, batch: Batch, now: Time) -> Option<Step> {
         let wb = &mut self.wbs[usize::from(drive)];
         let next = wb.lists.next_io().filter(|_| !batch.over);
         let Some(inode) = next else {
             wb.flusher.batch = None;
-            // What has had its slice before gets another turn even if nothing was written in this one.
+            // Inodes that have had their slice get another turn even if nothing was written in this one.
             return if batch.progress == 0 && wb.lists.more_io_is_empty() {
                 self.finish(drive)
             } else {
                 None
             };
         };
-        let work = wb.flusher.work.as_mut().expect("a batch is of a work");
+        let work = wb.flusher.work.as_mut().expect("a batch belongs to a work");
         let record = self.inodes.of_drive(inode, drive);
         if record.dirty == 0 && !record.flags.has_any(DirtyFlags::INODE) {
             self.inode_done(drive, inode, 0, Wrote::default(), self.clock.jiffies(now));
@@ -102,14 +102,14 @@ impl Writeback {
         Some(Step::Write(WriteInode { inode, pages, from, mode, reason }))
     }
 
-    /// An inode has had its turn: it goes where it belongs (`requeue_inode`). Returns whether the inode itself was dirty.
+    /// Requeues an inode after its turn (`requeue_inode`). Returns whether the inode itself was dirty.
     fn inode_done(&mut self, drive: u16, inode: Inode, chunk: u64, wrote: Wrote, now: Jiffies) -> bool {
         let was = self.take_flags(inode);
         let wb = &mut self.wbs[usize::from(drive)];
         let work = wb.flusher.work.as_mut().expect("an inode is written for a work");
         work.nr_pages = work.nr_pages.saturating_sub(wrote.pages as i64);
         let (all, spent) = (work.mode() == SyncMode::All, work.nr_pages <= 0);
-        let record = self.inodes.get_mut(inode).expect("it has just been written");
+        let record = self.inodes.get_mut(inode).expect("the inode has just been written");
         let (dirty, clean) = (record.dirty > 0, record.flags == DirtyFlags::CLEAN);
         if !clean && all {
             record.dirtied_when = now;
@@ -130,7 +130,7 @@ impl Writeback {
 
     fn finish(&mut self, drive: u16) -> Option<Step> {
         let flusher = &mut self.wbs[usize::from(drive)].flusher;
-        let work = flusher.work.take().expect("a work is under way");
+        let work = flusher.work.take().expect("a work is in progress");
         let waited = match work.kind {
             Kind::Waited(id) => Some(id),
             Kind::StartAll => {
@@ -143,7 +143,7 @@ impl Writeback {
         (stepped || waited.is_some()).then_some(Step::Finished { reason, pages, work: waited })
     }
 
-    /// Whether the background's work goes on (`wb_over_bg_thresh`): by what is dirty in all, or on the device.
+    /// Returns whether background work goes on (`wb_over_bg_thresh`), by all dirty pages or those of the device.
     pub(super) fn over_bg_thresh(&self, drive: u16, avail: u64) -> bool {
         let wb = &self.wbs[usize::from(drive)];
         let bg_thresh = self.bounds.limits(avail).bg_thresh;
@@ -152,133 +152,133 @@ impl Writeback {
     }
 }
 
-/// `writeback_chunk_size`: what the device writes in half a second, within an eighth of the limit, in whole pieces of 4 MiB.
+/// `writeback_chunk_size`: half a second's writes of the device, at most an eighth of the limit, in multiples of 4 MiB.
 pub(super) fn chunk_size(avg_write_bandwidth: u64, dirty_limit: u64, nr_pages: u64) -> u64 {
     let pages = (avg_write_bandwidth / 2).min(dirty_limit / DIRTY_SCOPE).min(nr_pages);
     (pages + MIN_WRITEBACK_PAGES) / MIN_WRITEBACK_PAGES * MIN_WRITEBACK_PAGES
 }
 
-// What a flusher does (`struct wb_writeback_work`), and the steps that it is cut into.
+// Work of a flusher (`struct wb_writeback_work`), and its steps.
 
-/// Why a flusher writes (`enum wb_reason`).
+/// Reason for a flusher's work (`enum wb_reason`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
-    /// More is dirty than the background's threshold.
+    /// Dirty memory above the background threshold.
     Background,
-    /// Reclaim found dirty pages only.
+    /// Reclaim that found only dirty pages.
     Vmscan,
     /// `sync`.
     Sync,
-    /// Data has been dirty for too long.
+    /// Data dirty for too long.
     Periodic,
 }
 
 impl Reason {
-    /// All of them.
+    /// Every reason.
     pub const ALL: [Reason; 4] = [Reason::Background, Reason::Vmscan, Reason::Sync, Reason::Periodic];
 }
 
-/// Whether pages that are being written already are waited for, and written again (`enum writeback_sync_modes`).
+/// Handling of pages already under write-back (`enum writeback_sync_modes`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SyncMode {
-    /// They are passed over.
+    /// Skipped.
     None,
-    /// They are waited for: what was dirty when the step began is under way when it ends.
+    /// Waited for: every page that was dirty when the step began is under write-back when it ends.
     All,
 }
 
-/// A work that somebody waits for.
+/// Work with a waiting caller.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct WorkId(pub u32);
 
-/// What a call has done to the flusher of its device.
+/// Effect of a call on the flusher of its device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[must_use]
 pub enum Wake {
-    /// Nothing, or nothing new.
+    /// No new effect.
     #[default]
     Nothing,
-    /// It runs: its thread is to call [`super::Writeback::start`] as soon as it has a core.
+    /// Run now: its thread calls [`super::Writeback::start`] as soon as it has a core.
     Now,
-    /// It runs at that time, unless it is woken before.
+    /// Run at that time, unless woken earlier.
     At(Time),
 }
 
-/// Pages of an inode that are to be written.
+/// Order to write pages of an inode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WriteInode {
-    /// Of this inode.
+    /// Inode.
     pub inode: Inode,
-    /// So many dirty pages at most; of those that are clean or passed over none counts (`nr_to_write`).
+    /// Maximum number of dirty pages; clean or skipped ones do not count (`nr_to_write`).
     pub pages: u64,
-    /// From this page on, and round to it again (`writeback_index`); a work that somebody waits for begins at zero.
+    /// First page of a cyclic scan (`writeback_index`); zero for a work with a waiting caller.
     pub from: u64,
-    /// What to do about pages that are being written.
+    /// Handling of pages already under write-back.
     pub mode: SyncMode,
-    /// Why.
+    /// Reason.
     pub reason: Reason,
 }
 
-/// What has become of a [`WriteInode`].
+/// Result of a [`WriteInode`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Wrote {
-    /// Pages that were submitted.
+    /// Pages submitted.
     pub pages: u64,
-    /// Of them, pages that could not be written and are dirty again (`pages_skipped`).
+    /// Submitted pages that could not be written and are dirty again (`pages_skipped`).
     pub skipped: u64,
-    /// Where the next one goes on: behind the last page of this one, zero if the end of the file was reached.
+    /// Start of the next one: the page after the last, zero if the end of the file was reached.
     pub next: u64,
 }
 
-/// What a flusher does next.
+/// Next action of a flusher.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// Writes pages, then says so by [`super::Writeback::wrote`].
+    /// Write pages, then report to [`super::Writeback::wrote`].
     Write(WriteInode),
-    /// A work is over: what is plugged goes out.
+    /// End of a work: flush the plug.
     Finished {
-        /// Why it was.
+        /// Reason of the work.
         reason: Reason,
-        /// Pages that it has submitted.
+        /// Pages submitted.
         pages: u64,
-        /// Who waits for it, if anybody does, goes on.
+        /// Work whose caller waits, if any; the caller goes on.
         work: Option<WorkId>,
     },
-    /// There is nothing to do: the flusher sleeps.
+    /// Sleep for lack of work.
     Idle {
-        /// Until then; none if nothing is dirty. [`Wake`] may wake it before.
+        /// Next run; `None` if nothing is dirty. [`Wake`] may wake it earlier.
         again_at: Option<Time>,
     },
 }
 
-/// Pages of a work without a bound: `LONG_MAX`.
+/// Page count of an unbounded work: `LONG_MAX`.
 pub(super) const ALL_PAGES: i64 = i64::MAX;
 
-/// What kind of work it is.
+/// Kind of a work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// Until less is dirty than the background's threshold.
+    /// Write until dirty memory is below the background threshold.
     Background,
-    /// Old data.
+    /// Write old data.
     Kupdate,
-    /// All that is dirty now, once.
+    /// Write all pages dirty now, once.
     StartAll,
-    /// All that is dirty now, for somebody who waits.
+    /// Write all pages dirty now, for a waiting caller.
     Waited(WorkId),
 }
 
-/// A piece of work.
+/// Work of a flusher.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Work {
     pub(super) kind: Kind,
     pub(super) reason: Reason,
-    /// Pages that are left of it.
+    /// Remaining pages.
     pub(super) nr_pages: i64,
-    /// Inodes dirtied later are left out.
+    /// Time after which dirtied inodes are left out.
     pub(super) dirtied_before: Jiffies,
     /// Pages submitted.
     pub(super) pages: u64,
-    /// Whether there has been a step of it.
+    /// Whether it has had a step.
     pub(super) stepped: bool,
 }
 
@@ -291,7 +291,7 @@ impl Work {
         if matches!(self.kind, Kind::Waited(_)) { SyncMode::All } else { SyncMode::None }
     }
 
-    /// It stops for other works, and comes again.
+    /// Returns whether it stops for other works, and is restarted later.
     pub(super) fn yields(&self) -> bool {
         matches!(self.kind, Kind::Background | Kind::Kupdate)
     }

@@ -1,10 +1,11 @@
-//! The flusher of a device (`fs/fs-writeback.c`): when it runs, and its works in their order. The steps of a work are those of `batch`.
+//! Flusher of a device (`fs/fs-writeback.c`): its timing and the order of its works. Module `batch` has the steps of a
+//! work.
 //!
 //! Decisions:
 //!
-//! * One file system on a device: `writeback_sb_inodes` never leaves its super block.
-//! * An inode of which nothing is left to write costs no step.
-//! * Dirty inodes count as inodes (`get_nr_dirty_pages`); the kernel takes all that are in use.
+//! * One file system per device: `writeback_sb_inodes` never leaves its super block.
+//! * An inode with nothing left to write costs no step.
+//! * Only dirty inodes count (`get_nr_dirty_pages`); the kernel counts all inodes in use.
 //! * Left out: the emergency worker, laptop mode, `lazytime`.
 
 use super::batch::{ALL_PAGES, Batch, Kind, Reason, Step, Wake, Work, WorkId};
@@ -13,7 +14,7 @@ use crate::Inode;
 use engine::Time;
 use std::collections::VecDeque;
 
-/// Where a flusher is in its round (`wb_workfn`, `wb_do_writeback`).
+/// Phase of a flusher's round (`wb_workfn`, `wb_do_writeback`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     Asleep,
@@ -24,20 +25,20 @@ enum Phase {
     End,
 }
 
-/// A flusher.
+/// Flusher of a device.
 #[derive(Clone, Debug)]
 pub(super) struct Flusher {
     phase: Phase,
-    /// When it runs by itself.
+    /// Time of its next periodic run.
     timer: Option<Jiffies>,
-    /// It runs, or runs again.
+    /// Whether it runs, or is to run again.
     queued: bool,
     pub(super) works: VecDeque<Work>,
     pub(super) start_all: Option<Reason>,
     last_old_flush: Jiffies,
     pub(super) work: Option<Work>,
     pub(super) batch: Option<Batch>,
-    /// The inode of the step under way (`I_SYNC`), and its pages.
+    /// Inode of the current step (`I_SYNC`), and its pages.
     pub(super) writing: Option<(Inode, u64)>,
 }
 
@@ -65,13 +66,13 @@ impl Flusher {
         self.writing.map(|(inode, _)| inode)
     }
 
-    /// It runs as soon as it can, and if it does so already, again (`wb_wakeup`).
+    /// Wakes the flusher, which runs as soon as it can, and once more if it is running (`wb_wakeup`).
     pub(super) fn wake(&mut self) -> Wake {
         self.timer = None;
         if std::mem::replace(&mut self.queued, true) || self.is_running() { Wake::Nothing } else { Wake::Now }
     }
 
-    /// Whether it is time to run.
+    /// Returns whether it is time to run.
     fn is_due(&self, now: Jiffies) -> bool {
         self.queued || self.timer.is_some_and(|timer| timer <= now)
     }
@@ -83,8 +84,8 @@ impl Flusher {
 }
 
 impl Writeback {
-    /// Reclaim, or somebody else, wants all that is dirty on a device to be written (`wakeup_flusher_threads`). While such a work
-    /// is under way, another one is none.
+    /// Starts the write of all dirty pages of a device, for reclaim or others (`wakeup_flusher_threads`). Ignored while
+    /// such a work is in progress.
     pub fn start_all(&mut self, drive: u16, reason: Reason) -> Wake {
         let wb = &mut self.wbs[usize::from(drive)];
         if wb.lists.inodes() == 0 || wb.flusher.start_all.is_some() {
@@ -94,7 +95,7 @@ impl Writeback {
         wb.flusher.wake()
     }
 
-    /// `sync` wants all that is dirty on a device to be written, and waits (`sync_inodes_sb`): until the work is
+    /// Starts the write of all dirty pages of a device for `sync`, which waits (`sync_inodes_sb`) until the work is
     /// [finished](Step::Finished), and then for the pages of [`Writeback::being_written`].
     pub fn sync(&mut self, drive: u16) -> (WorkId, Wake) {
         let id = WorkId(self.next_work);
@@ -104,7 +105,7 @@ impl Writeback {
         (id, flusher.wake())
     }
 
-    /// The flusher of a device runs, if somebody has woken it or it is time. Then its thread calls [`Writeback::next`].
+    /// Runs the flusher of a device, if it was woken or is due; its thread then calls [`Writeback::next`].
     pub fn start(&mut self, drive: u16, now: Time) -> bool {
         let now = self.clock.jiffies(now);
         let flusher = &mut self.wbs[usize::from(drive)].flusher;
@@ -115,10 +116,10 @@ impl Writeback {
         true
     }
 
-    /// What the running flusher of a device does next; `avail` are the pages of memory that may hold dirty ones.
+    /// Returns the next step of a device's running flusher; `avail` is the number of memory pages that may be dirty.
     ///
     /// # Panics
-    /// If it does not run, or the step before has not been reported.
+    /// If it does not run, or the last step has not been reported.
     pub fn next(&mut self, drive: u16, avail: u64, now: Time) -> Step {
         self.settle(drive, now);
         let jiffies = self.clock.jiffies(now);
@@ -126,7 +127,7 @@ impl Writeback {
         let flusher = &self.wbs[usize::from(drive)].flusher;
         assert!(
             flusher.is_running() && flusher.writing.is_none(),
-            "the flusher of drive {drive} sleeps or writes"
+            "the flusher of drive {drive} is asleep or has not reported its last step"
         );
         loop {
             let flusher = &mut self.wbs[usize::from(drive)].flusher;
@@ -141,18 +142,18 @@ impl Writeback {
         }
     }
 
-    /// Dirty pages of inodes that the flusher of a device is about to write: those of its present round, and of inodes that have
-    /// had their slice.
+    /// Dirty pages of inodes that the flusher of a device is about to write: those of its current round, and those of
+    /// inodes that have had their slice.
     pub fn queued_pages(&self, drive: u16) -> u64 {
         self.wbs[usize::from(drive)].lists.queued_pages()
     }
 
-    /// Whether the flusher of a device runs (`writeback_in_progress`).
+    /// Returns whether the flusher of a device runs (`writeback_in_progress`).
     pub fn is_running(&self, drive: u16) -> bool {
         self.wbs[usize::from(drive)].flusher.is_running()
     }
 
-    /// The first dirty inode of a device sets the timer, if none is set (`wb_wakeup_delayed`).
+    /// Sets the timer for the first dirty inode of a device, if it is not set (`wb_wakeup_delayed`).
     pub(super) fn wake_delayed(&mut self, drive: u16, now: Jiffies) -> Wake {
         let flusher = &mut self.wbs[usize::from(drive)].flusher;
         if flusher.queued || flusher.timer.is_some() {
@@ -172,7 +173,7 @@ impl Writeback {
         self.flushers[usize::from(drive)].runs += 1;
     }
 
-    /// The order of works: `wb_do_writeback`, `wb_workfn`.
+    /// Selects the next work: `wb_do_writeback`, `wb_workfn`.
     fn next_work(&mut self, drive: u16, avail: u64, now: Jiffies) -> Option<Step> {
         let over = self.over_bg_thresh(drive, avail);
         let dirty = (self.domain.dirty + self.wbs.iter().map(|wb| wb.lists.inodes()).sum::<u64>()) as i64;

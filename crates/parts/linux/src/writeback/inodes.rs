@@ -1,4 +1,4 @@
-//! Inodes with dirty pages, and the lists of a device that they are on (`fs/fs-writeback.c`).
+//! Inodes with dirty pages, and the lists of their device (`fs/fs-writeback.c`).
 
 use super::{Jiffies, Reason, Writeback};
 use crate::Inode;
@@ -7,40 +7,40 @@ use stats::Histogram;
 
 const NONE: u32 = u32::MAX;
 
-/// What is dirty of an inode (`i_state`).
+/// Dirty flags of an inode (`i_state`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DirtyFlags(u8);
 
 impl DirtyFlags {
-    /// Nothing.
+    /// Clean.
     pub const CLEAN: DirtyFlags = DirtyFlags(0);
-    /// The inode itself, in what `fdatasync` does not need (`I_DIRTY_SYNC`).
+    /// Inode, in fields that `fdatasync` does not need (`I_DIRTY_SYNC`).
     pub const SYNC: DirtyFlags = DirtyFlags(1);
-    /// The inode itself, in what is needed to read its data (`I_DIRTY_DATASYNC`).
+    /// Inode, in fields needed to read its data (`I_DIRTY_DATASYNC`).
     pub const DATASYNC: DirtyFlags = DirtyFlags(2);
-    /// Its pages (`I_DIRTY_PAGES`).
+    /// Pages (`I_DIRTY_PAGES`).
     pub const PAGES: DirtyFlags = DirtyFlags(4);
-    /// The inode itself, in whatever way (`I_DIRTY_INODE`).
+    /// Inode, in any field (`I_DIRTY_INODE`).
     pub const INODE: DirtyFlags = DirtyFlags(1 | 2);
 
-    /// Whether all of `flags` are set.
+    /// Returns whether all of `flags` are set.
     pub fn has(self, flags: DirtyFlags) -> bool {
         self.0 & flags.0 == flags.0
     }
 
-    /// Whether any of `flags` is set.
+    /// Returns whether any of `flags` is set.
     pub fn has_any(self, flags: DirtyFlags) -> bool {
         self.0 & flags.0 != 0
     }
 
-    /// Both.
+    /// Union of both flag sets.
     #[must_use]
     pub fn with(self, flags: DirtyFlags) -> DirtyFlags {
         DirtyFlags(self.0 | flags.0)
     }
 }
 
-/// The list that an inode is on. On `Io` and `MoreIo` it is queued for the flusher (`I_SYNC_QUEUED`).
+/// List of an inode. On `Io` and `MoreIo` it is queued for the flusher (`I_SYNC_QUEUED`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum On {
     #[default]
@@ -56,7 +56,7 @@ impl On {
     }
 }
 
-/// An inode as write-back knows it.
+/// Write-back state of an inode.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
     newer: u32,
@@ -67,9 +67,9 @@ pub(super) struct Record {
     pub(super) dirtied_when: Jiffies,
     /// Dirty pages.
     pub(super) dirty: u64,
-    /// Pages being written.
+    /// Pages under write-back.
     pub(super) writeback: u64,
-    /// Where the flusher goes on.
+    /// Position where the flusher goes on.
     pub(super) writeback_index: u64,
 }
 
@@ -87,7 +87,7 @@ impl Record {
     };
 }
 
-/// A list; what came last is at its front, and the flusher takes from the back.
+/// List of inodes; new ones are at the front, and the flusher takes from the back.
 #[derive(Clone, Copy, Debug)]
 struct Queue {
     front: u32,
@@ -98,18 +98,18 @@ impl Queue {
     const EMPTY: Queue = Queue { front: NONE, back: NONE };
 }
 
-/// The lists of a device.
+/// Lists of a device.
 #[derive(Clone, Debug)]
 pub(super) struct IoLists {
-    /// In the order of `dirtied_when`.
+    /// Inodes in the order of `dirtied_when`.
     dirty: Queue,
-    /// What the flusher writes in this round.
+    /// Inodes of the flusher's current round.
     io: Queue,
-    /// What has had its slice, and waits for the next round.
+    /// Inodes that have had their slice, and wait for the next round.
     more_io: Queue,
-    /// Inodes on all of them.
+    /// Inodes on all lists.
     inodes: u64,
-    /// Dirty pages of those that are queued for the flusher.
+    /// Dirty pages of the inodes queued for the flusher.
     queued_pages: u64,
 }
 
@@ -136,7 +136,7 @@ impl IoLists {
         self.more_io.back == NONE
     }
 
-    /// The inode whose turn it is.
+    /// Next inode of the round.
     pub(super) fn next_io(&self) -> Option<Inode> {
         (self.io.back != NONE).then_some(Inode(self.io.back))
     }
@@ -151,14 +151,14 @@ impl IoLists {
     }
 }
 
-/// All inodes that have ever been dirty, by their numbers.
+/// All inodes that have ever been dirty, by number.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inodes {
     records: Vec<Record>,
 }
 
 impl Inodes {
-    /// An inode on a drive, which it keeps until it is gone.
+    /// Returns the record of an inode on a drive, which it keeps until it is forgotten.
     #[inline]
     pub(super) fn of_drive(&mut self, inode: Inode, drive: u16) -> &mut Record {
         let at = inode.0 as usize;
@@ -187,23 +187,24 @@ impl Inodes {
         self.records.iter().enumerate().map(|(number, record)| (Inode(number as u32), record))
     }
 
-    /// Forgets an inode that is on no list.
+    /// Forgets an unlisted inode.
     pub(super) fn forget(&mut self, inode: Inode) {
         self.records[inode.0 as usize] = Record::CLEAN;
     }
 
-    /// Dirty pages come to an inode, or leave it.
+    /// Adds and removes dirty pages of an inode.
     #[inline]
     pub(super) fn change_dirty(&mut self, lists: &mut IoLists, inode: Inode, more: u64, less: u64) {
         let record = &mut self.records[inode.0 as usize];
-        assert!(record.dirty + more >= less, "{inode:?} has {} dirty pages, and loses {less}", record.dirty);
+        assert!(record.dirty + more >= less, "{inode:?} has {} dirty pages, loses {less}", record.dirty);
         record.dirty = record.dirty + more - less;
         if record.on.is_queued() {
             lists.queued_pages = lists.queued_pages + more - less;
         }
     }
 
-    /// Moves an inode to the front of a list, or takes it off all (`inode_io_list_move_locked`, `inode_cgwb_move_to_attached`).
+    /// Moves an inode to the front of a list, or takes it off all (`inode_io_list_move_locked`,
+    /// `inode_cgwb_move_to_attached`).
     pub(super) fn move_to(&mut self, lists: &mut IoLists, inode: Inode, on: On) {
         self.take(lists, inode);
         let Record { dirty, .. } = self.records[inode.0 as usize];
@@ -238,7 +239,8 @@ impl Inodes {
         lists.queued_pages -= if on.is_queued() { dirty } else { 0 };
     }
 
-    /// What could not be written becomes the newest; it is as old as it was if that keeps the list in order (`redirty_tail_locked`).
+    /// Makes an inode that could not be written the newest; its age stays if the list remains in order
+    /// (`redirty_tail_locked`).
     pub(super) fn redirty_tail(&mut self, lists: &mut IoLists, inode: Inode, now: Jiffies) {
         let newest = lists.dirty.front;
         if newest != NONE {
@@ -251,8 +253,8 @@ impl Inodes {
         self.move_to(lists, inode, On::Dirty);
     }
 
-    /// Fills the list of this round: what had its slice before, then what was dirtied up to a time, the eldest first (`queue_io`).
-    /// An eldest inode is written first, and so is at the back.
+    /// Fills the list of this round: inodes that have had their slice, then those dirtied up to a time, eldest first
+    /// (`queue_io`). An eldest inode is written first, and so is at the back.
     pub(super) fn queue_io(&mut self, lists: &mut IoLists, dirtied_before: Jiffies) {
         while lists.more_io.back != NONE {
             self.move_to(lists, Inode(lists.more_io.back), On::Io);
@@ -266,7 +268,7 @@ impl Inodes {
         }
     }
 
-    /// The inodes of a list from the one that is next on, for checks.
+    /// Inodes of a list, next one first, for checks.
     pub(super) fn list<'i>(&'i self, lists: &'i IoLists, on: On) -> impl Iterator<Item = Inode> + 'i {
         let mut next = match on {
             On::None => NONE,
@@ -282,32 +284,32 @@ impl Inodes {
     }
 }
 
-// What write-back counts.
+// Write-back statistics.
 
-/// Counters of the measured window: writers.
+/// Writers' counters of the measured window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WritebackStats {
-    /// How often a writer was looked at.
+    /// Number of checks of writers.
     pub balances: u64,
-    /// Pauses of writers, in picoseconds: their number, sum and longest.
+    /// Pauses of writers, in picoseconds.
     pub pauses: Histogram,
 }
 
-/// Counters of the measured window: the flusher of a device.
+/// Counters of the measured window for the flusher of a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlusherStats {
-    /// How often it ran.
+    /// Number of runs.
     pub runs: u64,
-    /// Pages that it submitted, by reason in the order of [`Reason::ALL`].
+    /// Pages submitted, by reason in the order of [`Reason::ALL`].
     pub pages: [u64; Reason::ALL.len()],
 }
 
 /// Estimates of a device, in pages a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimates {
-    /// What it writes (`avg_write_bandwidth`, `BdiWriteBandwidth` of debugfs).
+    /// Write bandwidth (`avg_write_bandwidth`, `BdiWriteBandwidth` of debugfs).
     pub write_bandwidth: u64,
-    /// What each writer may dirty (`dirty_ratelimit`).
+    /// Dirtying rate of each writer (`dirty_ratelimit`).
     pub dirty_ratelimit: u64,
 }
 
@@ -324,14 +326,14 @@ impl FlusherStats {
 }
 
 impl Writeback {
-    /// Starts the measured window: what was counted before is forgotten.
+    /// Starts the measured window: clears the counters.
     pub fn reset_stats(&mut self) {
         self.stats.balances = 0;
         self.stats.pauses.clear();
         self.flushers.fill(FlusherStats::default());
     }
 
-    /// What is known of a device's speed.
+    /// Estimates of a device's speed.
     pub fn estimates(&self, drive: u16) -> Estimates {
         let bandwidth = &self.wbs[usize::from(drive)].bandwidth;
         Estimates {
@@ -340,10 +342,10 @@ impl Writeback {
         }
     }
 
-    /// Holds the accounts against each other; they hold between any two calls.
+    /// Cross-checks the accounts, which agree between any two calls.
     ///
     /// # Errors
-    /// What does not hold, in numbers.
+    /// The violated invariant, with numbers.
     pub fn check(&self) -> Result<(), String> {
         let mut of_inodes = vec![(0, 0, 0, 0); self.wbs.len()];
         for (inode, record) in self.inodes.all() {
@@ -353,18 +355,18 @@ impl Writeback {
             *listed += u64::from(record.on != On::None);
             *queued += if matches!(record.on, On::Io | On::MoreIo) { record.dirty } else { 0 };
             if record.dirty > 0 && record.on == On::None {
-                return Err(format!("{inode:?} has {} dirty pages and is on no list", record.dirty));
+                return Err(format!("{inode:?} has {} dirty pages but is on no list", record.dirty));
             }
         }
         for (drive, (wb, of_inodes)) in self.wbs.iter().zip(&of_inodes).enumerate() {
             let of_wb = (wb.reclaimable, wb.writeback, wb.lists.inodes(), wb.lists.queued_pages());
             if of_wb != *of_inodes {
-                return Err(format!("drive {drive} has {of_wb:?}, its inodes {of_inodes:?}"));
+                return Err(format!("drive {drive} counts {of_wb:?}, its inodes {of_inodes:?}"));
             }
             let listed =
                 [On::Dirty, On::Io, On::MoreIo].map(|on| self.inodes.list(&wb.lists, on).count() as u64);
             if listed.iter().sum::<u64>() != wb.lists.inodes() {
-                return Err(format!("drive {drive}: {listed:?} inodes on lists of {}", wb.lists.inodes()));
+                return Err(format!("drive {drive}: {listed:?} inodes listed, {} counted", wb.lists.inodes()));
             }
         }
         let sum = self.wbs.iter().fold((0, 0), |sum, wb| (sum.0 + wb.reclaimable, sum.1 + wb.writeback));

@@ -1,22 +1,24 @@
-//! When dirty pages are written, and who waits for it. It knows no time but what it is told.
+//! Write-back: when dirty pages are written, and which tasks wait for it. It has no clock.
 //!
-//! Write-back of Linux 6.1 (`mm/page-writeback.c`, `fs/fs-writeback.c`, `lib/flex_proportions.c`) as a machine that decides and does nothing. A host has one
-//! [`Writeback`]; each of its drives has accounts, estimates and a flusher there.
+//! Write-back of Linux 6.1 (`mm/page-writeback.c`, `fs/fs-writeback.c`, `lib/flex_proportions.c`) as a machine that
+//! decides but does no I/O. A host has one [`Writeback`], with accounts, estimates and a flusher for each of its
+//! drives.
 //!
-//! 1. *Accounts.* Who dirties pages says so ([`Writeback::dirtied`]), and who writes them: [`Writeback::started`], [`Writeback::ended`]. Inodes come onto the
-//!    lists of their drive with it.
-//! 2. *Writers.* After each page or few, a writer asks [`Writeback::balance`], and sleeps as long as it is told.
-//! 3. *Flushers.* Wherever a call returns [`Wake`], the thread of the flusher is woken or its timer set. It calls [`Writeback::start`], and then
-//!    [`Writeback::next`] until there is nothing to do: it is told which pages of which inode to write, writes them, which may take time, and says what became
-//!    of it ([`Writeback::wrote`]).
+//! 1. *Accounts.* Tasks report the pages they dirty ([`Writeback::dirtied`]), and those they write:
+//!    [`Writeback::started`], [`Writeback::ended`]. This also lists the inodes of a drive.
+//! 2. *Writers.* After every one or few pages, a writer calls [`Writeback::balance`], and sleeps as long as it is told.
+//! 3. *Flushers.* Wherever a call returns [`Wake`], the flusher's thread is woken or its timer set. It calls
+//!    [`Writeback::start`], and then [`Writeback::next`] until no work is left. Each step names pages of an inode; the
+//!    thread writes them, which may take time, and reports the result ([`Writeback::wrote`]).
 //!
 //! Decisions:
 //!
-//! * Times are ticks of the kernel's clock, as they are there: a pause is a whole number of them, and a timer fires at one, never early.
-//! * Counters are exact. The kernel's are sums over processors and may be wrong by a few pages each.
-//! * As in the kernel, a drive that nothing was ever written to has no part of the background's threshold: its flusher, once it runs, writes all that is dirty
-//!   on it, old or not. Who measures writes something first.
-//! * Timers of the kernel that only do sums (ends of periods, bandwidth after a write) are caught up with when somebody looks.
+//! * Times are ticks of the kernel's clock, as in the kernel: a pause is a whole number of them, and a timer fires at
+//!   one, never early.
+//! * Counters are exact. The kernel's are sums over processors and may be off by a few pages each.
+//! * As in the kernel, a drive that was never written to has a zero share of the background threshold: its flusher,
+//!   once it runs, writes all of its dirty pages, old or not. Write something before you measure.
+//! * Kernel timers that only do sums (ends of periods, bandwidth after a write) are deferred to the next look-up.
 //! * Left out: memory control groups, real-time tasks, `PF_LOCAL_THROTTLE`, `strictlimit`, laptop mode, `lazytime`.
 //!
 //! Bounds: pages are bounded by memory; inodes by files.
@@ -44,27 +46,27 @@ use flusher::Flusher;
 use inodes::{Inodes, IoLists};
 use spec::{Domain, Ratios};
 
-/// A device (`struct bdi_writeback`). Counts are of pages.
+/// Device (`struct bdi_writeback`). Counts are in pages.
 #[derive(Clone, Debug)]
 struct Wb {
-    /// Dirty (`WB_RECLAIMABLE`).
+    /// Dirty pages (`WB_RECLAIMABLE`).
     reclaimable: u64,
-    /// Being written (`WB_WRITEBACK`).
+    /// Pages under write-back (`WB_WRITEBACK`).
     writeback: u64,
-    /// Ever dirtied (`WB_DIRTIED`).
+    /// Pages ever dirtied (`WB_DIRTIED`).
     dirtied: u64,
-    /// Ever written (`WB_WRITTEN`).
+    /// Pages ever written (`WB_WRITTEN`).
     written: u64,
-    /// Its part of what all devices have written.
+    /// Share of the writes of all devices.
     completions: Local,
     ratios: Ratios,
     max_prop_frac: u64,
     bandwidth: Bandwidth,
-    /// When the bandwidth is updated although nobody pauses or writes.
+    /// Time of the bandwidth update if no task pauses or writes.
     bandwidth_due: Option<Time>,
-    /// More is dirty than its part of the limit, and than the limit.
+    /// Whether dirty pages exceed the device's share of the limit, and the limit.
     dirty_exceeded: bool,
-    /// Inodes with pages that are being written.
+    /// Inodes with pages under write-back.
     writeback_inodes: u32,
     lists: IoLists,
     flusher: Flusher,
@@ -89,16 +91,16 @@ impl Wb {
         }
     }
 
-    /// Dirty and being written.
+    /// Pages dirty or under write-back.
     fn dirty(&self) -> u64 {
         self.reclaimable + self.writeback
     }
 }
 
-/// What is counted for each core, so that many tasks together do not dirty much unseen.
+/// Counters of a core, which bound the unchecked dirtying by many tasks together.
 #[derive(Clone, Copy, Debug, Default)]
 struct CoreDirty {
-    /// Pages dirtied since a task of it was looked at (`bdp_ratelimits`).
+    /// Pages dirtied since a task on the core was checked (`bdp_ratelimits`).
     ratelimit: u64,
     /// Pages of tasks that have ended (`dirty_throttle_leaks`).
     leaks: u64,
@@ -115,21 +117,22 @@ pub struct Writeback {
     wbs: Vec<Wb>,
     inodes: Inodes,
     cores: Vec<CoreDirty>,
-    /// Pages that the tasks of a core may dirty before one of them is looked at.
+    /// Pages that the tasks of a core may dirty before one of them is checked.
     ratelimit_pages: u64,
     next_work: u32,
-    /// What happened to writers since the window began.
+    /// Writers' counters since the window began.
     pub stats: WritebackStats,
-    /// What the flusher of each drive has done since the window began.
+    /// Flusher counters of each drive since the window began.
     pub flushers: Vec<FlusherStats>,
 }
 
 impl Writeback {
-    /// A host with nothing dirty. `avail` are the pages of memory that may hold dirty ones: free ones and those of files, less
-    /// the kernel's reserves (`global_dirtyable_memory`); `hz` ticks of the kernel's clock in a second: pauses and intervals are whole numbers of them.
+    /// Creates the state of a host without dirty pages. `avail` is the number of memory pages that may be dirty: free
+    /// and file pages, less the kernel's reserves (`global_dirtyable_memory`). `hz` is the number of clock ticks a
+    /// second; pauses and intervals are whole numbers of ticks.
     ///
     /// # Errors
-    /// The first value that cannot be built, with its key.
+    /// The first invalid value, with its key.
     pub fn new(
         spec: &WritebackSpec,
         hz: u32,
@@ -162,7 +165,7 @@ impl Writeback {
         Ok(writeback)
     }
 
-    /// Changes the bounds, as a write to `/proc/sys/vm/dirty_*` does. A new limit holds at once, a lower one too.
+    /// Changes the bounds, like a write to `/proc/sys/vm/dirty_*`. A new limit, even a lower one, holds at once.
     pub fn set_bounds(&mut self, bounds: DirtyBounds, avail: u64) {
         let changed = self.bounds.limit != bounds.limit;
         self.bounds = bounds;
@@ -171,14 +174,14 @@ impl Writeback {
         }
     }
 
-    /// `writeback_set_ratelimit`: all cores together exceed the limit by a 32nd at most.
+    /// `writeback_set_ratelimit`: all cores together exceed the limit by at most a 32nd.
     fn set_ratelimit(&mut self, avail: u64) {
         let thresh = self.bounds.limits(avail).thresh;
         self.domain.dirty_limit = thresh;
         self.ratelimit_pages = (thresh / (self.cores.len().max(1) as u64 * 32)).max(16);
     }
 
-    /// The bounds as they stand.
+    /// Current bounds.
     pub fn bounds(&self) -> DirtyBounds {
         self.bounds
     }
@@ -188,7 +191,7 @@ impl Writeback {
         self.domain.dirty
     }
 
-    /// Pages of all drives that are being written (`nr_writeback`).
+    /// Pages of all drives under write-back (`nr_writeback`).
     pub fn writeback(&self) -> u64 {
         self.domain.writeback
     }
@@ -198,7 +201,7 @@ impl Writeback {
         self.wbs[usize::from(drive)].reclaimable
     }
 
-    /// Pages of a drive that are being written.
+    /// Pages of a drive under write-back.
     pub fn writeback_on(&self, drive: u16) -> u64 {
         self.wbs[usize::from(drive)].writeback
     }
@@ -208,36 +211,36 @@ impl Writeback {
         self.inodes.get(inode).map_or(0, |record| record.dirty)
     }
 
-    /// What is dirty of an inode.
+    /// Dirty flags of an inode.
     pub fn flags_of(&self, inode: Inode) -> DirtyFlags {
         self.inodes.get(inode).map_or(DirtyFlags::CLEAN, |record| record.flags)
     }
 
-    /// Inodes of a drive with pages that are being written, in the order of their numbers: what `sync` waits for
-    /// (`wait_sb_inodes`). It looks at all inodes.
+    /// Inodes of a drive with pages under write-back, in order of their numbers, for `sync` to wait for
+    /// (`wait_sb_inodes`). Scans all inodes.
     pub fn being_written(&self, drive: u16) -> impl Iterator<Item = Inode> {
         let of_drive = move |record: &inodes::Record| record.drive == drive && record.writeback > 0;
         self.inodes.all().filter(move |(_, record)| of_drive(record)).map(|(inode, _)| inode)
     }
 
-    /// By how much a kernel's counter may be wrong (`wb_stat_error`): so little is not worth a pause.
+    /// Error bound of a kernel counter (`wb_stat_error`); smaller amounts are not worth a pause.
     fn stat_error(&self) -> u64 {
         let cores = (self.cores.len() as u64).max(1);
         cores * 8 * u64::from(1 + cores.ilog2())
     }
 }
 
-// How long a writer pauses, and how many pages it may dirty before it is looked at again (`mm/page-writeback.c`).
+// Length of a writer's pause, and pages it may dirty before its next check (`mm/page-writeback.c`).
 
-/// `DIRTY_POLL_THRESH`: pauses are made longer rather than that a writer is looked at more often than every so many pages.
+/// `DIRTY_POLL_THRESH`: pauses are lengthened rather than checking a writer after fewer pages than this.
 const DIRTY_POLL_THRESH: u64 = 32;
 
-/// `dirty_poll_interval`: pages that a writer may dirty while nobody has to pause, about the root of what is left.
+/// `dirty_poll_interval`: pages that a writer may dirty while no pause is needed, about the root of the remainder.
 fn dirty_poll_interval(dirty: u64, thresh: u64) -> u64 {
     if thresh > dirty { 1 << ((thresh - dirty).ilog2() >> 1) } else { 1 }
 }
 
-/// `wb_max_pause`: the longest pause, in which the device writes an eighth of what is dirty for it.
+/// `wb_max_pause`: the maximum pause, in which the device writes an eighth of its dirty pages.
 fn wb_max_pause(hz: u64, avg_write_bandwidth: u64, wb_dirty: u64) -> Jiffies {
     let eighth = (1 + hz / 8).next_power_of_two();
     (wb_dirty / (1 + avg_write_bandwidth / eighth) + 1).min(interval(hz))
@@ -246,22 +249,22 @@ fn wb_max_pause(hz: u64, avg_write_bandwidth: u64, wb_dirty: u64) -> Jiffies {
 /// Rates of a writer, in pages a second.
 #[derive(Clone, Copy, Debug)]
 struct Rates {
-    /// Of the device (`avg_write_bandwidth`).
+    /// Bandwidth of the device (`avg_write_bandwidth`).
     write_bandwidth: u64,
-    /// Of each of its writers.
+    /// Rate of each of its writers.
     dirty_ratelimit: u64,
-    /// The same times the position ratio.
+    /// Rate of each writer times the position ratio.
     task_ratelimit: u64,
 }
 
-/// The shortest pause that is taken, and the pages that a writer dirties before its next.
+/// Minimum pause, and pages that a writer dirties before its next one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct MinPause {
     pause: Jiffies,
     nr_dirtied_pause: u64,
 }
 
-/// `wb_min_pause`: about 10 ms for one writer, and 10 ms more whenever there are twice as many.
+/// `wb_min_pause`: about 10 ms for one writer, and 10 ms more for each doubling of their number.
 fn wb_min_pause(hz: u64, max_pause: Jiffies, rates: &Rates) -> MinPause {
     let ticks = hz.next_power_of_two();
     let (hi, lo) = (rates.write_bandwidth.ilog2(), rates.dirty_ratelimit.ilog2());
@@ -284,18 +287,18 @@ fn wb_min_pause(hz: u64, max_pause: Jiffies, rates: &Rates) -> MinPause {
     MinPause { pause, nr_dirtied_pause: pages }
 }
 
-// The kernel's clock: ticks, and when a timer fires that counts them.
+// Kernel clock: ticks, and expiry of tick-based timers.
 
-/// A point in time or a span, in ticks.
+/// Point in time or time span, in ticks.
 type Jiffies = u64;
 
-/// A wheel of the timers has 64 slots; each is eight times as wide as those of the wheel below.
+/// Log2 of the slot width ratio between timer wheel levels. A level has 64 slots.
 const WHEEL_SHIFT: u32 = 3;
 
 const WHEELS: u32 = 9;
 
-/// Ticks of the kernel's clock, counted as Linux does: from five minutes before a 32-bit counter wraps (`INITIAL_JIFFIES`), so that
-/// zero can mean "never".
+/// Ticks of the kernel's clock, counted as in Linux: from five minutes before a 32-bit counter wraps
+/// (`INITIAL_JIFFIES`), so that zero can mean "never".
 #[derive(Clone, Copy, Debug)]
 struct Clock {
     hz: u64,
@@ -321,17 +324,17 @@ impl Clock {
         self.initial() + now.ps() / self.tick
     }
 
-    /// When a tick comes.
+    /// Time of a tick.
     fn time(&self, jiffies: Jiffies) -> Time {
         Time::from_ps((jiffies - self.initial()) * self.tick)
     }
 
-    /// A span in ticks, rounded up (`msecs_to_jiffies`).
+    /// Time span in ticks, rounded up (`msecs_to_jiffies`).
     fn span(&self, span: Time) -> Jiffies {
         span.ps().div_ceil(self.tick)
     }
 
-    /// The tick at which a timer fires that is set now for `delay` ticks: never early, and the later the more it is
+    /// Expiry tick of a timer set now for `delay` ticks: never early, and late by more for longer delays
     /// (`kernel/time/timer.c`, `calc_wheel_index`, `calc_index`).
     fn expiry(&self, now: Jiffies, delay: Jiffies) -> Jiffies {
         let level = (1..WHEELS).find(|level| delay < 63 << ((level - 1) * WHEEL_SHIFT)).unwrap_or(WHEELS) - 1;
@@ -345,15 +348,15 @@ fn interval(hz: u64) -> Jiffies {
     hz / 5
 }
 
-// Proportions of events, of which older ones count less (`lib/flex_proportions.c`).
+// Proportions of events, with less weight on older ones (`lib/flex_proportions.c`).
 //
-// Events of a kind are counted, and all of them together; every count halves when a period ends. Each kind does so when it is looked at next.
+// Events are counted by kind and in total. All counts halve at the end of a period, each kind's lazily at its next use.
 // The kernel's counters are sums over processors and read with an error; these are exact.
 
-/// Precision of a maximum proportion.
+/// Precision of a maximum proportion, in bits.
 const FRAC_SHIFT: u32 = 10;
 
-/// All.
+/// Proportion of one.
 const FRAC_BASE: u64 = 1 << FRAC_SHIFT;
 
 /// Events of all kinds.
@@ -363,7 +366,7 @@ struct Global {
     period: u64,
 }
 
-/// Events of a kind.
+/// Events of one kind.
 #[derive(Clone, Copy, Debug, Default)]
 struct Local {
     events: u64,
@@ -371,14 +374,14 @@ struct Local {
 }
 
 impl Default for Global {
-    /// One event that no kind has, so that no period is without any (`fprop_global_init`).
+    /// One event of no kind, so that each period has events (`fprop_global_init`).
     fn default() -> Global {
         Global { events: 1, period: 0 }
     }
 }
 
 impl Global {
-    /// A period has ended. Returns whether it changes anything that further ones end (`fprop_new_period`).
+    /// Ends a period. Returns whether further periods change anything (`fprop_new_period`).
     fn new_period(&mut self) -> bool {
         let more = self.events > 1;
         if more {
@@ -390,8 +393,8 @@ impl Global {
 }
 
 impl Local {
-    /// Events have happened, unless the kind has `max_frac` parts of all of [`FRAC_BASE`] already; of those that would exceed it, as many
-    /// as just reach it (`__fprop_add_percpu_max`).
+    /// Adds events, unless the kind already has a share of `max_frac` / [`FRAC_BASE`]; an excess is cut to just reach
+    /// it (`__fprop_add_percpu_max`).
     fn add(&mut self, global: &mut Global, max_frac: u64, mut nr: u64) {
         if max_frac < FRAC_BASE {
             let (numerator, denominator) = self.fraction(global);
@@ -407,13 +410,13 @@ impl Local {
         global.events += nr;
     }
 
-    /// The kind's part of all events: numerator and denominator (`fprop_fraction_percpu`).
+    /// Share of the kind in all events: numerator and denominator (`fprop_fraction_percpu`).
     fn fraction(&self, global: &Global) -> (u64, u64) {
         let numerator = self.now(global);
         (numerator, global.events.max(numerator).max(1))
     }
 
-    /// Its events, with what they have lost in periods since (`fprop_reflect_period_percpu`).
+    /// Events of the kind, reduced by the periods since (`fprop_reflect_period_percpu`).
     fn now(&self, global: &Global) -> u64 {
         let periods = global.period - self.period;
         if periods < 64 { self.events >> periods } else { 0 }

@@ -1,4 +1,4 @@
-//! What a user writes about write-back, and how much memory may be dirty.
+//! User-visible configuration of write-back, and the limits on dirty memory.
 
 use super::{Global, Jiffies, Local, interval};
 use crate::PAGE;
@@ -8,34 +8,35 @@ use engine::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Write-back, by the names of Linux (`Documentation/admin-guide/sysctl/vm.rst`, `/sys/class/bdi`). A ratio is of the memory that may hold dirty pages: what is
-/// free and what files have, less the kernel's reserves. It is a whole number of per cent, as in Linux.
+/// Write-back, with Linux's names (`Documentation/admin-guide/sysctl/vm.rst`, `/sys/class/bdi`). Ratios refer to the
+/// memory that may be dirty: free and file memory, less the kernel's reserves. They are whole numbers of per cent, as
+/// in Linux.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct WritebackSpec {
-    /// Dirty memory from which flushers write in the background; 10 % if neither it nor the number of bytes is given. As large as the limit or larger,
-    /// it counts as half of the limit.
+    /// Dirty memory above which flushers write in the background. Default: 10 %, if the number of bytes is not given
+    /// either. A value at or above the limit is replaced by half of the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dirty_background_ratio: Option<Share>,
-    /// The same in bytes.
+    /// Dirty memory above which flushers write in the background, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-minimum" = "1B", "x-maximum" = "15TiB"))]
     pub dirty_background_bytes: Option<Bytes>,
-    /// Dirty memory, pages being written included, that writers must not exceed; they pause from half way between both on. 20 % if neither it nor the
-    /// number of bytes is given.
+    /// Limit on memory that is dirty or under write-back. Writers pause from half way between the background value and
+    /// the limit on. Default: 20 %, if the number of bytes is not given either.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dirty_ratio: Option<Share>,
-    /// The same in bytes, two pages at least.
+    /// Limit on memory that is dirty or under write-back, in bytes; at least two pages.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-minimum" = "8KiB", "x-maximum" = "15TiB"))]
     pub dirty_bytes: Option<Bytes>,
-    /// Age from which dirty data is written whatever its amount (`dirty_expire_centisecs`).
+    /// Age at which dirty data is written whatever its amount (`dirty_expire_centisecs`).
     pub dirty_expire: Duration,
-    /// How often flushers look for data of that age (`dirty_writeback_centisecs`); zero for never.
+    /// Interval at which flushers check for data of that age (`dirty_writeback_centisecs`); zero for never.
     pub dirty_writeback: Duration,
-    /// Of the limit, what each drive has in any case (`min_ratio` of a bdi); what is left is shared by their speeds.
+    /// Minimum share of the limit for each drive (`min_ratio` of a bdi); the rest is shared by the drives' speeds.
     pub min_ratio: Share,
-    /// Of the limit, what each drive has at most (`max_ratio` of a bdi).
+    /// Maximum share of the limit for each drive (`max_ratio` of a bdi).
     pub max_ratio: Share,
 }
 
@@ -56,29 +57,29 @@ impl Default for WritebackSpec {
 }
 
 impl WritebackSpec {
-    /// Checks everything, for a host with so many drives.
+    /// Checks all values, for a host with `drives` drives.
     ///
     /// # Errors
-    /// The first value that cannot be built, with its key.
+    /// The first invalid value, with its key.
     pub fn check(&self, drives: u16) -> Result<(), SpecError> {
         self.bounds()?;
         let (min, max) = (percent("min_ratio", self.min_ratio)?, percent("max_ratio", self.max_ratio)?);
         if min > max {
-            let what = format!("{min} % (`min_ratio`) are more than {max} % (`max_ratio`)");
+            let what = format!("`min_ratio` ({min} %) exceeds `max_ratio` ({max} %)");
             return Err(SpecError::new("min_ratio", what));
         }
         if min * u32::from(drives) >= 100 {
             let what =
-                format!("{drives} drives with {min} % each leave nothing to share: less than 100 % in all");
+                format!("{drives} drives with {min} % each leave nothing to share: keep the sum below 100 %");
             return Err(SpecError::new("min_ratio", what));
         }
         Ok(())
     }
 
-    /// The two bounds of dirty memory.
+    /// Bounds of dirty memory.
     ///
     /// # Errors
-    /// A bound that is given twice, or a ratio that is no whole number of per cent.
+    /// A bound that is given twice, or a ratio that is not a whole number of per cent.
     pub fn bounds(&self) -> Result<DirtyBounds, SpecError> {
         let background = bound(
             ("dirty_background_ratio", self.dirty_background_ratio),
@@ -92,7 +93,7 @@ impl WritebackSpec {
         })
     }
 
-    /// What a user should know of values that Linux takes and silently changes.
+    /// Warning about values that Linux accepts but silently changes.
     pub fn warning(&self) -> Option<String> {
         let DirtyBounds { background, limit } = self.bounds().ok()?;
         let (background, limit, unit) = match (background, limit) {
@@ -103,18 +104,18 @@ impl WritebackSpec {
         let halved = background >= limit;
         halved.then(|| {
             format!(
-                "write-back begins at {background} {unit}, which is not below the limit of {limit} {unit}: half of the limit counts, \
-                 as in Linux"
+                "background write-back starts at {background} {unit}, not below the limit of {limit} {unit}; as in Linux, \
+                 half of the limit is used instead"
             )
         })
     }
 }
 
 impl DirtyBounds {
-    /// The bounds of two ratios.
+    /// Bounds from two ratios.
     ///
     /// # Errors
-    /// One that is no whole number of per cent, with its key.
+    /// A ratio that is not a whole number of per cent, with its key.
     pub fn of_ratios(background: Share, limit: Share) -> Result<DirtyBounds, SpecError> {
         Ok(DirtyBounds {
             background: Bound::Percent(percent("dirty_background_ratio", background)?),
@@ -123,19 +124,18 @@ impl DirtyBounds {
     }
 }
 
-/// A bound that may be given in either way. In Linux, setting one form clears the other.
+/// Bound given as a ratio or in bytes. In Linux, setting one form clears the other.
 fn bound(ratio: (&str, Option<Share>), bytes: (&str, Option<Bytes>)) -> Result<Option<Bound>, SpecError> {
     Ok(match (ratio.1, bytes.1) {
         (Some(_), Some(_)) => {
-            let what =
-                format!("`{}` and `{}` are both given, and say the same thing twice", ratio.0, bytes.0);
+            let what = format!("`{}` and `{}` are both given, but set the same limit", ratio.0, bytes.0);
             return Err(SpecError::new(bytes.0, what).help("leave one of them out"));
         }
         (Some(share), None) => Some(Bound::Percent(percent(ratio.0, share)?)),
         (None, Some(amount)) => {
             SpecError::positive(bytes.0, amount.get())?;
             if amount.get().div_ceil(PAGE) > u64::from(u32::MAX) {
-                return Err(SpecError::new(bytes.0, format!("{amount} are more than 2^32 pages")));
+                return Err(SpecError::new(bytes.0, format!("{amount} is above 2^32 - 1 pages")));
             }
             Some(Bound::Bytes(amount.get()))
         }
@@ -143,59 +143,59 @@ fn bound(ratio: (&str, Option<Share>), bytes: (&str, Option<Bytes>)) -> Result<O
     })
 }
 
-/// A share in whole per cent.
+/// Share in whole per cent.
 pub(super) fn percent(key: &str, share: Share) -> Result<u32, SpecError> {
     let percent = share.get() * 100.0;
     let whole = percent.round();
     if (percent - whole).abs() > 1e-6 {
-        let what = format!("{percent} % is no whole number of per cent");
-        return Err(SpecError::new(key, what).help("Linux takes whole numbers; a number of bytes is finer"));
+        let what = format!("{percent} % is not a whole number of per cent");
+        return Err(SpecError::new(key, what).help("use a whole number, as in Linux, or a key in bytes"));
     }
     Ok(whole as u32)
 }
 
-// How much memory may be dirty (`mm/page-writeback.c`).
+// Limits on dirty memory (`mm/page-writeback.c`).
 //
-// Left out: the quarter that real-time tasks may have more, memory control groups, nodes, `strictlimit`.
+// Left out: the extra quarter for real-time tasks, memory control groups, nodes, `strictlimit`.
 
-/// A bound of dirty memory.
+/// Bound of dirty memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bound {
-    /// In per cent of the memory that may hold dirty pages.
+    /// Per cent of the memory that may be dirty.
     Percent(u32),
-    /// In bytes.
+    /// Bytes.
     Bytes(u64),
 }
 
-/// The bounds of dirty memory, `vm.dirty_*`. They may be changed at any time.
+/// Bounds of dirty memory, `vm.dirty_*`. They may be changed at any time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DirtyBounds {
-    /// From here on flushers write.
+    /// Bound above which flushers write.
     pub background: Bound,
-    /// Writers must not exceed it.
+    /// Bound that writers must not exceed.
     pub limit: Bound,
 }
 
 impl Default for DirtyBounds {
-    /// Linux's: 10 and 20 %.
+    /// Linux's defaults: 10 and 20 %.
     fn default() -> DirtyBounds {
         DirtyBounds { background: Bound::Percent(10), limit: Bound::Percent(20) }
     }
 }
 
-/// The same in pages.
+/// Bounds of dirty memory in pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DirtyLimits {
-    /// Of the background.
+    /// Background threshold.
     pub bg_thresh: u64,
-    /// Of all.
+    /// Limit.
     pub thresh: u64,
 }
 
 impl Bound {
     fn pages(self, avail: u64) -> u64 {
         match self {
-            // Linux's ratios are parts of 4096, rounded down.
+            // Linux's ratios are multiples of 1/4096, rounded down.
             Bound::Percent(percent) => (u64::from(percent) * PAGE / 100) * avail / PAGE,
             Bound::Bytes(bytes) => bytes.div_ceil(PAGE),
         }
@@ -203,7 +203,7 @@ impl Bound {
 }
 
 impl DirtyBounds {
-    /// The limits with `avail` pages of memory that may hold dirty ones (`domain_dirty_limits`).
+    /// Limits for a memory with `avail` pages that may be dirty (`domain_dirty_limits`).
     pub fn limits(&self, avail: u64) -> DirtyLimits {
         let thresh = self.limit.pages(avail).min(u32::MAX.into());
         let bg_thresh = self.background.pages(avail);
@@ -212,13 +212,13 @@ impl DirtyBounds {
 }
 
 impl DirtyLimits {
-    /// Up to here nobody pauses (`dirty_freerun_ceiling`).
+    /// Dirty pages up to which writers never pause (`dirty_freerun_ceiling`).
     pub fn freerun(&self) -> u64 {
         (self.thresh + self.bg_thresh) / 2
     }
 }
 
-/// A device's part of the limits, whatever its speed (`min_ratio`, `max_ratio` of a bdi), in per cent.
+/// Bounds on a device's share of the limits, whatever its speed (`min_ratio`, `max_ratio` of a bdi), in per cent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ratios {
     pub(super) min: u32,
@@ -230,15 +230,15 @@ pub(super) struct Ratios {
 pub(super) struct Domain {
     /// Dirty pages (`NR_FILE_DIRTY`).
     pub(super) dirty: u64,
-    /// Pages being written (`NR_WRITEBACK`).
+    /// Pages under write-back (`NR_WRITEBACK`).
     pub(super) writeback: u64,
-    /// The limit as it was: it lies above what is dirty even when memory has suddenly become less.
+    /// Smoothed limit: stays above the dirty pages even when memory has suddenly shrunk.
     pub(super) dirty_limit: u64,
     dirty_limit_stamp: Jiffies,
     completions: Global,
-    /// When the period ends; zero if nothing has been written for so long that nothing counts.
+    /// End of the period; zero if nothing has been written for so long that no count is left.
     period_time: Jiffies,
-    /// Of all devices together, in per cent (`bdi_min_ratio`).
+    /// Minimum shares of all devices together, in per cent (`bdi_min_ratio`).
     min_ratio: u64,
     hz: u64,
 }
@@ -262,7 +262,8 @@ impl Domain {
         3 * self.hz
     }
 
-    /// Ends the periods that have passed (`writeout_period`). The kernel's timer may be late while a processor sleeps; here it is not.
+    /// Ends the periods that have passed (`writeout_period`). The kernel's timer may be late while a processor sleeps;
+    /// here it is exact.
     pub(super) fn age(&mut self, now: Jiffies) {
         while self.period_time != 0 && self.period_time <= now {
             let more = self.completions.new_period();
@@ -270,7 +271,7 @@ impl Domain {
         }
     }
 
-    /// A device has written pages (`wb_domain_writeout_add`).
+    /// Accounts for pages written by a device (`wb_domain_writeout_add`).
     pub(super) fn written(&mut self, completions: &mut Local, max_frac: u64, pages: u64, now: Jiffies) {
         self.age(now);
         completions.add(&mut self.completions, max_frac, pages);
@@ -279,7 +280,7 @@ impl Domain {
         }
     }
 
-    /// A device's part of a limit: by the pages that it has written (`__wb_calc_thresh`).
+    /// Share of a device in a limit, by the pages that it has written (`__wb_calc_thresh`).
     pub(super) fn wb_thresh(&self, completions: &Local, ratios: Ratios, thresh: u64) -> u64 {
         let (numerator, denominator) = completions.fraction(&self.completions);
         let shared = u128::from(thresh * (100 - self.min_ratio) / 100);
@@ -292,8 +293,8 @@ impl Domain {
         thresh.max(self.dirty_limit)
     }
 
-    /// The limit follows, at most every 200 ms (`domain_update_dirty_limit`, `update_dirty_limit`): up at once, down by a 32nd of the
-    /// difference.
+    /// Moves the smoothed limit, at most every 200 ms (`domain_update_dirty_limit`, `update_dirty_limit`): up at once,
+    /// down by a 32nd of the difference.
     pub(super) fn update_dirty_limit(&mut self, thresh: u64, dirty: u64, now: Jiffies) {
         if now < self.dirty_limit_stamp + interval(self.hz) {
             return;

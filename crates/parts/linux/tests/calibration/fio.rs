@@ -1,21 +1,21 @@
-//! fio, as far as the jobs use it: `psync` calls, and `libaio` as so many threads with one call each.
+//! The part of fio that the jobs use: `psync` calls, and `libaio` as several threads with one call each.
 
 use super::run::Job;
 use engine::{Rng, Time};
 use proto::file::{Call, Fd, FileId, FileSpec, Next, OpenFlags, Program};
 
-/// Files that are on the file system before a job, with their blocks.
+/// Files on the file system before a job, with their blocks.
 const THERE: [(&str, u64); 2] = [("fit", 256 << 20), ("large", 1280 << 20)];
-/// The block device, for jobs that use it as it is.
+/// Block device, for jobs that use it directly.
 const DEVICE: (&str, u64) = ("device", 1 << 30);
 
-/// The options of a job of fio, and what it has done.
+/// Options of a fio job, and its progress.
 #[derive(Clone, Debug)]
 pub(crate) struct Work {
     pub(crate) name: &'static str,
     file: &'static str,
     random: bool,
-    /// Of a hundred calls, those that read.
+    /// Percentage of calls that read.
     reads: u64,
     pub(crate) direct: bool,
     piece: u64,
@@ -23,13 +23,13 @@ pub(crate) struct Work {
     fsync: u64,
     time_based: bool,
     runtime: Option<Time>,
-    /// Bytes a second.
+    /// Rate in bytes a second.
     rate: Option<u64>,
     depth: u32,
-    /// It begins when those before it have ended.
+    /// Whether it begins when the jobs before it have ended.
     stonewall: bool,
     rng: Rng,
-    /// Bytes asked for, and writes since the last `fsync`.
+    /// Bytes requested, and writes since the last `fsync`.
     asked: u64,
     unsynced: u64,
     threads: u32,
@@ -64,13 +64,13 @@ struct Thread {
     since: Time,
 }
 
-/// fio with all its jobs.
+/// All jobs of fio.
 #[derive(Clone, Debug)]
 pub(crate) struct Fio {
     pub(crate) works: Vec<Work>,
     threads: Vec<Thread>,
     files: Vec<FileSpec>,
-    /// The jobs that run: those from one stonewall to the next. Threads that are still to be woken for it.
+    /// Running jobs, from one stonewall to the next, and threads still to be woken for them.
     group: (usize, usize),
     to_wake: Vec<u32>,
 }
@@ -82,7 +82,7 @@ fn bytes(text: &str) -> u64 {
         "k" => 10,
         "m" => 20,
         "g" => 30,
-        other => panic!("no unit of bytes: {other}"),
+        other => panic!("unknown unit of bytes: {other}"),
     };
     digits.parse::<u64>().expect("a number") << shift
 }
@@ -134,7 +134,7 @@ impl Work {
             "direct" => self.direct = true,
             "stonewall" => self.stonewall = true,
             "ioengine" => {}
-            other => panic!("no option of fio: {other}"),
+            other => panic!("unknown fio option: {other}"),
         }
     }
 
@@ -143,7 +143,7 @@ impl Work {
         timed || !self.time_based && self.asked >= self.size
     }
 
-    /// The next call, and what it is.
+    /// Returns the next call, and its kind.
     fn next(&mut self, fd: Fd) -> (Did, Call) {
         if self.fsync > 0 && self.unsynced == self.fsync {
             self.unsynced = 0;
@@ -192,7 +192,7 @@ impl Fio {
         fio
     }
 
-    /// The jobs up to the next stonewall.
+    /// Starts the jobs up to the next stonewall.
     fn next_group(&mut self) {
         let first = self.group.1;
         let rest = self.works.iter().skip(first + 1);
@@ -203,7 +203,7 @@ impl Fio {
         self.to_wake = numbers.map(|(number, _)| number).collect();
     }
 
-    /// Whether all jobs have ended.
+    /// Returns whether all jobs have ended.
     pub(crate) fn is_over(&self) -> bool {
         self.works.iter().all(|work| work.threads == 0)
     }
@@ -248,7 +248,7 @@ impl Program for Fio {
         self.note(at, now);
         let number = self.threads[at].work;
         if self.works[number].is_over(now) && self.threads[at].ready {
-            // Once: the others of the next group are woken before this thread goes.
+            // Only once: the others of the next group are woken before this thread ends.
             if self.threads[at].did != Did::Opened {
                 self.threads[at].did = Did::Opened;
                 self.end(number, now);

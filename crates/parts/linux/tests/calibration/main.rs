@@ -1,21 +1,22 @@
-//! The page cache and write-back against a real kernel: all jobs of `tests/calibration/pagecache/uml-6.1.toml`, on a drive with the law of the one that
-//! was measured. `cargo test -p nandscape-linux --test calibration -- --nocapture` prints the comparison.
+//! Page cache and write-back against a real kernel: all jobs of `tests/calibration/pagecache/uml-6.1.toml`, on a drive
+//! that follows the measured one. `cargo test -p nandscape-linux --test calibration -- --nocapture` prints the
+//! comparison.
 
 mod fio;
 mod run;
 
 use run::Job;
 
-/// How far a figure may be off.
+/// Maximum relative error of a metric.
 const WITHIN: f64 = 0.15;
-/// How far a gap may be from what is written down of it.
+/// Maximum relative deviation of a gap from its recorded value.
 const STEADY: f64 = 0.1;
-/// Of what there are fewer is chance, and not compared: pages, requests, calls, pauses.
+/// Count below which a metric is due to chance and not compared: pages, requests, calls, pauses.
 const FEW: f64 = 100.0;
-/// A call that takes less than the latency of the drive does not wait for it: it says how fast the guest's core is.
+/// Latency in ns below which a call does not wait for the drive, and measures only the guest's core.
 const WAITS_NS: f64 = 200_000.0;
 
-/// A figure of a job, if the measurement has it and it says something.
+/// Measured metric of a job, if it exists and is significant.
 fn measured(job: &Job, figure: &str, model: f64) -> Option<f64> {
     let real = job.figure(figure).filter(|real| *real > 0.0)?;
     let count = |name: &str| job.figure(name).unwrap_or(0.0);
@@ -25,7 +26,7 @@ fn measured(job: &Job, figure: &str, model: f64) -> Option<f64> {
         "disk_reads" | "disk_read_mean_bytes" => count("disk_reads") >= FEW,
         "pauses" | "pause_total_ms" | "pause_p50_ns" => count(&format!("{of}.pauses")) >= FEW,
         "dirtied_steady_bytes_per_s" | "written_steady_bytes_per_s" => count("written_pages") >= FEW,
-        // The hundredth part of fewer is the longest one.
+        // The 99th percentile of too few calls is the maximum.
         _ if what.ends_with("_p99_ns") && count(&figure.replace("p99_ns", "calls")) < FEW => false,
         _ if what.ends_with("_ns") => real.max(model) >= WAITS_NS,
         _ if what.ends_with("_bytes_per_s") => true,
@@ -38,14 +39,14 @@ fn is_within(ratio: f64) -> bool {
     (1.0 - WITHIN..=1.0 + WITHIN).contains(&ratio)
 }
 
-/// What is wrong with a ratio, if something is.
+/// Returns what is wrong with a ratio, if anything.
 fn judge(ratio: f64, gap: Option<&Gap>) -> Result<(), String> {
     match gap {
         None if is_within(ratio) => Ok(()),
         None => Err(format!("is {ratio:.3}")),
-        Some(_) if is_within(ratio) => Err(format!("is {ratio:.3}: no gap any more")),
+        Some(_) if is_within(ratio) => Err(format!("is {ratio:.3}: the gap has closed")),
         Some(gap) if (ratio - gap.ratio).abs() <= STEADY * gap.ratio + 0.01 => Ok(()),
-        Some(gap) => Err(format!("is {ratio:.3}, and the gap {:.3}", gap.ratio)),
+        Some(gap) => Err(format!("is {ratio:.3}, but the recorded gap is {:.3}", gap.ratio)),
     }
 }
 
@@ -68,35 +69,39 @@ fn jobs_are_as_measured() {
             compared += 1;
         }
     }
-    println!("{compared} figures of {jobs} jobs, {} gaps", GAPS.len());
+    println!("{compared} metrics of {jobs} jobs, {} gaps", GAPS.len());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(open.is_empty(), "gaps of nothing: {open:?}");
+    assert!(open.is_empty(), "gaps that match no metric: {open:?}");
     assert_eq!(jobs, 41);
 }
 
-// Figures in which the model is further off than it should be, with the model over the measurement, and why. A gap that closes, or moves, is an error.
+// Metrics in which the model is off by more than the limit, with the ratio of model to measurement, and the reason. A
+// gap that closes or moves is an error.
 
-/// Why a figure is off.
+/// Reason for a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// The figure is one of two or three values, and chance says which one the median is: pages leave write-back by 1024 and 2048 at a time on ext4, by 64
-    /// on the device.
+    /// The metric takes one of two or three values, and the median is one of them by chance: pages leave write-back by
+    /// 1024 and 2048 at a time on ext4, by 64 on the device.
     Steps,
-    /// A pause is a whole number of ticks, and the hundredth part of the calls lies between two of them.
+    /// A pause is a whole number of ticks, and the 99th percentile of the calls lies between two of them.
     Ticks,
-    /// Of two reads of a window one waits and one does not: chance says which one the median is.
+    /// One of two reads of a window waits: the median is either by chance.
     Half,
-    /// An `fsync` waits for two or three whole queues of requests, and the figure is one of these times.
+    /// An `fsync` waits for two or three whole queues of requests, and the metric is one of these times.
     Rounds,
-    /// `mq-deadline` serves writes in the order of their places, and what lies behind its sweep waits up to `write_expire`, 5 s. Whether blocks of an `fsync` do
-    /// depends on where files and the log are; few do, and they make the mean.
+    /// `mq-deadline` serves writes in order of position, and requests behind its sweep wait up to `write_expire`, 5 s.
+    /// Whether blocks of an `fsync` do depends on the position of files and log; few do, and they dominate the mean.
     Sweep,
-    /// The machine under the guest was busy, and some answers came milliseconds late. Who waits for one request at a time gets less, in each run by another
-    /// amount. Measured twice, in six runs: in those whose answers were in time nearly all of these figures are within the limit.
+    /// The host of the guest was busy, and some answers came milliseconds late. Tasks that wait for one request at a
+    /// time get less, by a different amount in each run. Measured twice, in six runs: in those with timely answers
+    /// nearly all of these metrics are within the limit.
     Late,
-    /// Supposed: the guest's core is busy with requests and interrupts, and finds what is not in its caches slowly. What that takes has not been measured apart.
+    /// Assumed: the guest's core is busy with requests and interrupts, and has slow cache misses. Their cost has not
+    /// been measured separately.
     Core,
-    /// Blocks of the log that lie side by side are one bio in the model, and one bio each in the kernel, which merges them. The requests are the same.
+    /// Adjacent log blocks are one bio in the model, and one bio each in the kernel, which merges them. The requests
+    /// are the same.
     Log,
     /// Unknown.
     Unknown,
@@ -118,12 +123,12 @@ impl Why {
     }
 }
 
-/// A figure that is off.
+/// Metric outside the limit.
 #[derive(Debug)]
 pub(crate) struct Gap {
     pub(crate) job: &'static str,
     pub(crate) figure: &'static str,
-    /// The model over the measurement.
+    /// Ratio of model to measurement.
     pub(crate) ratio: f64,
     pub(crate) why: Why,
 }

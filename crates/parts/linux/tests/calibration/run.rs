@@ -1,4 +1,4 @@
-//! A job of the measurement: its options and figures there, the job in the model, and its figures here.
+//! Job of the measurement: its options and metrics there, the job in the model, and its metrics here.
 
 use super::fio::{Fio, Side, Work};
 use config::units::{Bandwidth, Bytes, Duration, Share};
@@ -12,11 +12,11 @@ use proto::{BufferState, Command, Completion, IoOp, Port, Status};
 const PAGE: u64 = 4096;
 const TICK: Time = Time::from_ms(100);
 
-/// Figures of a job, by the names of the measurement.
+/// Metrics of a job, by the names of the measurement.
 pub(crate) type Figures = Vec<(String, f64)>;
 
-/// What the guest's core takes for the kernel's steps, from two calls that wait for nothing: a write of one page, and of sixteen. The call itself is
-/// slow in the guest; of a page, each step takes as many times what it takes by default as they take together.
+/// Guest core's costs of the kernel's steps, from two calls without waits: a write of one page, and of sixteen. The
+/// call itself is slow in the guest; all steps of a page are scaled by the same factor from their defaults.
 fn costs() -> CostsSpec {
     let p50 = |name| measured_job(name).figure("write.write_p50_ns").expect("a write");
     let (one, sixteen) = (p50("c-raw-random"), p50("c-raw-sequential"));
@@ -45,7 +45,7 @@ fn costs() -> CostsSpec {
     }
 }
 
-/// The guest of a job: one core, a tick of 10 ms, and the memory that gives the threshold that it had when the job began.
+/// Guest of a job: one core, a tick of 10 ms, and the memory that gives the threshold at the start of the job.
 fn guest(job: &Job) -> PathSpec {
     let mut spec = PathSpec { hz: 100, ..PathSpec::default() };
     spec.cores.count = 1;
@@ -54,7 +54,8 @@ fn guest(job: &Job) -> PathSpec {
     }
     spec.block.wbt_lat = Duration::new(Time::from_us(job.number("queue.wbt_lat_usec")));
     spec.block.max_sectors = Bytes::from_kib(job.number("queue.max_sectors_kb"));
-    // The guest has just booted: its requests have up to 320 pages (job `k`), and 126 segments at most (`queue.max_segments`).
+    // The guest has just booted: its requests have up to 320 pages (job `k`), and at most 126 segments
+    // (`queue.max_segments`).
     spec.block.contiguous = Bytes::from_kib(8 << 10);
     let scheduler = job.fact("queue.scheduler");
     if scheduler.contains("[mq-deadline]") {
@@ -76,7 +77,7 @@ fn guest(job: &Job) -> PathSpec {
         return spec;
     }
     if !job.sets_limits() {
-        // Whoever writes to `vm.dirty_ratio` lets the limit begin anew.
+        // A write to `vm.dirty_ratio` restarts the limit.
         let total = job.fact("memory.MemTotal").trim_end_matches(" kB").parse().expect("a size");
         spec.memory_at_boot = Some(Bytes::from_kib(total));
     }
@@ -90,7 +91,7 @@ fn guest(job: &Job) -> PathSpec {
     spec
 }
 
-/// What is sampled.
+/// Sample of the state.
 #[derive(Clone, Copy, Default)]
 struct Sample {
     dirty: u64,
@@ -100,7 +101,7 @@ struct Sample {
     read: u64,
 }
 
-/// The calls of a job on a block device, one after another: requests of a flow.
+/// Calls of a job on a block device, one after another: requests of a flow.
 fn call(fio: &mut Fio, thread: u32, host: &mut Host<Fio>, outside: &mut Outside) {
     loop {
         let now = outside.queue.now();
@@ -116,7 +117,7 @@ fn call(fio: &mut Fio, thread: u32, host: &mut Host<Fio>, outside: &mut Outside)
     }
 }
 
-/// Runs a job; its figures.
+/// Runs a job; returns its metrics.
 pub(crate) fn run(job: &Job) -> Figures {
     let spec = guest(job);
     let device = Device {
@@ -179,8 +180,8 @@ pub(crate) fn run(job: &Job) -> Figures {
     figures
 }
 
-/// Pages in the cache at the end of a job. What the guest had there before are pages of fio itself, which leave when it ends: the series of a job that
-/// writes ends before. Those of a block device leave when it is closed.
+/// Pages in the cache at the end of a job. The guest's earlier pages are of fio itself, and are removed when it ends;
+/// the series of a writing job ends before that. Those of a block device are removed when it is closed.
 fn cached(job: &Job, host: &Host<Fio>, spec: &PathSpec) -> Option<f64> {
     let writes = job.figure("dirtied_pages").is_some_and(|pages| pages > 1.0);
     let others = if writes {
@@ -193,7 +194,7 @@ fn cached(job: &Job, host: &Host<Fio>, spec: &PathSpec) -> Option<f64> {
     (!job.on_device()).then_some((found as f64 + others).min(most as f64))
 }
 
-/// Steady figures are of the later half of the time, as in the measurement.
+/// Metrics of the samples; steady ones are of the later half, as in the measurement.
 fn of_samples(samples: &[Sample]) -> Figures {
     let moved = |sample: &Sample| (sample.dirtied, sample.read);
     let asked = samples.iter().rposition(|sample| moved(sample) != moved(&samples[samples.len() - 1]));
@@ -240,25 +241,26 @@ fn quantile(mut values: Vec<f64>, percent: usize) -> f64 {
     values.get(values.len() * percent / 100).copied().unwrap_or(0.0)
 }
 
-// The device that was measured, and who asks it.
+// Measured device, and its requesters.
 
 engine::events! {
     pub enum World {
-        /// Of the host.
+        /// Event of the host.
         Host(Event),
-        /// The drive has done a command.
+        /// Completion of a command by the drive.
         Done(u32),
-        /// A thread that calls the block device itself looks what it does next.
+        /// Next action of a thread that calls the block device itself.
         Next(u32),
     }
 }
 
-/// A request is done at `max(t, when the one before is done) + L + n / B`; `P` later the guest has the answer.
+/// Device that completes a request at `max(t, completion of the previous one) + L + n / B`; the guest has the answer
+/// `P` later.
 #[derive(Default)]
 pub(crate) struct Outside {
     pub(crate) queue: EventQueue<World>,
     free: Time,
-    /// Requests and bytes of them.
+    /// Number of requests, and their bytes.
     pub(crate) reads: (u64, u64),
     pub(crate) writes: (u64, u64),
 }
@@ -267,7 +269,8 @@ const B: u64 = 40_000_000;
 
 const L: Time = Time::from_us(200);
 
-/// From the guest to the server and back, which overlaps with other requests: measured for 4 KiB and 256 KiB, between them a line.
+/// Time from the guest to the server and back, which overlaps with other requests: measured for 4 KiB and 256 KiB,
+/// linear in between.
 fn path(bytes: u64) -> Time {
     Time::from_us(52) + Time::from_ns(108_000 * bytes.saturating_sub(4 << 10) / (252 << 10))
 }
@@ -280,7 +283,7 @@ impl Outside {
                 self.queue.after(Time::ZERO, World::Next(done.tag));
                 return;
             }
-            Out::Order { order, .. } => panic!("there is no coprocessor: {order:?}"),
+            Out::Order { order, .. } => panic!("the host has no coprocessor: {order:?}"),
         };
         let now = self.queue.now();
         self.free = self.free.max(now) + L + Time::transfer(command.bytes, B);
@@ -302,23 +305,23 @@ engine::context! {
     out: |at, out| at.take(out),
 }
 
-// The measurement, as far as it is compared: what fio was asked for, facts of the guest, and figures.
+// Measurement, as far as it is compared: fio options, facts of the guest, and metrics.
 
 const MEASURED: &str = include_str!("../../../../../tests/calibration/pagecache/uml-6.1.toml");
 
-/// A job of the measurement.
+/// Job of the measurement.
 #[derive(Clone, Copy)]
 pub(crate) struct Job {
     pub(crate) name: &'static str,
     text: &'static str,
 }
 
-/// All jobs, in the order of the document.
+/// All jobs, in order of the document.
 pub(crate) fn measured_jobs() -> impl Iterator<Item = Job> {
     MEASURED.split("[[job]]").skip(1).map(|text| Job { name: word(text, "name").expect("a name"), text })
 }
 
-/// A job by its name.
+/// Job of a name.
 pub(crate) fn measured_job(name: &str) -> Job {
     measured_jobs().find(|job| job.name == name).expect("a job of this name")
 }
@@ -327,7 +330,7 @@ fn word(text: &'static str, key: &str) -> Option<&'static str> {
     value(text, key)?.split('"').nth(1)
 }
 
-/// What stands behind a key.
+/// Value of a key.
 fn value(text: &'static str, key: &str) -> Option<&'static str> {
     text.lines().find_map(|line| {
         let line = line.trim_start_matches('"').strip_prefix(key)?;
@@ -336,22 +339,23 @@ fn value(text: &'static str, key: &str) -> Option<&'static str> {
 }
 
 impl Job {
-    /// Whether the guest used the block device without a file system.
+    /// Returns whether the guest used the block device without a file system.
     pub(crate) fn on_device(&self) -> bool {
         word(self.text, "target") == Some("raw")
     }
 
-    /// Whether it runs on the page cache of the block device. Direct requests have none: in the model they are of a file.
+    /// Returns whether the job uses the page cache of the block device. Direct requests bypass it: in the model they
+    /// are of a file.
     pub(crate) fn is_raw(&self) -> bool {
         self.on_device() && !self.fio().any(|option| option == "direct=1")
     }
 
-    /// The options of fio.
+    /// Options of fio.
     pub(crate) fn fio(&self) -> impl Iterator<Item = &'static str> {
         value(self.text, "fio").expect("options").split('"').skip(1).step_by(2)
     }
 
-    /// Whether the limits of dirty pages were changed after boot.
+    /// Returns whether the limits of dirty pages were changed after boot.
     pub(crate) fn sets_limits(&self) -> bool {
         let settings = &self.text[..self.text.find("[job.facts]").expect("facts")];
         settings.contains("\"vm.dirty_ratio\"") || settings.contains("\"vm.dirty_bytes\"")
@@ -362,17 +366,17 @@ impl Job {
         &self.text[at..]
     }
 
-    /// A word that the guest said of itself.
+    /// Fact of the guest, as a word.
     pub(crate) fn fact(&self, key: &str) -> &'static str {
         word(self.facts(), key).expect("a fact")
     }
 
-    /// The same as a number.
+    /// Fact of the guest, as a number.
     pub(crate) fn number(&self, key: &str) -> u64 {
         self.fact(key).parse().expect("a number")
     }
 
-    /// A figure: the median of the runs.
+    /// Metric: the median of the runs.
     pub(crate) fn figure(&self, key: &str) -> Option<f64> {
         value(self.text, key)?.trim_start_matches('[').split(',').next()?.trim().parse().ok()
     }

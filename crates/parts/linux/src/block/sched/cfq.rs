@@ -1,4 +1,4 @@
-//! `cfq` (block/cfq-iosched.c, until Linux 4.20): time at the drive is shared out process by process.
+//! `cfq` (block/cfq-iosched.c, until Linux 4.20): time at the drive is divided among processes.
 
 use super::super::Map;
 use super::{Context, Scheduler, SchedulerStats};
@@ -12,16 +12,17 @@ use std::collections::{BTreeMap, VecDeque};
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Requests that a process may have at the drive while others wait; half of them until its slice has begun.
+    /// Requests that a process may have at the drive while others wait; half as many until its slice has begun.
     #[schemars(range(min = 1, max = 65_536))]
     pub quantum: u32,
     /// Slice of a process, from its first completion on.
     #[schemars(extend("x-minimum" = "1ms"))]
     pub slice_sync: Duration,
-    /// Slice of all writes that no process waits for.
+    /// Shared slice of all writes that no process waits for.
     #[schemars(extend("x-minimum" = "1ms"))]
     pub slice_async: Duration,
-    /// Time in which each process shall have its turn: slices are shortened if so many processes wait that they would take longer.
+    /// Time in which every process should get its turn; slices are shortened if the waiting processes would take
+    /// longer.
     #[schemars(extend("x-minimum" = "1ms"))]
     pub target_latency: Duration,
 }
@@ -36,10 +37,11 @@ impl Default for Params {
 
 /// `cfq_fifo_expire`, of requests that a process waits for, and of others.
 const EXPIRE: [Time; 2] = [Time::from_ms(125), Time::from_ms(250)];
-/// The process of writes that no process waits for.
+/// Pseudo-process of writes that no process waits for.
 const NOBODY: u32 = u32::MAX;
 
-/// Four fifths: the slice of the highest priority exceeds that of the default priority by this share (`cfq_prio_slice`).
+/// Four fifths: the slice of the highest priority exceeds that of the default priority by this share
+/// (`cfq_prio_slice`).
 const MORE: [u64; 2] = [4, 5];
 /// Distance from the first key to the key of a process that goes next, in ps.
 const FRONT: i64 = Time::from_s(1).ps() as i64;
@@ -48,11 +50,11 @@ const FRONT: i64 = Time::from_s(1).ps() as i64;
 #[derive(Debug, Default)]
 struct Process {
     is_async: bool,
-    /// In the order in which they came.
+    /// Waiting requests in order of arrival.
     waiting: RequestList,
     /// Requests at the drive.
     dispatched: u32,
-    /// Behind the last request that went to the drive.
+    /// End of the last request that went to the drive.
     position: u64,
     /// End of the slice; none before the first completion in it.
     slice_end: Option<Time>,
@@ -64,13 +66,15 @@ struct Process {
     looked: bool,
 }
 
-/// One process at a time is served, by position, until its slice ends or its queue is empty. Others follow by key: time of arrival plus a slice for each process
-/// in the tree. A request preempts a process whose queue is empty, and its own process goes first (`cfq_should_preempt`). Recently served processes are then served
-/// again and the others starve: with more processes than commands at the drive, this is the source of late requests.
+/// One process at a time is served, by position, until its slice ends or its queue is empty. Others follow by key: time
+/// of arrival plus a slice for each process in the tree. A request preempts a process whose queue is empty, and its own
+/// process goes first (`cfq_should_preempt`). Recently served processes are then served again and the others starve.
+/// With more processes than commands at the drive, this causes late requests.
 ///
-/// Source: block/cfq-iosched.c of Linux 4.15, for a drive that does not rotate and takes several commands, where nothing idles for a process
-/// (`cfq_registered_queue` sets `slice_idle` to zero). Left out: classes and levels of priority, groups, a tree for each type of work, cooperating processes, back seeks, and the
-/// slow start of asynchronous writes behind synchronous requests.
+/// Source: block/cfq-iosched.c of Linux 4.15, for a drive that does not rotate and takes several commands, where `cfq`
+/// never idles for a process (`cfq_registered_queue` sets `slice_idle` to zero). Left out: classes and levels of
+/// priority, groups, a tree for each type of work, cooperating processes, back seeks, and the slow start of
+/// asynchronous writes behind synchronous requests.
 #[derive(Debug)]
 pub struct Cfq {
     params: Params,
@@ -87,7 +91,7 @@ pub struct Cfq {
 }
 
 impl Cfq {
-    /// The scheduler of an empty queue.
+    /// Creates the scheduler of an empty queue.
     pub fn new(params: &Params, context: &Context) -> Cfq {
         Cfq {
             params: params.clone(),
@@ -184,7 +188,7 @@ impl Cfq {
         }
     }
 
-    /// Whether a process with a new request preempts the active one (`cfq_should_preempt`).
+    /// Returns whether a process with a new request preempts the active one (`cfq_should_preempt`).
     fn preempts(&self, at: usize, now: Time) -> bool {
         let Some(active) = self.active.filter(|active| *active != at) else { return false };
         let (new, active) = (&self.processes[at], &self.processes[active]);
@@ -192,7 +196,7 @@ impl Cfq {
         !new.is_async && (active.is_async || is_over || active.waiting.is_empty())
     }
 
-    /// The process to serve (`cfq_select_queue`).
+    /// Selects the process to serve (`cfq_select_queue`).
     fn select(&mut self, now: Time) -> Option<usize> {
         if let Some(at) = self.active {
             let process = &self.processes[at];
@@ -209,18 +213,19 @@ impl Cfq {
         Some(at)
     }
 
-    /// Whether a process may have one more request at the drive (`cfq_may_dispatch`).
+    /// Returns whether a process may have one more request at the drive (`cfq_may_dispatch`).
     fn may_dispatch(&self, at: usize) -> bool {
         let Process { dispatched, slice_end, .. } = self.processes[at];
         let quantum = self.params.quantum;
         if dispatched < (quantum / 2).max(1) || self.busy() <= 1 {
             return true;
         }
-        // `cfq_slice_used_soon`: nothing is known of a slice before its first completion.
+        // `cfq_slice_used_soon`: a slice has no known length before its first completion.
         slice_end.is_some() && dispatched < quantum
     }
 
-    /// The oldest request if it is late, at the beginning of a slice; else the next by position, from the front again behind the last.
+    /// Selects the oldest request if it is late, at the start of a slice; else the next by position, wrapping to the
+    /// first.
     fn next(&mut self, requests: &Requests, at: usize, now: Time) -> Option<u32> {
         let process = &mut self.processes[at];
         let oldest = process.waiting.first()?;

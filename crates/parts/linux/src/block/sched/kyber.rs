@@ -14,10 +14,10 @@ use proto::IoOp;
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Latency that reads should have.
+    /// Target latency of reads.
     #[schemars(extend("x-minimum" = "1us"))]
     pub read_lat: Duration,
-    /// Latency that writes should have.
+    /// Target latency of writes.
     #[schemars(extend("x-minimum" = "1us"))]
     pub write_lat: Duration,
 }
@@ -28,31 +28,32 @@ impl Default for Params {
     }
 }
 
-/// Target of discards; nobody can change it in Linux.
+/// Target latency of discards; fixed in Linux.
 const DISCARD_LAT: Time = Time::from_s(5);
 /// `KYBER_ASYNC_PERCENT`.
 const ASYNC_PERCENT: u32 = 75;
-/// From a completion to the look at the latencies (`HZ / 10`).
+/// Delay from a completion to the evaluation of latencies (`HZ / 10`).
 const WINDOW: Time = Time::from_ms(100);
 
-/// What waits for one hardware queue (`struct kyber_hctx_data`).
+/// Requests waiting for one hardware queue (`struct kyber_hctx_data`).
 #[derive(Debug, Default)]
 struct Hctx {
     /// Requests past merging, by domain.
     ready: [RequestList; DOMAINS],
-    /// Requests in the lists of its cores, by domain.
+    /// Number of requests in the lists of its cores, by domain.
     fresh: [u32; DOMAINS],
     domain: usize,
     batching: u32,
-    /// Whether it waits for a token, by domain.
+    /// Whether the hardware queue waits for a token, by domain.
     waits: [bool; DOMAINS],
 }
 
-/// Requests are reads, writes, discards and others. So many of each are at the drive as it has tokens, which are taken back from those that are
-/// faster than their target when one of them is slow, and given to those that are slower. Domains take turns in batches.
+/// Requests are reads, writes, discards and others. Each domain has at most as many requests at the drive as it has
+/// tokens. When a domain is slow, tokens are taken from domains that are faster than their target and given to those
+/// that are slower. Domains take turns in batches.
 ///
-/// Source: block/kyber-iosched.c of Linux 6.1, whose writes are one domain, synchronous or not; those that are not get three quarters of the
-/// tags (`kyber_limit_depth`). Times are exact and not those of a tick.
+/// Source: block/kyber-iosched.c of Linux 6.1, whose writes are one domain, synchronous or not. Asynchronous writes get
+/// three quarters of the tags (`kyber_limit_depth`). Times are exact instead of ticks.
 #[derive(Debug)]
 pub struct Kyber {
     map: Map,
@@ -60,7 +61,7 @@ pub struct Kyber {
     targets: [Time; MEASURED],
     tokens: [Tags; DOMAINS],
     hctxs: Vec<Hctx>,
-    /// Requests that may still be merged, of each core, by domain.
+    /// Requests that may still be merged, by core and domain.
     fresh: Vec<[RequestList; DOMAINS]>,
     latencies: [Latencies; MEASURED],
     timer: Option<Time>,
@@ -68,7 +69,7 @@ pub struct Kyber {
 }
 
 impl Kyber {
-    /// The scheduler of an empty queue.
+    /// Creates the scheduler of an empty queue.
     pub fn new(params: &Params, context: &Context) -> Kyber {
         let map = context.map;
         let mut stats = SchedulerStats::default();
@@ -88,7 +89,7 @@ impl Kyber {
         }
     }
 
-    /// A token for the domain whose turn it is; without one the hardware queue waits (`kyber_get_domain_token`).
+    /// Takes a token for the current domain; without one the hardware queue waits (`kyber_get_domain_token`).
     fn token(&mut self, hctx: u16) -> Option<u32> {
         let state = &mut self.hctxs[usize::from(hctx)];
         let at = state.domain;
@@ -107,8 +108,8 @@ impl Kyber {
         token
     }
 
-    /// The next request of the domain whose turn it is (`kyber_dispatch_cur_domain`). The lists of the cores are emptied only with a token in
-    /// hand: what is in them can still be merged.
+    /// Dispatches the next request of the current domain (`kyber_dispatch_cur_domain`). The lists of the cores are
+    /// emptied only with a token in hand, since their requests can still be merged.
     fn dispatch_domain(&mut self, requests: &mut Requests, hctx: u16) -> Option<u32> {
         let state = &self.hctxs[usize::from(hctx)];
         let at = state.domain;
@@ -125,7 +126,7 @@ impl Kyber {
             }
             state.fresh[at] = 0;
         }
-        let name = state.ready[at].pop_front(requests).expect("what is counted is there");
+        let name = state.ready[at].pop_front(requests).expect("a counted request is in its list");
         state.batching += 1;
         requests[name].token = token;
         Some(name)
@@ -161,7 +162,7 @@ impl Scheduler for Kyber {
         true
     }
     fn shallow(&self, synchronous: bool, _: bool) -> u32 {
-        // None of a word's one bit is no limit (`__blk_mq_get_tag`).
+        // Zero bits of a one-bit word means no limit (`__blk_mq_get_tag`).
         if synchronous || self.async_depth == 0 { u32::MAX } else { self.async_depth }
     }
     fn least_shallow(&self) -> u32 {
@@ -240,7 +241,7 @@ impl Scheduler for Kyber {
     }
 }
 
-// Domains of requests, and the latencies of one.
+// Domains of requests, and their latencies.
 
 /// `KYBER_NUM_DOMAINS`: reads, writes, discards, others.
 const DOMAINS: usize = 4;
@@ -248,7 +249,7 @@ const DOMAINS: usize = 4;
 /// Domains whose latency is measured: all but the others.
 const MEASURED: usize = 3;
 
-/// `kyber_depth`: most requests of a domain at the drive.
+/// `kyber_depth`: maximum requests of a domain at the drive.
 const DEPTH: [u32; DOMAINS] = [256, 128, 64, 16];
 
 /// `kyber_batch_size`: requests of a domain in a row.
@@ -267,12 +268,12 @@ fn domain(op: IoOp) -> usize {
 /// Latencies of a domain.
 #[derive(Clone, Copy, Debug, Default)]
 struct Latencies {
-    /// Since the request has been.
+    /// Latency since the request was created.
     total: Histogram,
-    /// Since the drive has had it.
+    /// Latency since the drive received it.
     device: Histogram,
     until: Option<Time>,
-    /// The last 99th percentile, until it has been acted upon (`domain_p99`).
+    /// Last 99th percentile, until it has been acted upon (`domain_p99`).
     remembered: Option<u32>,
 }
 
@@ -282,12 +283,13 @@ impl Latencies {
         self.device.add(target, device);
     }
 
-    /// The 90th percentile of the drive's latency, if there are enough samples.
+    /// Returns the 90th percentile of the drive's latency, if there are enough samples.
     fn slow_device(&mut self, now: Time) -> Option<u32> {
         self.device.take_percentile(90, &mut self.until, now)
     }
 
-    /// The 99th percentile of the whole latency to act upon. With congestion, the last one counts if there is none now, once.
+    /// Returns the 99th percentile of the total latency to act upon. Under congestion, the previous one is used once if
+    /// none is available now.
     fn judge(&mut self, congested: bool, now: Time) -> Option<u32> {
         let p99 = self.total.take_percentile(99, &mut self.until, now);
         if congested {
@@ -301,7 +303,7 @@ impl Latencies {
     }
 }
 
-// Latencies against a target, and what a percentile of them says.
+// Latencies relative to a target, and their percentiles.
 
 /// `KYBER_LATENCY_SHIFT`: a bucket is a quarter of the target.
 const SHIFT: u32 = 2;
@@ -312,10 +314,10 @@ const GOOD: u32 = 1 << SHIFT;
 /// `KYBER_LATENCY_BUCKETS`.
 const BUCKETS: usize = 2 << SHIFT;
 
-/// Samples from which on a percentile is taken, however little time has passed.
+/// Number of samples at which a percentile is taken, however little time has passed.
 const ENOUGH: u32 = 500;
 
-/// Time after the first sample was seen from which on it is taken, however few there are.
+/// Time since the first sample at which a percentile is taken, however few samples there are.
 const LONG: Time = Time::from_s(1);
 
 /// Latencies of one kind, in quarters of the target.
@@ -332,8 +334,8 @@ impl Histogram {
         self.buckets[bucket as usize] += 1;
     }
 
-    /// The bucket of a percentile, and an empty histogram; none if there are not enough samples yet (`calculate_percentile`). `until` is the end
-    /// of the wait for more, which all kinds of a domain share.
+    /// Returns the bucket of a percentile and empties the histogram; `None` if there are not enough samples yet
+    /// (`calculate_percentile`). `until` is the end of the wait for more, shared by all kinds of a domain.
     fn take_percentile(&mut self, percent: u32, until: &mut Option<Time>, now: Time) -> Option<u32> {
         let samples: u32 = self.buckets.iter().sum();
         if samples == 0 {
@@ -355,7 +357,8 @@ impl Histogram {
     }
 }
 
-/// The depth that a percentile asks for: in proportion to the target, between one and `most` (`kyber_timer_fn`, `kyber_resize_domain`).
+/// Depth for a percentile: proportional to percentile over target, between one and `most` (`kyber_timer_fn`,
+/// `kyber_resize_domain`).
 fn resized(depth: u32, bucket: u32, most: u32) -> u32 {
     ((depth * (bucket + 1)) >> SHIFT).clamp(1, most)
 }
@@ -373,7 +376,8 @@ mod tests {
         Time::from_us(us)
     }
 
-    /// A bucket is a quarter of the target and has its upper end: 500 us are in the first, 501 in the second, all from 3.5 ms in the last.
+    /// A bucket is a quarter of the target, upper end included: 500 us are in the first, 501 in the second, from 3.5 ms
+    /// on in the last.
     #[test]
     fn latencies_fall_into_quarters_of_the_target() {
         for (latency, bucket) in
@@ -382,13 +386,14 @@ mod tests {
             let mut histogram = Histogram::default();
             histogram.add(TARGET, us(latency));
             let now = Time::from_s(1);
-            // One sample is enough as soon as the wait for more is over.
+            // One sample is enough once the wait for more is over.
             assert_eq!(histogram.take_percentile(99, &mut Some(now), now), Some(bucket), "{latency} us");
         }
     }
 
-    /// 600 samples: 540 up to 500 us, 54 up to 1 ms, 6 of 10 ms. The 540th is the 90th percentile, in bucket 0; the 594th the 99th, in bucket 1.
-    /// With one fewer in the first bucket and one more in the last, they are in buckets 1 and 7.
+    /// 600 samples: 540 up to 500 us, 54 up to 1 ms, 6 of 10 ms. The 540th is the 90th percentile, in bucket 0; the
+    /// 594th the 99th, in bucket 1. With one fewer in the first bucket and one more in the last, they are in buckets 1
+    /// and 7.
     #[test]
     fn a_percentile_is_the_bucket_of_its_sample() {
         for (slow, p90, p99) in [(6, 0, 1), (7, 1, 7)] {
@@ -422,7 +427,8 @@ mod tests {
         assert_eq!(histogram.take_percentile(90, &mut until, Time::from_s(7)), Some(1));
     }
 
-    /// A percentile of three quarters of the target makes three quarters of the depth, one of twice the target twice as many, within bounds.
+    /// A percentile of three quarters of the target gives three quarters of the depth, one of twice the target twice
+    /// the depth, within bounds.
     #[test]
     fn depths_follow_the_percentile() {
         assert_eq!((resized(256, 2, 256), resized(100, 7, 256), resized(200, 7, 256)), (192, 200, 256));
@@ -441,8 +447,8 @@ mod tests {
         assert_eq!((domain.judge(true, now), domain.judge(true, now)), (Some(2), None));
     }
 
-    /// A few samples that have waited for their second are used up by the drive's percentile, whose look ends the wait that both share: the whole
-    /// latency waits for another second.
+    /// A few samples that have waited for their second are used up by the drive's percentile, which ends the shared
+    /// wait. The total latency waits for another second.
     #[test]
     fn the_wait_for_samples_is_shared() {
         let mut domain = Latencies::default();

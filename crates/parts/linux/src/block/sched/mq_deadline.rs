@@ -15,16 +15,16 @@ pub struct Params {
     pub read_expire: Duration,
     /// Time after which a write is past its deadline.
     pub write_expire: Duration,
-    /// Requests of a batch of one direction, in order of position.
+    /// Requests in a batch of one direction, in order of position.
     #[schemars(range(min = 1, max = 65_536))]
     pub fifo_batch: u32,
-    /// Batches of reads that may go in front of writes that wait.
+    /// Batches of reads that may pass waiting writes.
     #[schemars(range(max = 65_536))]
     pub writes_starved: u32,
-    /// Whether a bio may join a request in front of it.
+    /// Whether a bio may join a request at the front.
     pub front_merges: bool,
-    /// Tags of each word of a queue's tags that writes and asynchronous reads may have. Left out: three quarters of the queue's requests, which
-    /// holds nobody back as soon as a word has fewer.
+    /// Tags of each word of a queue's tags available to writes and asynchronous reads. Default: three quarters of the
+    /// queue's requests, which has no effect if a word has fewer.
     #[schemars(range(min = 1, max = 65_536))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub async_depth: Option<u32>,
@@ -49,20 +49,20 @@ const WRITE: usize = 1;
 /// Requests of one direction.
 #[derive(Debug, Default)]
 struct Direction {
-    /// By position; those at the same one in the order in which they came.
+    /// Requests by position; equal positions in order of arrival.
     sorted: Vec<(u64, u32)>,
-    /// In the order in which they came.
+    /// Requests in order of arrival.
     fifo: RequestList,
-    /// The one behind that which was dispatched last, or none (`next_rq`).
+    /// Request after the last dispatched one, or none (`next_rq`).
     next: u32,
 }
 
 impl Direction {
-    /// Where a request stands among those sorted.
+    /// Index of a request among those sorted.
     fn place(&self, offset: u64, name: u32) -> usize {
         let from = self.sorted.partition_point(|(at, _)| *at < offset);
         let behind = self.sorted[from..].iter().position(|(_, other)| *other == name);
-        from + behind.expect("a request that waits is sorted")
+        from + behind.expect("a waiting request is in the sorted list")
     }
 
     fn sort_in(&mut self, offset: u64, name: u32) {
@@ -70,18 +70,18 @@ impl Direction {
         self.sorted.insert(at, (offset, name));
     }
 
-    /// The request behind one (`deadline_latter_request`).
+    /// Request after a position and name (`deadline_latter_request`).
     fn behind(&self, offset: u64, name: u32) -> u32 {
         self.sorted.get(self.place(offset, name) + 1).map_or(NONE, |(_, behind)| *behind)
     }
 
-    /// The request that begins at a position.
+    /// Request that begins at a position.
     fn beginning_at(&self, offset: u64) -> Option<u32> {
         let at = self.sorted.partition_point(|(other, _)| *other < offset);
         self.sorted.get(at).filter(|(other, _)| *other == offset).map(|(_, name)| *name)
     }
 
-    /// The last request that begins in front of a position.
+    /// Last request that begins before a position.
     fn in_front_of(&self, offset: u64) -> Option<u32> {
         let at = self.sorted.partition_point(|(other, _)| *other < offset);
         at.checked_sub(1).map(|at| self.sorted[at].1)
@@ -98,12 +98,13 @@ impl Direction {
     }
 }
 
-/// Two directions, each sorted by position and by age. A batch goes on in one direction by position; a new one begins with the oldest request if
-/// that is past its deadline or nothing lies further on. Reads go first, `writes_starved` times in a row at most while writes wait.
+/// Two directions, each sorted by position and by age. A batch continues in one direction by position. A new one begins
+/// with the oldest request if that is past its deadline or no request lies further on. Reads go first, but at most
+/// `writes_starved` times in a row while writes wait.
 ///
-/// Source: block/mq-deadline.c (`__dd_dispatch_request`). All hardware queues share it. A request to join is looked for by position, where Linux
-/// has a hash of ends and a memory of the last one; requests that overlap may so stay apart. Left out: classes of priority, which no caller has
-/// (all are best effort), and with them their ageing.
+/// Source: block/mq-deadline.c (`__dd_dispatch_request`). All hardware queues share it. Merge candidates are found by
+/// position, where Linux has a hash of ends and a cache of the last one; overlapping requests may therefore stay
+/// separate. Left out: priority classes, which no caller uses (all are best effort), and their ageing.
 #[derive(Debug)]
 pub struct Deadline {
     params: Params,
@@ -123,7 +124,7 @@ fn direction(op: IoOp) -> usize {
 }
 
 impl Deadline {
-    /// The scheduler of an empty queue.
+    /// Creates the scheduler of an empty queue.
     pub fn new(params: &Params, context: &Context) -> Deadline {
         let empty = || Direction { next: NONE, ..Direction::default() };
         Deadline {
@@ -138,7 +139,7 @@ impl Deadline {
         }
     }
 
-    /// A request takes up the one behind it (`attempt_back_merge`, `dd_merged_requests`): the earlier deadline counts.
+    /// Merges the next request into this one (`attempt_back_merge`, `dd_merged_requests`); the earlier deadline counts.
     fn merge_with_next(
         &mut self,
         requests: &mut Requests,
@@ -162,7 +163,7 @@ impl Deadline {
         true
     }
 
-    /// The first request of a new batch, by direction (`__dd_dispatch_request` from where no batch goes on).
+    /// Selects the first request of a new batch, and its direction (`__dd_dispatch_request` after a batch has ended).
     fn begin(&mut self, requests: &Requests, now: Time) -> Option<(usize, u32)> {
         let waits = |at: usize| !self.directions[at].fifo.is_empty();
         let mut at = READ;
@@ -233,7 +234,7 @@ impl Scheduler for Deadline {
         let end = bio.offset + u64::from(bio.bytes);
         let name = self.directions[at].beginning_at(end)?;
         let Attempt::Merged(side) = requests.attempt_bio_merge(name, piece) else { return None };
-        // It begins earlier now, and may lie behind another one.
+        // The request begins earlier now, and may lie behind another one.
         let queue = &mut self.directions[at];
         let place = queue.place(end, name);
         queue.sorted.remove(place);
@@ -247,7 +248,7 @@ impl Scheduler for Deadline {
         let Request { op, offset, .. } = requests[name];
         let at = direction(op);
         let queue = &mut self.directions[at];
-        // `elv_attempt_insert_merge`: what has become longer may in turn join the one in front of it.
+        // `elv_attempt_insert_merge`: the grown request may in turn join the one before it.
         if merges
             && let Some(mut longer) = queue.in_front_of(offset)
             && requests.attempt_request_merge(longer, name)

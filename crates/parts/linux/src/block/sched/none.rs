@@ -1,4 +1,4 @@
-//! No scheduler: the software queues alone.
+//! Software queues without a scheduler.
 
 use super::super::Map;
 use super::{Context, Scheduler, SchedulerStats};
@@ -6,19 +6,19 @@ use crate::block::bio::{Piece, Side};
 use crate::block::request::{Request, RequestList, Requests};
 use engine::Time;
 
-/// The software queues of the cores, one after another (`blk_mq_flush_busy_ctxs`). Requests are in them only from the sleep of a task that had
-/// them in its plug until a worker runs the hardware queue.
+/// Software queues of the cores, served one after another (`blk_mq_flush_busy_ctxs`). Requests stay in them only from
+/// the sleep of a task that had them in its plug until a worker runs the hardware queue.
 #[derive(Debug)]
 pub struct Passing {
     map: Map,
-    /// Of each core.
+    /// Software queue of each core.
     software: Vec<RequestList>,
     /// Requests in the software queues of each hardware queue.
     waiting: Vec<u32>,
 }
 
 impl Passing {
-    /// Empty software queues.
+    /// Creates empty software queues.
     pub fn new(context: &Context) -> Passing {
         let map = context.map;
         Passing {
@@ -62,7 +62,7 @@ impl Scheduler for Passing {
         cores.find_map(|core| self.software[usize::from(core)].pop_front(requests))
     }
     fn has_work(&self, hctx: u16) -> bool {
-        // Nothing waits for a queue that is polled: its tasks do not sleep with a plug.
+        // No request waits for a polled queue: its tasks do not sleep with a plug.
         self.waiting.get(usize::from(hctx)).is_some_and(|waiting| *waiting > 0)
     }
     fn finish(&mut self, _: &mut Request, _: &mut Vec<u16>) {}

@@ -1,4 +1,4 @@
-//! The block layer against the kernel's rules, worked by hand.
+//! Block layer against the kernel's rules, worked by hand.
 
 mod queue;
 mod random;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 pub(super) const KIB: u64 = 1 << 10;
 
-/// A drive that takes what the driver takes, with a volatile cache.
+/// Drive with the driver's maximum limits, and a volatile cache.
 pub(super) const DEVICE: Device =
     Device { max_transfer: 0, block: 512, queues: 128, queue_depth: 1023, write_cache: true, fua: true };
 
@@ -40,12 +40,12 @@ pub(super) fn write(offset: u64, bytes: u64, owner: u32) -> Bio {
     bio(IoOp::Write, offset, bytes, owner)
 }
 
-/// A queue, and all that has come of it. Hardware queues are run at once, whoever should.
+/// Queue with its collected effects. Hardware queues are run at once, by whichever side should.
 pub(super) struct Bench {
     pub(super) queue: Queue,
     pub(super) now: Time,
     pub(super) effects: Effects,
-    /// In order, with what has been completed.
+    /// Issued commands in order, including completed ones.
     pub(super) issued: Vec<Issued>,
     pub(super) done: Vec<u32>,
     pub(super) woken: Vec<Woken>,
@@ -54,7 +54,7 @@ pub(super) struct Bench {
 impl Bench {
     pub(super) fn new(spec: &BlockSpec, device: Device, cores: u16) -> Bench {
         Bench {
-            queue: Queue::new(spec, device, cores).expect("it can be built"),
+            queue: Queue::new(spec, device, cores).expect("the spec is valid"),
             now: Time::from_ms(1),
             effects: Effects::default(),
             issued: Vec::new(),
@@ -63,14 +63,14 @@ impl Bench {
         }
     }
 
-    /// Acts on what has come of a call, but for running hardware queues.
+    /// Collects the effects of a call, except runs of hardware queues.
     pub(super) fn collect(&mut self) {
         self.issued.append(&mut self.effects.issued);
         self.done.extend(self.effects.done.drain(..).map(|done| done.owner));
         self.woken.append(&mut self.effects.woken);
     }
 
-    /// Acts on all that has come of a call.
+    /// Handles all effects of a call.
     pub(super) fn settle(&mut self) {
         self.collect();
         while !self.effects.runs.is_empty() {
@@ -80,7 +80,7 @@ impl Bench {
         }
     }
 
-    /// Without a plug, from a core.
+    /// Submits a bio from a core, without a plug.
     pub(super) fn submit_at(&mut self, bio: Bio, core: u16) -> Submitted {
         let submitted = self.queue.submit(bio, core, bio.owner, None, self.now, &mut self.effects);
         self.settle();
@@ -91,7 +91,7 @@ impl Bench {
         self.submit_at(bio, 0)
     }
 
-    /// Into a plug, without acting on anything but what is issued.
+    /// Submits a bio into a plug; only issued commands are collected.
     pub(super) fn gather(&mut self, plug: &mut Plug, bio: Bio, core: u16) {
         let submitted = self.queue.submit(bio, core, bio.owner, Some(plug), self.now, &mut self.effects);
         assert_eq!(submitted, Submitted::Queued);
@@ -107,7 +107,7 @@ impl Bench {
         self.settle();
     }
 
-    /// Completes what was issued from a place on, and forgets it; then what that brings about, until nothing is left.
+    /// Completes and removes the issued commands until none is left.
     pub(super) fn drain(&mut self) {
         while !self.issued.is_empty() {
             let issued = self.issued.remove(0);
@@ -115,7 +115,7 @@ impl Bench {
         }
     }
 
-    /// What was issued, as kind, KiB from, KiB.
+    /// Issued commands as kind, offset in KiB, length in KiB.
     pub(super) fn commands(&self) -> Vec<(IoOp, u64, u64)> {
         self.issued.iter().map(|i| (i.op, i.offset / KIB, u64::from(i.bytes) / KIB)).collect()
     }
@@ -123,14 +123,14 @@ impl Bench {
 
 #[test]
 fn the_family_keeps_its_contract() {
-    config::policy::check_family::<SchedulerPolicy>().expect("the list is whole");
+    config::policy::check_family::<SchedulerPolicy>().expect("the list is complete");
 }
 
 #[test]
 fn the_defaults_are_linux_s() {
     let spec = BlockSpec::default();
     assert_eq!(spec.scheduler.name(), "none");
-    let limits = Queue::new(&spec, DEVICE, 8).expect("it can be built").limits();
+    let limits = Queue::new(&spec, DEVICE, 8).expect("the spec is valid").limits();
     assert_eq!((limits.bytes, limits.segments), (1280 << 10, 127));
     let target = spec.wbt_lat.time();
     assert_eq!((spec.merges, spec.nr_requests, target), (true, None, Time::from_ms(2)));
@@ -138,7 +138,7 @@ fn the_defaults_are_linux_s() {
 
 // Limits of a request, and bios that exceed them.
 
-/// `nvme_set_queue_limits`: pages of the transfer and one, 127 at most; `blk_queue_max_hw_sectors`: 1280 KiB at most.
+/// `nvme_set_queue_limits`: pages of the transfer plus one, at most 127; `blk_queue_max_hw_sectors`: at most 1280 KiB.
 #[test]
 fn limits_of_nvme() {
     let limits = |max_transfer| Limits::new(&BlockSpec::default(), &Device { max_transfer, ..DEVICE });
@@ -151,7 +151,8 @@ fn limits_of_nvme() {
     assert_eq!(Limits::new(&spec, &DEVICE).bytes, 64 << 10);
 }
 
-/// Pages of memory that lie side by side are one segment: 127 of 8 KiB are 1016 KiB, of 64 KiB more than `max_sectors` (`bio_split_rw`).
+/// Contiguous memory pages are one segment: 127 of 8 KiB are 1016 KiB, of 64 KiB more than `max_sectors`
+/// (`bio_split_rw`).
 #[test]
 fn pages_side_by_side_are_one_segment() {
     let limits = |kib| {
@@ -163,7 +164,8 @@ fn pages_side_by_side_are_one_segment() {
     assert_eq!(limits(8).segments_of(IoOp::Read, 20 << 10), 3);
 }
 
-/// `bio_split_rw`: 1 MiB is 508 + 508 + 8 KiB by 127 segments, and eight times 128 KiB by such a transfer. The owner hears once.
+/// `bio_split_rw`: 1 MiB is 508 + 508 + 8 KiB by 127 segments, and eight times 128 KiB by such a transfer. The owner is
+/// notified once.
 #[test]
 fn a_bio_is_split_by_the_limits() {
     for (max_transfer, parts) in [(0, vec![508, 508, 8]), (128 * KIB, vec![128; 8])] {
@@ -186,7 +188,7 @@ fn a_bio_is_split_by_the_limits() {
     }
 }
 
-/// An error of one part is the bio's.
+/// An error of one part is reported for the bio.
 #[test]
 fn the_first_error_of_the_parts_is_told() {
     let mut bench = Bench::new(&spec(SchedulerPolicy::none), DEVICE, 1);
@@ -199,7 +201,7 @@ fn the_first_error_of_the_parts_is_told() {
     assert_eq!(told, [(7, Status::UnrecoveredRead)]);
 }
 
-/// Eight cores on three queues: the first two have a core more.
+/// Eight cores on three queues: the first two queues have one core more.
 #[test]
 fn cores_are_spread_over_queues() {
     let map = Map::new(8, 3);
@@ -219,14 +221,15 @@ fn cores_are_spread_over_queues() {
 
 // `cfq`, by `cfq_may_dispatch` and `cfq_scaled_cfqq_slice`.
 
-/// A drive that takes 32 commands behind the scheduler, as SATA does.
+/// Drive that takes 32 commands behind the scheduler, like SATA.
 fn cfq() -> Bench {
     let spec = BlockSpec { nr_requests: Some(4096), ..spec(SchedulerPolicy::cfq(Params::default())) };
     Bench::new(&spec, Device { queues: 1, queue_depth: 32, ..DEVICE }, 1)
 }
 
-/// Threads that keep so many reads in flight each on a drive that takes 4 commands a millisecond: how many commands of each thread were at the drive
-/// in a row, and the most in flight, after a second in which all have had their turn.
+/// Threads that keep `depth` reads in flight each on a drive that completes 4 commands a millisecond. Returns the run
+/// lengths of consecutive commands of each thread at the drive, and the maximum in flight, after a second in which all
+/// have had their turn.
 fn turns(threads: u32, depth: u32) -> (Vec<u32>, usize) {
     let mut bench = cfq();
     let mut next = 0u64;
@@ -255,8 +258,8 @@ fn turns(threads: u32, depth: u32) -> (Vec<u32>, usize) {
     (runs, most)
 }
 
-/// Two processes that always have something waiting have 100 ms each; four, 75, since all four shall have their turn in 300; eight, 37.5. While
-/// others wait a process has 8 requests at the drive, a few of the one before beside them.
+/// Two processes that always have waiting requests have 100 ms each; four have 75, since all should have their turn in
+/// 300; eight have 37.5. While others wait a process has 8 requests at the drive, besides a few of the process before.
 #[test]
 fn processes_that_keep_the_scheduler_busy_take_turns() {
     for (threads, ms) in [(2, 100.0), (4, 75.0), (8, 37.5)] {
@@ -271,7 +274,7 @@ fn processes_that_keep_the_scheduler_busy_take_turns() {
     }
 }
 
-/// One process alone has as many at the drive as that takes, and so have several that have all their requests there.
+/// One process alone has as many requests at the drive as it takes; so do several that have all their requests there.
 #[test]
 fn a_process_alone_is_not_held_back() {
     assert_eq!(turns(1, 64).1, 32);
@@ -283,8 +286,9 @@ fn a_process_alone_is_not_held_back() {
     assert!(lengths.keys().all(|run| *run <= 8), "{lengths:?}");
 }
 
-/// Sixty-four threads with one read in flight each, on a drive that takes 32: a thread whose read has ended asks again while nothing waits of the thread
-/// before it, and goes first. Thirty-two threads take turns, and the others wait as long as that goes on.
+/// Sixty-four threads with one read in flight each, on a drive that takes 32. A thread whose read has ended asks again
+/// while the previous thread has no waiting request, and goes first. Thirty-two threads take turns, and the others wait
+/// as long as that continues.
 #[test]
 fn threads_that_have_just_been_served_go_before_those_that_wait() {
     let mut bench = cfq();
@@ -311,7 +315,7 @@ fn threads_that_have_just_been_served_go_before_those_that_wait() {
 
 // Flushes and force unit access, by block/blk-flush.c.
 
-/// A command as a letter: flush, write, write with force unit access.
+/// Command as a letter: flush, write, write with force unit access.
 fn letter(issued: &Issued) -> char {
     match (issued.op, issued.fua) {
         (IoOp::Flush, false) => 'f',
@@ -326,7 +330,7 @@ fn asking(preflush: bool, fua: bool, bytes: u64, owner: u32) -> Bio {
     Bio { flags, ..write(u64::from(owner) * 1024 * KIB, bytes, owner) }
 }
 
-/// What the drive is told for one bio, one command after another.
+/// Sequence of commands at the drive for one bio.
 fn told(bench: &mut Bench, bio: Bio) -> String {
     let mut told = String::new();
     assert_eq!(bench.submit(bio), Submitted::Queued);
@@ -365,7 +369,7 @@ fn sequences_of_the_four_kinds_of_drives() {
     }
 }
 
-/// Flushes that come while one is at the drive share the next one.
+/// Flushes that arrive while one is at the drive share the next one.
 #[test]
 fn flushes_share_one() {
     for scheduler in SchedulerPolicy::all_defaults() {
@@ -384,8 +388,8 @@ fn flushes_share_one() {
     }
 }
 
-/// C2 and C3 of `blk_kick_flush`: while data of a sequence is at the drive, a flush waits for it and serves its second flush as well; not
-/// longer than five seconds.
+/// C2 and C3 of `blk_kick_flush`: while data of a sequence is at the drive, a flush waits for it and serves its second
+/// flush as well, for at most five seconds.
 #[test]
 fn a_flush_waits_for_data_of_a_sequence() {
     for seconds in [4, 5] {
@@ -415,7 +419,7 @@ fn a_flush_waits_for_data_of_a_sequence() {
     }
 }
 
-/// A flush that fails ends what it was for, and their data is not written.
+/// A failed flush ends the requests it covers, and their data is not written.
 #[test]
 fn a_flush_that_fails_ends_the_sequence() {
     let mut bench = Bench::new(&spec(SchedulerPolicy::none), DEVICE, 1);
@@ -427,7 +431,7 @@ fn a_flush_that_fails_ends_the_sequence() {
     assert_eq!((bench.issued.len(), bench.queue.is_idle()), (1, true));
 }
 
-/// One tag: the flush has that of the write it is for, without a scheduler and with one.
+/// One tag: the flush uses that of its write, without a scheduler and with one.
 #[test]
 fn a_flush_borrows_its_tag() {
     for scheduler in SchedulerPolicy::all_defaults() {

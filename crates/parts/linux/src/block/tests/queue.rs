@@ -1,5 +1,5 @@
-//! A queue with its scheduler and its tags: `mq-deadline` by `__dd_dispatch_request`; `kyber` by
-//! `kyber_dispatch_request`, `kyber_limit_depth`, `kyber_timer_fn`.
+//! Queue with scheduler and tags: `mq-deadline` by `__dd_dispatch_request`; `kyber` by `kyber_dispatch_request`,
+//! `kyber_limit_depth`, `kyber_timer_fn`.
 
 use super::*;
 use crate::block::sched::{kyber, mq_deadline};
@@ -9,7 +9,7 @@ fn deadline(params: mq_deadline::Params, queue_depth: u32) -> Bench {
     Bench::new(&spec, Device { queue_depth, ..DEVICE }, 1)
 }
 
-/// Bios that come while nothing is dispatched.
+/// Submits bios without dispatching any.
 fn gather(bench: &mut Bench, bios: impl IntoIterator<Item = Bio>) {
     let mut plug = Plug::default();
     for bio in bios {
@@ -23,7 +23,7 @@ fn reads(count: u32) -> impl Iterator<Item = Bio> {
     (0..count).map(|number| read(u64::from(number) * 8 * KIB, 4 * KIB, number))
 }
 
-/// A batch of 16 reads, another one, then the write that waited, then the reads go on where they were.
+/// A batch of 16 reads, a second one, then the waiting write, then the reads continue.
 #[test]
 fn a_write_waits_for_two_batches_of_reads() {
     let mut bench = deadline(mq_deadline::Params::default(), 1023);
@@ -38,7 +38,7 @@ fn a_write_waits_for_two_batches_of_reads() {
     assert!(bench.queue.is_idle());
 }
 
-/// `writes_starved` of zero: writes that wait go first. `fifo_batch` bounds them in turn.
+/// `writes_starved` of zero: waiting writes go first. `fifo_batch` bounds them in turn.
 #[test]
 fn batches_take_turns_as_the_parameters_say() {
     let mut bench = deadline(
@@ -53,8 +53,8 @@ fn batches_take_turns_as_the_parameters_say() {
     assert_eq!(kinds, "wwwwwwwwrrrrrr");
 }
 
-/// The drive has the read at 100 KiB, and the one at 200 KiB has been chosen and waits for its tag. Behind it lies 300 KiB; the oldest, at 50
-/// KiB, goes first when 500 ms have passed, and not a picosecond before.
+/// The drive has the read at 100 KiB; the one at 200 KiB has been chosen and waits for its tag. After it lies 300 KiB.
+/// The oldest, at 50 KiB, goes first when 500 ms have passed, and not a picosecond earlier.
 #[test]
 fn a_request_past_its_deadline_goes_first() {
     for (late, next) in [(Time::from_ms(500) - Time::from_ps(1), 300), (Time::from_ms(500), 50)] {
@@ -70,8 +70,8 @@ fn a_request_past_its_deadline_goes_first() {
     }
 }
 
-/// A bio that closes a gap makes one request of two (`attempt_back_merge`), whose place in the order of age is that of the older one
-/// (`dd_merged_requests`); the tag of the other one is free.
+/// A bio that closes a gap joins two requests into one (`attempt_back_merge`), with the age of the older one
+/// (`dd_merged_requests`); the tag of the younger one is free.
 #[test]
 fn a_bio_between_two_requests_makes_them_one() {
     let mut bench = deadline(mq_deadline::Params::default(), 1);
@@ -96,7 +96,8 @@ fn a_bio_between_two_requests_makes_them_one() {
     assert!(bench.queue.is_idle());
 }
 
-/// A bio in front of a request joins it (`dd_request_merge`), and what ends there takes up both; not with `front_merges` off.
+/// A bio in front of a request joins it (`dd_request_merge`), and a request that ends there takes up both; not with
+/// `front_merges` off.
 #[test]
 fn a_bio_joins_in_front() {
     for front_merges in [true, false] {
@@ -111,7 +112,7 @@ fn a_bio_joins_in_front() {
     }
 }
 
-/// A request from a plug joins one that waits (`elv_attempt_insert_merge`).
+/// A request from a plug joins a waiting one (`elv_attempt_insert_merge`).
 #[test]
 fn a_request_joins_one_that_waits() {
     let mut bench = deadline(mq_deadline::Params::default(), 1);
@@ -127,8 +128,8 @@ fn a_request_joins_one_that_waits() {
     assert_eq!(bench.done, [0, 1, 2]);
 }
 
-/// `dd_limit_depth`: of each word so many. Three quarters of 256 requests, 192, are more than a word has, so that nobody is held back (a fault of
-/// this kernel, which later ones have mended).
+/// `dd_limit_depth`: a limit on each word. Three quarters of 256 requests, 192, exceed the bits of a word, so the limit
+/// has no effect (a bug of this kernel, fixed in later ones).
 #[test]
 fn asynchronous_requests_have_their_depth() {
     for (async_depth, most) in [(None, 256), (Some(16), 64)] {
@@ -143,8 +144,8 @@ fn asynchronous_requests_have_their_depth() {
 
 // Plugs and merges.
 
-/// `blk_attempt_plug_merge`: 32 bios of 4 KiB in a row are one request of 128 KiB. The next one elsewhere shows it to the driver
-/// (`blk_add_rq_to_plug`, `BLK_PLUG_FLUSH_SIZE`).
+/// `blk_attempt_plug_merge`: 32 consecutive bios of 4 KiB are one request of 128 KiB. The next one elsewhere shows it
+/// to the driver (`blk_add_rq_to_plug`, `BLK_PLUG_FLUSH_SIZE`).
 #[test]
 fn a_plug_merges_what_is_in_a_row() {
     let mut bench = Bench::new(&spec(SchedulerPolicy::none), DEVICE, 1);
@@ -165,7 +166,8 @@ fn a_plug_merges_what_is_in_a_row() {
     assert_eq!(bench.done, (0..33).collect::<Vec<_>>());
 }
 
-/// `BLK_MAX_REQUEST_COUNT`: the 33rd request shows 32 others. Without a scheduler the latest goes first (`rq_list_add`, `nvme_queue_rqs`).
+/// `BLK_MAX_REQUEST_COUNT`: the 33rd request shows 32 others. Without a scheduler the latest goes first (`rq_list_add`,
+/// `nvme_queue_rqs`).
 #[test]
 fn a_full_plug_is_shown_the_latest_first() {
     let mut bench = Bench::new(&spec(SchedulerPolicy::none), DEVICE, 1);
@@ -177,8 +179,9 @@ fn a_full_plug_is_shown_the_latest_first() {
     assert_eq!(plug.len(), 1);
 }
 
-/// A task that falls asleep leaves its requests in the software queues of their cores, in order (`blk_mq_dispatch_plug_list`); a worker runs
-/// the hardware queues. Until then they take up more (`blk_bio_list_merge`), in front and behind.
+/// A task that falls asleep leaves its requests in the software queues of their cores, in order
+/// (`blk_mq_dispatch_plug_list`); a worker runs the hardware queues. Until then, bios merge into them
+/// (`blk_bio_list_merge`), at front and back.
 #[test]
 fn what_a_sleeper_leaves_can_be_merged() {
     let mut bench = Bench::new(&spec(SchedulerPolicy::none), DEVICE, 2);
@@ -194,7 +197,7 @@ fn what_a_sleeper_leaves_can_be_merged() {
     let mut later = Plug::default();
     bench.gather(&mut later, read(104 * KIB, 4 * KIB, 3), 0);
     bench.gather(&mut later, read(196 * KIB, 4 * KIB, 4), 0);
-    // A core asks its own software queue alone.
+    // A core checks only its own software queue.
     bench.gather(&mut later, read(304 * KIB, 4 * KIB, 5), 0);
     assert_eq!(later.len(), 1);
     bench.settle();
@@ -207,7 +210,7 @@ fn what_a_sleeper_leaves_can_be_merged() {
     assert_eq!(bench.done, [2, 0, 3, 4, 1, 5]);
 }
 
-/// What is merged: `rq_mergeable`, `bio_mergeable`, `ll_back_merge_fn`, `req_gap_back_merge`.
+/// Merge conditions: `rq_mergeable`, `bio_mergeable`, `ll_back_merge_fn`, `req_gap_back_merge`.
 #[test]
 fn what_does_not_belong_together_stays_apart() {
     let fua = |bio: Bio| Bio { flags: BioFlags { fua: true, ..bio.flags }, ..bio };
@@ -218,11 +221,11 @@ fn what_does_not_belong_together_stays_apart() {
         (write(0, 4 * KIB, 0), fua(write(4 * KIB, 4 * KIB, 1)), false),
         (bio(IoOp::WriteZeroes, 0, 4 * KIB, 0), bio(IoOp::WriteZeroes, 4 * KIB, 4 * KIB, 1), false),
         (bio(IoOp::Trim, 0, 512, 0), bio(IoOp::Trim, 512, 4 * KIB, 1), true),
-        // A page that is not full can only be the last.
+        // Only the last page may be partial.
         (write(0, 512, 0), write(512, 4 * KIB, 1), false),
         (write(4 * KIB, 512, 0), write(0, 4 * KIB, 1), true),
         (write(512, 4 * KIB, 0), write(0, 512, 1), false),
-        // 508 KiB at most, and none that was split off in front.
+        // At most 508 KiB, and no split bio.
         (write(0, 504 * KIB, 0), write(504 * KIB, 4 * KIB, 1), true),
         (write(0, 504 * KIB, 0), write(504 * KIB, 8 * KIB, 1), false),
     ];
@@ -242,7 +245,7 @@ fn what_does_not_belong_together_stays_apart() {
     }
 }
 
-/// A request that has met its limit takes up nothing more, however little (`req_set_nomerge`).
+/// A request that has met its limit accepts no further bio, however small (`req_set_nomerge`).
 #[test]
 fn a_request_at_its_limit_is_closed() {
     let mut bench = Bench::new(&spec(SchedulerPolicy::none), DEVICE, 1);
@@ -279,7 +282,8 @@ fn writes(bench: &mut Bench, count: u64) -> usize {
     (0..count).take_while(|n| bench.submit(write(n * 64 * KIB, 4 * KIB, 0)) == Submitted::Queued).count()
 }
 
-/// 128 writes at the drive; the next wait, reads do not. Eight that have ended let eight go (`sbq_calc_wake_batch`).
+/// 128 writes are at the drive; further ones wait, reads do not. Eight completions release eight
+/// (`sbq_calc_wake_batch`).
 #[test]
 fn tokens_bound_each_domain() {
     let mut bench = kyber_bench();
@@ -301,7 +305,8 @@ fn tokens_bound_each_domain() {
     assert!(bench.queue.stats().scheduler.throttled[1] > 0);
 }
 
-/// A queue whose scheduler declines is run again 3 ms later (`BLK_MQ_BUDGET_DELAY`), with the tokens that have come back until then.
+/// A queue whose scheduler declines is run again 3 ms later (`BLK_MQ_BUDGET_DELAY`), with the tokens returned until
+/// then.
 #[test]
 fn a_queue_that_was_declined_is_run_again() {
     let mut bench = kyber_bench();
@@ -318,7 +323,7 @@ fn a_queue_that_was_declined_is_run_again() {
     assert_eq!(bench.issued.len(), 131);
 }
 
-/// 256 requests in words of 64: writes that nobody waits for have 48 of each, 192 in all; the rest is for those that somebody waits for.
+/// 256 requests in words of 64: asynchronous writes have 48 of each, 192 in all; the rest is for synchronous ones.
 #[test]
 fn asynchronous_writes_have_three_quarters_of_the_tags() {
     let mut bench = kyber_bench();
@@ -348,12 +353,12 @@ fn domains_take_turns() {
     let kinds: String = bench.issued.iter().map(|i| if i.op == IoOp::Read { 'r' } else { 'w' }).collect();
     let turn = |reads: usize, writes: usize| "r".repeat(reads) + &"w".repeat(writes);
     assert_eq!(kinds, turn(16, 8) + &turn(16, 8) + &turn(8, 4));
-    // Each domain in order, whoever came first.
+    // Each domain in order of position, whatever the order of arrival.
     let offsets: Vec<_> = bench.issued.iter().filter(|i| i.op == IoOp::Read).map(|i| i.offset).collect();
     assert!(offsets.is_sorted());
 }
 
-/// What waits for its core's turn still takes up bios (`kyber_bio_merge`).
+/// Requests that wait for their core's turn still accept bios (`kyber_bio_merge`).
 #[test]
 fn waiting_requests_take_up_bios() {
     let mut bench = kyber_bench();
@@ -362,7 +367,7 @@ fn waiting_requests_take_up_bios() {
     assert_eq!(bench.queue.stats().back_merges, 1);
 }
 
-/// Requests of one kind that all take as long.
+/// Submits requests of one kind with equal latency.
 fn load(bench: &mut Bench, op: IoOp, count: u64, latency: Time) {
     let mut left = count;
     while left > 0 {
@@ -376,8 +381,9 @@ fn load(bench: &mut Bench, op: IoOp, count: u64, latency: Time) {
     }
 }
 
-/// 500 reads of 4 ms are beyond 1 3/4 of their 2 ms, in the last of eight buckets: the drive is congested. 500 writes of 2 ms are within a
-/// quarter of their 10 ms, in the first bucket: their depth becomes 128 * 1 / 4 = 32. That of reads would become 256 * 8 / 4 and stays 256.
+/// 500 reads of 4 ms are beyond 1 3/4 of their 2 ms, in the last of eight buckets: the drive is congested. 500 writes
+/// of 2 ms are within a quarter of their 10 ms, in the first bucket: their depth becomes 128 * 1 / 4 = 32. That of
+/// reads would become 256 * 8 / 4 and stays 256.
 #[test]
 fn fast_writes_give_way_to_slow_reads() {
     let mut bench = kyber_bench();
@@ -394,7 +400,7 @@ fn fast_writes_give_way_to_slow_reads() {
     assert_eq!(writes(&mut bench, 100), 100);
     assert_eq!(bench.issued.len(), 32);
     bench.drain();
-    // Slow writes get depth again, without congestion of their own making being needed: 32 * 8 / 4 = 64.
+    // Slow writes regain depth, without causing congestion themselves: 32 * 8 / 4 = 64.
     load(&mut bench, IoOp::Write, 600, Time::from_ms(20));
     bench.now += Time::from_ms(100);
     bench.queue.timer(bench.now, &mut bench.effects);
@@ -403,7 +409,7 @@ fn fast_writes_give_way_to_slow_reads() {
 
 // Tags of a queue, and the tasks that wait for them.
 
-/// Four tags: four commands at the drive, the others wait and are woken one by one, first come first served.
+/// Four tags: four commands at the drive, the others wait and are woken one by one, in order of arrival.
 #[test]
 fn tags_bound_what_is_at_the_drive() {
     let mut bench = Bench::new(&spec(SchedulerPolicy::none), Device { queue_depth: 4, ..DEVICE }, 1);
@@ -433,7 +439,7 @@ fn tags_bound_what_is_at_the_drive() {
     assert!(bench.queue.is_idle());
 }
 
-/// A task that was woken may find that another one was quicker, and waits again.
+/// A woken task may find that another one was faster, and waits again.
 #[test]
 fn a_task_that_comes_between_takes_the_tag() {
     let mut bench = Bench::new(&spec(SchedulerPolicy::none), Device { queue_depth: 1, ..DEVICE }, 1);
@@ -448,8 +454,8 @@ fn a_task_that_comes_between_takes_the_tag() {
     assert_eq!(bench.woken.len(), 1);
 }
 
-/// With a scheduler a drive of few tags leaves requests where they can still be sorted and merged, and the queue is run again when one of its
-/// requests is no more (`blk_mq_sched_restart`).
+/// With a scheduler, requests that find no tag stay where they can be sorted and merged, and the queue is run again
+/// when one of its requests is freed (`blk_mq_sched_restart`).
 #[test]
 fn a_queue_without_tags_is_run_again() {
     for scheduler in SchedulerPolicy::all_defaults() {
@@ -480,7 +486,7 @@ fn a_queue_without_tags_is_run_again() {
     }
 }
 
-/// `nr_requests` of `none` cannot be more than the drive's tags (`queue_requests_store`).
+/// `nr_requests` of `none` cannot exceed the drive's tags (`queue_requests_store`).
 #[test]
 fn more_requests_than_tags_are_refused() {
     let spec = BlockSpec { nr_requests: Some(2000), ..spec(SchedulerPolicy::none) };

@@ -1,4 +1,4 @@
-//! Random bios: every byte of each goes to the drive once, and nothing exceeds its limit.
+//! Random bios: every byte of each goes to the drive once, and every limit is kept.
 
 use super::*;
 use crate::block::{Run, kind};
@@ -6,7 +6,8 @@ use engine::Rng;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Bytes of every kind, as the sum of what begins and ends at each place: equal for two sets of extents that cover each byte as often.
+/// Bytes of every kind, as the sum of begins and ends at each position: equal for two sets of extents that cover each
+/// byte equally often.
 #[derive(Default, PartialEq, Debug)]
 struct Cover(BTreeMap<(usize, u64), i64>);
 
@@ -19,10 +20,10 @@ impl Cover {
     }
 }
 
-/// What a bio asked for, and when.
+/// Submitted bio, and its time.
 struct Asked {
     flags: BioFlags,
-    /// Commands issued before it was asked.
+    /// Commands issued before it was submitted.
     after: usize,
 }
 
@@ -33,7 +34,7 @@ struct World {
     now: Time,
     effects: Effects,
     at_drive: Vec<(usize, Issued)>,
-    /// Numbers of commands that were flushes, and are done.
+    /// Numbers of completed flush commands.
     flushed: BTreeSet<usize>,
     commands: usize,
     woken: Vec<Woken>,
@@ -48,7 +49,7 @@ struct World {
 impl World {
     fn new(spec: &BlockSpec, device: Device, cores: u16, seed: u64) -> World {
         World {
-            queue: Queue::new(spec, device, cores).expect("it can be built"),
+            queue: Queue::new(spec, device, cores).expect("the spec is valid"),
             device,
             rng: Rng::stream(seed, "test"),
             now: Time::ZERO,
@@ -91,7 +92,7 @@ impl World {
         }
     }
 
-    /// Acts on what has come of a call; workers take their time.
+    /// Handles the effects of a call; workers take their time.
     fn settle(&mut self) {
         loop {
             let mut effects = std::mem::take(&mut self.effects);
@@ -118,7 +119,7 @@ impl World {
         self.settle();
     }
 
-    /// A task that has to wait shows what it has gathered.
+    /// Flushes the plug of a task that has to wait.
     fn answered(&mut self, submitted: Submitted, core: usize) {
         self.settle();
         if submitted != Submitted::Queued {
@@ -197,7 +198,7 @@ impl World {
         self.settle();
     }
 
-    /// A worker runs a queue, or a task that was woken goes on.
+    /// A worker runs a queue, or a woken task goes on.
     fn go_on(&mut self) {
         if !self.later.is_empty() {
             let run = self.later.remove(0);
@@ -212,7 +213,7 @@ impl World {
         }
     }
 
-    /// All that was asked comes to its end.
+    /// Completes all submitted bios.
     fn drain(&mut self) {
         for core in 0..self.plugs.len() {
             self.flush_plug(core, false);

@@ -1,6 +1,6 @@
-//! Throttling of write-back (block/blk-wbt.c): few buffered writes are under way while reads are slow.
+//! Write-back throttling (block/blk-wbt.c): limits buffered writes in flight while reads are slow.
 //!
-//! Left out: `WBT_RWQ_KSWAPD`, since reclaim of this host writes nothing.
+//! Left out: `WBT_RWQ_KSWAPD`, since reclaim of this host writes no pages.
 
 #[cfg(test)]
 mod tests;
@@ -17,36 +17,36 @@ const WINDOW: Time = Time::from_ms(100);
 const WRITE_SAMPLES: u64 = 3;
 /// `RWB_UNKNOWN_BUMP`.
 const UNKNOWN_BUMP: u32 = 5;
-/// A task that was paused within this time says that the drive must be quick (`wb_recent_wait`).
+/// Time after a pause of a writer in which the drive should be fast (`wb_recent_wait`).
 const RECENT: Time = Time::from_s(1);
-/// Other I/O within this time is close (`close_io`).
+/// Distance in time within which other I/O is close (`close_io`).
 const CLOSE: Time = Time::from_ms(100);
 
-/// How a request is counted (`enum wbt_flags`).
+/// Account of a request (`enum wbt_flags`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Account {
-    /// Not at all.
+    /// Not counted.
     None,
-    /// As a read, whose latency matters.
+    /// Read, whose latency matters.
     Read,
-    /// As a write that is throttled.
+    /// Write that is throttled.
     Write,
-    /// As a discard, which is throttled apart.
+    /// Discard, throttled separately.
     Discard,
 }
 
-/// What the throttling decided.
+/// Counters of the throttling decisions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WbtStats {
-    /// Windows at whose end the depth was made larger.
+    /// Windows after which the depth grew.
     pub scaled_up: u64,
-    /// Windows at whose end it was made smaller.
+    /// Windows after which the depth shrank.
     pub scaled_down: u64,
     /// Windows in which reads were too slow.
     pub exceeded: u64,
 }
 
-/// Latencies of a window (`struct blk_rq_stat`).
+/// Latency samples of a window (`struct blk_rq_stat`).
 #[derive(Clone, Copy, Debug, Default)]
 struct Samples {
     count: u64,
@@ -60,15 +60,15 @@ impl Samples {
     }
 }
 
-/// Writes of one account, and the tasks that wait for leave (`struct rq_wait`).
+/// Writes of one account, and the tasks that wait for permission (`struct rq_wait`).
 #[derive(Debug, Default)]
 struct Wait {
     in_flight: u32,
-    /// Who, and the bio.
+    /// Waiting tasks with their bios.
     waiting: VecDeque<(u32, Bio)>,
 }
 
-/// What a window says (`latency_exceeded`).
+/// Outcome of a window (`latency_exceeded`).
 enum Verdict {
     Fine,
     Exceeded,
@@ -76,7 +76,7 @@ enum Verdict {
     UnknownWrites,
 }
 
-/// The throttling of one queue (`struct rq_wb`).
+/// Throttling state of one queue (`struct rq_wb`).
 #[derive(Debug)]
 pub(super) struct Wbt {
     target: Time,
@@ -86,12 +86,12 @@ pub(super) struct Wbt {
     background: u32,
     writes: Wait,
     discards: Wait,
-    /// When a read was last asked for, and last done.
+    /// Time of the last read submission, and of the last read completion.
     last_issue: Option<Time>,
     last_done: Option<Time>,
-    /// When a writer was last paused.
+    /// Time at which a writer was last paused.
     paused: Option<Time>,
-    /// A read that the drive has, and since when: a hint that one takes long.
+    /// Read at the drive, with its start: a hint that one takes long.
     sync: Option<(u32, Time)>,
     unknown: u32,
     window: Time,
@@ -102,7 +102,7 @@ pub(super) struct Wbt {
 }
 
 impl Wbt {
-    /// Reads of `target` at most, for a queue of so many requests.
+    /// Creates the throttling for reads of at most `target`, on a queue of `requests` requests.
     pub(super) fn new(target: Time, requests: u32, write_cache: bool) -> Wbt {
         let mut wbt = Wbt {
             target,
@@ -133,7 +133,8 @@ impl Wbt {
         (self.normal, self.background) = if max <= 2 { (max, 1) } else { (max.div_ceil(2), max.div_ceil(4)) };
     }
 
-    /// `bio_to_wbt_flags`, `wbt_should_throttle`: a write past the page cache is not throttled.
+    /// Account of a bio (`bio_to_wbt_flags`, `wbt_should_throttle`); writes that bypass the page cache are not
+    /// throttled.
     pub(super) fn account(bio: &Bio) -> Account {
         match bio.op {
             IoOp::Read => Account::Read,
@@ -152,7 +153,7 @@ impl Wbt {
         close(self.last_issue) || close(self.last_done)
     }
 
-    /// Writes that may be under way when this one joins (`get_limit`).
+    /// Limit of writes in flight when this bio joins (`get_limit`).
     fn limit(&self, bio: &Bio, now: Time) -> u32 {
         let flags = bio.flags;
         if bio.op == IoOp::Trim {
@@ -174,7 +175,7 @@ impl Wbt {
         }
     }
 
-    /// A bio is about to become a request (`wbt_wait`): whether it may. If not, it has to [`wait`](Wbt::wait).
+    /// Returns whether a bio may become a request (`wbt_wait`). If not, it has to [`wait`](Wbt::wait).
     pub(super) fn ask(&mut self, bio: &Bio, now: Time) -> bool {
         let account = Wbt::account(bio);
         if account == Account::Read {
@@ -182,7 +183,7 @@ impl Wbt {
         }
         let limit = self.limit(bio, now);
         let Some(wait) = self.wait_of(account) else { return true };
-        // Who comes later is not served first (`rq_qos_wait`).
+        // Latecomers are not served first (`rq_qos_wait`).
         let granted = wait.waiting.is_empty() && wait.in_flight < limit;
         if granted {
             wait.in_flight += 1;
@@ -191,28 +192,28 @@ impl Wbt {
         granted
     }
 
-    /// A bio waits until it is woken, and has leave then.
+    /// Queues a bio until it is woken with permission.
     pub(super) fn wait(&mut self, bio: &Bio, who: u32) {
         if let Some(wait) = self.wait_of(Wbt::account(bio)) {
             wait.waiting.push_back((who, *bio));
         }
     }
 
-    /// A task that was woken goes on.
+    /// Arms the timer for a woken task that goes on.
     pub(super) fn arm_if_idle(&mut self, now: Time) {
         if self.timer.is_none() {
             self.arm(now);
         }
     }
 
-    /// The driver gets a request (`wbt_issue`).
+    /// Records that the driver received a request (`wbt_issue`).
     pub(super) fn issue(&mut self, name: u32, request: &Request, now: Time) {
         if request.account == Account::Read && self.sync.is_none() {
             self.sync = Some((name, now));
         }
     }
 
-    /// The drive has done a request (`blk_stat_add`): its latency counts if a window is open.
+    /// Records the latency of a completed request (`blk_stat_add`), if a window is open.
     pub(super) fn sample(&mut self, request: &Request, now: Time) {
         if self.timer.is_none() {
             return;
@@ -225,7 +226,7 @@ impl Wbt {
         }
     }
 
-    /// A request is no more (`wbt_done`); those who are woken by it, with leave, are told to `wake`.
+    /// Handles the end of a request (`wbt_done`); passes the waiters that now have permission to `wake`.
     pub(super) fn done(&mut self, name: u32, account: Account, now: Time, wake: &mut impl FnMut(u32)) {
         if account == Account::Read {
             self.last_done = Some(now);
@@ -233,7 +234,7 @@ impl Wbt {
         if self.sync.is_some_and(|(read, _)| read == name) {
             self.sync = None;
         }
-        // For a drive with a write cache all have to be through before others come, if nobody is in a hurry.
+        // A drive with a write cache drains all writes before new ones start, unless a writer was recently paused.
         let limit = match account {
             Account::Discard => self.background,
             _ if self.write_cache && !self.recent_wait(now) => 0,
@@ -248,7 +249,7 @@ impl Wbt {
         }
     }
 
-    /// Waiting tasks get leave, in order, as far as their limits go (`rq_qos_wake_function`).
+    /// Grants waiting tasks permission, in order, within their limits (`rq_qos_wake_function`).
     fn wake(&mut self, account: Account, now: Time, wake: &mut impl FnMut(u32)) {
         loop {
             let Some(wait) = self.wait_of(account) else { return };
@@ -265,7 +266,7 @@ impl Wbt {
         }
     }
 
-    /// A writer of dirty pages was paused (`bdi_writeback.dirty_sleep`).
+    /// Records that a writer of dirty pages was paused (`bdi_writeback.dirty_sleep`).
     pub(super) fn paused(&mut self, now: Time) {
         self.paused = Some(now);
     }
@@ -274,7 +275,7 @@ impl Wbt {
         self.timer
     }
 
-    /// The end of a window (`wb_timer_fn`), if it is due.
+    /// Ends the window, if it is due (`wb_timer_fn`).
     pub(super) fn timer(&mut self, now: Time, wake: &mut impl FnMut(u32)) {
         if self.timer.is_none_or(|at| at > now) {
             return;
@@ -337,7 +338,7 @@ impl Wbt {
         }
     }
 
-    /// `rwb_arm_timer`: after a step down the window is shorter, by the root of the steps.
+    /// Arms the window timer (`rwb_arm_timer`); after steps down the window shrinks with the root of their number.
     fn arm(&mut self, now: Time) {
         self.window = WINDOW;
         if self.depth.step > 0 {
@@ -356,21 +357,21 @@ impl Wbt {
     }
 }
 
-// A depth that is scaled up and down (block/blk-rq-qos.c, `struct rq_depth`).
+// Scalable depth (block/blk-rq-qos.c, `struct rq_depth`).
 
 /// `RWB_DEF_DEPTH`.
 const DEFAULT: u32 = 16;
 
-/// How many writes may be under way: a step above zero halves it so often, one below doubles it.
+/// Limit of writes in flight: each step above zero halves it, each below doubles it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Depth {
     /// Requests of the queue.
     queue: u32,
-    /// Zero at first.
+    /// Step, initially zero.
     step: i32,
-    /// Whether it can grow no more.
+    /// Whether the depth has reached its maximum.
     scaled_max: bool,
-    /// Now.
+    /// Current depth.
     max: u32,
 }
 
@@ -381,7 +382,7 @@ impl Depth {
         depth
     }
 
-    /// `rq_depth_calc_max_depth`; whether this is the most there can be.
+    /// Computes the depth (`rq_depth_calc_max_depth`); returns whether it is at its maximum.
     fn calculate(&mut self) -> bool {
         if self.queue == 1 {
             self.max = if self.step > 0 { 1 } else { 2 };
@@ -400,7 +401,7 @@ impl Depth {
         false
     }
 
-    /// `rq_depth_scale_up`; whether it was possible.
+    /// Grows the depth (`rq_depth_scale_up`); returns whether it could.
     fn scale_up(&mut self) -> bool {
         if self.scaled_max {
             return false;
@@ -410,7 +411,7 @@ impl Depth {
         true
     }
 
-    /// `rq_depth_scale_down`; whether it was possible. `hard`: what has been gained is given up at once.
+    /// Shrinks the depth (`rq_depth_scale_down`); returns whether it could. `hard`: gains are given up at once.
     fn scale_down(&mut self, hard: bool) -> bool {
         if self.max == 1 {
             return false;

@@ -1,4 +1,4 @@
-//! Throttling of write-back by block/blk-wbt.c and block/blk-rq-qos.c.
+//! Write-back throttling, by block/blk-wbt.c and block/blk-rq-qos.c.
 
 use super::{Depth, Wbt};
 use crate::block::tests::{Bench, DEVICE, KIB, read, spec, write};
@@ -23,7 +23,7 @@ fn depths_by_step() {
     assert!(!depth.scale_up());
     assert!(depth.scale_down(false));
     assert_eq!(depth.max, 121);
-    // What has been gained is given up at once when reads are slow.
+    // Gains are given up at once when reads are slow.
     assert!(depth.scale_down(true));
     assert_eq!((depth.step, depth.max), (0, 16));
     let mut single = Depth::new(1);
@@ -53,12 +53,12 @@ fn with(flags: BioFlags, number: u64) -> Bio {
     Bio { flags, ..write(number * 64 * KIB, 4 * KIB, number as u32) }
 }
 
-/// Writes that are at the drive before one has to wait.
+/// Number of writes at the drive before one has to wait.
 fn room(bench: &mut Bench, flags: BioFlags) -> u64 {
     (0..100).take_while(|number| bench.submit(with(flags, *number)) == Submitted::Queued).count() as u64
 }
 
-/// `get_limit`: 4 in the background or close to other I/O, 8 without, 16 if somebody waits; past the page cache no limit.
+/// `get_limit`: 4 in the background or close to other I/O, 8 otherwise, 16 if a task waits; no limit for direct writes.
 #[test]
 fn writes_have_limits_by_class() {
     let none = BioFlags::default();
@@ -76,8 +76,8 @@ fn writes_have_limits_by_class() {
     assert_eq!(room(&mut paused, background), 16);
 }
 
-/// `wbt_rqw_done`: with a volatile cache those who wait are woken when all are through; without one, when a background batch's half has room.
-/// Who is woken has leave, and the others wait on.
+/// `wbt_rqw_done`: with a volatile cache, waiters are woken when all writes have completed; without one, when half a
+/// background batch has room. A woken task has permission, and the others wait on.
 #[test]
 fn who_waits_is_woken_with_leave() {
     for write_cache in [true, false] {
@@ -92,7 +92,7 @@ fn who_waits_is_woken_with_leave() {
         for number in 1..4 {
             bench.complete(bench.issued[number]);
         }
-        // The one that was refused at first, and three of the five behind it.
+        // The write that was refused first, and three of the five behind it.
         assert_eq!(bench.woken.iter().map(|woken| woken.task).collect::<Vec<_>>(), [4, 10, 11, 12]);
         bench.now += Time::from_ms(7);
         for woken in std::mem::take(&mut bench.woken) {
@@ -107,8 +107,8 @@ fn who_waits_is_woken_with_leave() {
     }
 }
 
-/// `latency_exceeded`, `wb_timer_fn`: three writes and reads of 3 ms in a window of 100 ms halve the depth; the next window is
-/// 100 ms * 16 / isqrt(2 * 256) = 72.727272 ms. Fast reads double it again.
+/// `latency_exceeded`, `wb_timer_fn`: three writes and reads of 3 ms in a window of 100 ms halve the depth; the next
+/// window is 100 ms * 16 / isqrt(2 * 256) = 72.727272 ms. Fast reads double it again.
 #[test]
 fn slow_reads_throttle_writes() {
     let mut bench = bench(true);
@@ -136,7 +136,8 @@ fn slow_reads_throttle_writes() {
     assert_eq!(window(2_000), (Time::from_ns(59_259_259), 2, 1, 2));
 }
 
-/// A read that the drive does not give back counts as slow (`rwb_sync_issue_lat`), and writes alone raise the depth (`LAT_UNKNOWN_WRITES`).
+/// A read that does not complete counts as slow (`rwb_sync_issue_lat`), and writes alone raise the depth
+/// (`LAT_UNKNOWN_WRITES`).
 #[test]
 fn a_read_under_way_counts() {
     for with_read in [true, false] {
@@ -166,8 +167,8 @@ fn an_idle_drive_returns_to_the_middle() {
     assert_eq!((windows, wbt.depth.step), (5, 0));
 }
 
-/// `wbt_init` reads `nr_requests` of the scheduler that a queue begins with: `mq-deadline`, 2 * 32, of a drive of one queue; none, 1,023, of one of more. What is
-/// chosen later changes nothing. Scaled up to its end the depth is three quarters of that.
+/// `wbt_init` reads `nr_requests` of the initial scheduler of a queue: `mq-deadline`, 2 * 32, for a drive of one queue;
+/// none, 1,023, for a drive of more. Later changes have no effect. At its maximum the depth is three quarters of that.
 #[test]
 fn the_depth_is_that_of_the_first_scheduler() {
     let device = |queues, queue_depth| Device {
@@ -181,7 +182,7 @@ fn the_depth_is_that_of_the_first_scheduler() {
     for scheduler in SchedulerPolicy::all_defaults() {
         for (device, most) in [(device(1, 32), 48), (device(2, 1023), 767)] {
             let spec = BlockSpec { scheduler: scheduler.clone(), ..BlockSpec::default() };
-            let mut queue = Queue::new(&spec, device, 2).expect("it can be built");
+            let mut queue = Queue::new(&spec, device, 2).expect("the spec is valid");
             let depth = &mut queue.wbt.as_mut().expect("it throttles").depth;
             while depth.scale_up() {}
             assert_eq!(depth.max, most);

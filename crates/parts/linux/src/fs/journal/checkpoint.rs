@@ -1,4 +1,4 @@
-//! Blocks as the journal knows them (`journal_head`), and making room in the log, as `fs/jbd2/checkpoint.c` does.
+//! Journal state of blocks (`journal_head`), and checkpoints that make room in the log, as in `fs/jbd2/checkpoint.c`.
 
 use super::super::FsStats;
 use super::{Commit, CommitCause, Journal, Tid};
@@ -8,42 +8,42 @@ use std::collections::{BTreeSet, VecDeque};
 /// Blocks that a checkpoint writes at once (`JBD2_NR_BATCH`).
 const BATCH: usize = 64;
 
-/// What makes room in the log next.
+/// Next step to make room in the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Checkpoint {
-    /// There is room.
+    /// The log has room.
     Done,
-    /// Write the blocks that were told home, and go on when they are ([`home_written`](super::super::Ext4::home_written)).
+    /// Write the returned blocks home, then go on ([`home_written`](super::super::Ext4::home_written)).
     Write,
-    /// Blocks of the oldest transaction are being written home already: go on when one is.
+    /// Blocks of the oldest transaction are being written home already: go on when one has been.
     Wait,
-    /// A transaction holds what has to be written home: go on when its commit is done, which has been asked for.
+    /// A transaction holds blocks to be written home: go on after its commit, which has been requested.
     Commit(Tid),
-    /// Flush the drive if there are barriers, and then write the journal's superblock, with FUA if there are; say
+    /// Flush the drive if barriers are on, write the journal's superblock (with FUA if they are), call
     /// [`tail_written`](super::super::Ext4::tail_written), and go on.
     Tail {
-        /// The superblock.
+        /// Superblock.
         block: u64,
-        /// Where the log will begin, and with which transaction.
+        /// New start of the log.
         tail: u32,
-        /// That transaction.
+        /// First transaction of the log.
         tid: Tid,
-        /// Whether to flush before.
+        /// Whether to flush first.
         flush: bool,
     },
 }
 
-/// A committed transaction whose blocks have not all been written home.
+/// Committed transaction whose blocks have not all been written home.
 #[derive(Clone, Debug)]
 struct Kept {
     tid: Tid,
-    /// Where it begins in the log.
+    /// First block in the log.
     start: u32,
     left: u32,
     blocks: Vec<u64>,
 }
 
-/// Committed transactions, the oldest first.
+/// Committed transactions, oldest first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Checkpoints {
     kept: VecDeque<Kept>,
@@ -55,7 +55,7 @@ impl Checkpoints {
         self.drop_done();
     }
 
-    /// A block is not needed any more for a transaction.
+    /// Drops a block from a transaction that no longer needs it.
     pub(super) fn leave(&mut self, tid: Tid) {
         if let Ok(at) = self.kept.binary_search_by_key(&tid, |kept| kept.tid) {
             self.kept[at].left -= 1;
@@ -71,7 +71,7 @@ impl Checkpoints {
 }
 
 impl Journal {
-    /// Where the log has to begin, and with which transaction (`jbd2_journal_get_log_tail`).
+    /// Required start of the log, and its first transaction (`jbd2_journal_get_log_tail`).
     pub(super) fn log_tail(&self, committing: Option<&Commit>) -> (u32, Tid) {
         match (self.checkpoints.kept.front(), committing) {
             (Some(kept), _) => (kept.start, kept.tid),
@@ -80,7 +80,8 @@ impl Journal {
         }
     }
 
-    /// What makes room next; blocks to write home are pushed to `blocks` (`__jbd2_log_wait_for_space`, `jbd2_log_do_checkpoint`).
+    /// Returns the next step to make room; blocks to write home are pushed to `blocks` (`__jbd2_log_wait_for_space`,
+    /// `jbd2_log_do_checkpoint`).
     pub(in crate::fs) fn checkpoint(&mut self, blocks: &mut Vec<u64>, stats: &mut FsStats) -> Checkpoint {
         if self.space_left() >= self.most() {
             return Checkpoint::Done;
@@ -90,7 +91,7 @@ impl Journal {
             return Checkpoint::Tail { block: self.place, tail, tid, flush: self.barrier };
         }
         let Some(oldest) = self.checkpoints.kept.front() else {
-            // What takes the room is being committed.
+            // The transaction that takes the room is being committed.
             return self
                 .committing
                 .as_ref()
@@ -126,11 +127,11 @@ impl Journal {
         if found > 0 {
             return Checkpoint::Write;
         }
-        debug_assert!(waits, "transaction {:?} has blocks left, and none is being written", oldest.tid);
+        debug_assert!(waits, "transaction {:?} has blocks left, but none is being written", oldest.tid);
         Checkpoint::Wait
     }
 
-    /// The superblock that says where the log begins is on the drive (`__jbd2_update_log_tail`).
+    /// Handles the completion of a superblock write with the log's start (`__jbd2_update_log_tail`).
     pub(in crate::fs) fn tail_written(&mut self, tail: u32, tid: Tid) {
         if tid > self.tail_tid {
             self.free += self.between(self.tail, tail);
@@ -139,32 +140,33 @@ impl Journal {
     }
 }
 
-// What the journal knows of blocks (`journal_head`): which transactions hold them, and whether they may be written home.
+// Journal state of blocks (`journal_head`): which transactions hold them, and whether they may be written home.
 
-/// A block that a transaction holds, or that has not been written home since one did.
+/// Block held by a transaction, or not written home since.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Buffer {
-    /// It is in the running transaction.
+    /// Whether it is in the running transaction.
     running: bool,
-    /// It is in the one that is being committed.
+    /// Whether it is in the committing transaction.
     committing: bool,
-    /// The running transaction, or then the one that is being committed, has freed it.
+    /// Whether the running, or else the committing, transaction has freed it.
     forgotten: bool,
-    /// It is a page of a file.
+    /// Whether it is a page of a file.
     pub(super) data: bool,
-    /// What is written home: the newest committed transaction that holds it.
+    /// Version to write home: the newest committed transaction that holds it.
     content: Tid,
-    /// The transaction that is needed until it has been written home; zero: none.
+    /// Transaction kept until it has been written home; zero if none.
     checkpoint: Tid,
 }
 
 impl Buffer {
-    /// Whether a transaction that is not committed yet holds it.
+    /// Returns whether an uncommitted transaction holds it.
     pub(super) fn is_held(&self) -> bool {
         self.running || self.committing
     }
 
-    /// Whether the log gets the block itself: the transaction that is being committed holds it, and the running one has not changed it since.
+    /// Returns whether the log gets the block itself: the committing transaction holds it, and the running one has not
+    /// changed it since.
     pub(super) fn is_shadowed(&self) -> bool {
         self.committing && !self.running && !self.forgotten
     }
@@ -178,13 +180,13 @@ impl Buffer {
     }
 }
 
-/// All of them.
+/// All blocks of a journal.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Buffers {
     all: FxHashMap<u64, Buffer>,
-    /// What may be written home.
+    /// Blocks that may be written home.
     pub(super) home: BTreeSet<u64>,
-    /// What is being written home, whatever became of it since.
+    /// Blocks being written home, whatever happened to them since.
     writing: BTreeSet<u64>,
 }
 
@@ -193,12 +195,13 @@ impl Buffers {
         self.all.get(&block).copied().unwrap_or_default()
     }
 
-    /// Whether one of some blocks that lie side by side is being written home.
+    /// Returns whether any of some adjacent blocks is being written home.
     pub(super) fn is_writing(&self, block: u64, blocks: u64) -> bool {
         self.writing.range(block..block + blocks).next().is_some()
     }
 
-    /// The running transaction holds a block; whether it did not before. What it was before is written home no more, as the journal will.
+    /// Adds a block to the running transaction; returns whether it is new there. Its earlier version is not written
+    /// home any more, since the journal's will be.
     pub(super) fn join(&mut self, block: u64, data: bool) -> bool {
         let buffer = self.all.entry(block).or_default();
         buffer.data = data;
@@ -210,26 +213,26 @@ impl Buffers {
         true
     }
 
-    /// The running transaction frees a block.
+    /// Frees a block in the running transaction.
     pub(super) fn forget(&mut self, block: u64) {
         let buffer = self.all.entry(block).or_default();
         (buffer.running, buffer.forgotten) = (true, true);
         self.home.remove(&block);
     }
 
-    /// Whether the running transaction has freed a block, and not used it again.
+    /// Returns whether the running transaction has freed a block, and not reused it.
     pub(super) fn is_forgotten(&self, block: u64) -> bool {
         self.get(block).forgotten
     }
 
-    /// A block moves from the running transaction to the one that is being committed.
+    /// Moves a block from the running transaction to the committing one.
     pub(super) fn switch(&mut self, block: u64) {
         if let Some(buffer) = self.all.get_mut(&block) {
             (buffer.running, buffer.committing) = (false, true);
         }
     }
 
-    /// A transaction that holds a block is committed: the one that it was needed for before.
+    /// Commits a block of a transaction; returns the transaction that needed it before.
     pub(super) fn commit(&mut self, block: u64, tid: Tid) -> Tid {
         let Some(buffer) = self.all.get_mut(&block) else { return Tid(0) };
         (buffer.committing, buffer.content) = (false, tid);
@@ -239,24 +242,24 @@ impl Buffers {
         std::mem::replace(&mut buffer.checkpoint, tid)
     }
 
-    /// A transaction that has freed a block is committed: the one that it was needed for before.
+    /// Commits the freeing of a block; returns the transaction that needed it before.
     pub(super) fn commit_forgotten(&mut self, block: u64) -> Tid {
         self.all.remove(&block).map_or(Tid(0), |buffer| buffer.checkpoint)
     }
 
-    /// Without a journal: a block was changed.
+    /// Marks a block as changed, without a journal.
     pub(super) fn dirty(&mut self, block: u64, content: Tid) {
         self.all.entry(block).or_default().content = content;
         self.home.insert(block);
     }
 
-    /// Without a journal: a block is free.
+    /// Drops a freed block, without a journal.
     pub(super) fn drop(&mut self, block: u64) {
         self.all.remove(&block);
         self.home.remove(&block);
     }
 
-    /// Begins to write a block home: what it holds, if it may be written and is not being written.
+    /// Begins to write a block home; returns its version, unless it may not be written or is being written.
     pub(super) fn write(&mut self, block: u64) -> Option<Tid> {
         let buffer = self.all.get(&block).filter(|_| !self.writing.contains(&block))?;
         self.home.remove(&block).then(|| {
@@ -265,7 +268,7 @@ impl Buffers {
         })
     }
 
-    /// A block has been written home: the transaction that does not need it any more.
+    /// Handles the completion of a block's write home; returns the transaction that no longer needs it.
     pub(super) fn written(&mut self, block: u64) -> Option<Tid> {
         self.writing.remove(&block);
         let buffer = self.all.get(&block)?;

@@ -1,91 +1,93 @@
-//! A commit, as `jbd2_journal_commit_transaction` makes one: a plan of steps that whoever has the time carries out.
+//! Commits, as in `jbd2_journal_commit_transaction`: a plan of steps for a caller with a clock.
 
 use super::super::FsStats;
 use super::{CommitCause, Journal, Ordered, Tid};
 use crate::Inode;
 use engine::{Mutant, Time, planted};
 
-/// Tags of a descriptor block: 16 B each with checksums of version 3 (`journal_block_tag3_t`), behind a header of 12 B; the first is followed
-/// by a UUID of 16 B, and 36 B have to be left for another one.
+/// Tags of a descriptor block: 16 B each with checksums of version 3 (`journal_block_tag3_t`), after a header of 12 B.
+/// The first is followed by a UUID of 16 B, and 36 B must be left for another one.
 pub(in crate::fs) const TAGS: u32 = (4096 - 12 - 16 - 36) / 16 + 1;
-/// Records of a revoke block: 8 B each, behind a header of 16 B and before a checksum of 4 B.
+/// Records of a revoke block: 8 B each, after a header of 16 B and before a checksum of 4 B.
 pub(in crate::fs) const REVOKES: u32 = (4096 - 16 - 4) / 8;
 
-/// What a commit does next. Places are blocks of 4 KiB from the start of the drive. Where nothing else is said, the next step follows at once.
+/// Next step of a commit. Places are blocks of 4 KiB from the start of the drive. Unless noted, the next step follows
+/// at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// Nothing is to be committed.
+    /// No commit in progress.
     Idle,
     /// Handles of the transaction are open: go on when one is stopped.
     Handles,
-    /// The transaction is closed: what it holds is what its blocks hold now. Who waits because it is [locked](super::Wait::Locked) may try again.
+    /// The transaction is closed: it holds the current contents of its blocks. Handles that wait because it is
+    /// [locked](super::Wait::Locked) may retry.
     Began {
-        /// The transaction.
+        /// Transaction.
         tid: Tid,
     },
     /// Write the journal's superblock, and go on when it is written.
     Superblock {
-        /// Where it is.
+        /// Block of the superblock.
         block: u64,
-        /// Where the log begins, in blocks from the superblock, and with which transaction.
+        /// Start of the log, in blocks from the superblock.
         tail: u32,
-        /// That transaction.
+        /// First transaction of the log.
         tid: Tid,
         /// Force unit access.
         fua: bool,
     },
-    /// Begin to write those of the pages that are dirty and have blocks.
+    /// Begin to write those pages that are dirty and have blocks.
     Submit {
-        /// The file.
+        /// File.
         inode: Inode,
         /// First page.
         page: u64,
-        /// Pages.
+        /// Number of pages.
         pages: u64,
     },
     /// Begin to write blocks of the log.
     Write {
-        /// The first.
+        /// First block.
         block: u64,
-        /// How many.
+        /// Number of blocks.
         count: u32,
-        /// The transaction.
+        /// Transaction.
         tid: Tid,
-        /// Which of the transaction's log blocks the first is.
+        /// Index of the first block among the transaction's log blocks.
         index: u32,
-        /// How many of them there are.
+        /// Number of the transaction's log blocks.
         of: u32,
     },
-    /// Wait for those of the pages that are being written.
+    /// Wait for those pages that are being written.
     Finish {
-        /// The file.
+        /// File.
         inode: Inode,
         /// First page.
         page: u64,
-        /// Pages.
+        /// Number of pages.
         pages: u64,
     },
-    /// Wait for all blocks of the log that are being written.
+    /// Wait for all log blocks in flight.
     Wait,
     /// Write the commit block, and go on when it is written.
     Commit {
-        /// Where.
+        /// Place of the commit block.
         block: u64,
-        /// The transaction.
+        /// Transaction.
         tid: Tid,
-        /// Flush the drive before (`REQ_PREFLUSH`).
+        /// Whether to flush the drive first (`REQ_PREFLUSH`).
         preflush: bool,
         /// Force unit access.
         fua: bool,
     },
-    /// The transaction is committed: wake who waits for it. Its blocks may be written home.
+    /// The transaction is committed: wake its waiters. Its blocks may be written home.
     Done {
-        /// The transaction.
+        /// Transaction.
         tid: Tid,
     },
 }
 
-/// How far a commit is.
+/// Progress of a commit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Stage {
     Superblock,
@@ -98,7 +100,7 @@ enum Stage {
     Done,
 }
 
-/// A transaction that is being committed.
+/// Transaction being committed.
 #[derive(Clone, Debug)]
 pub(super) struct Commit {
     tid: Tid,
@@ -106,13 +108,13 @@ pub(super) struct Commit {
     blocks: Vec<u64>,
     revoked: Vec<u64>,
     ordered: Vec<Ordered>,
-    /// Where it begins in the log, how many blocks it takes there without the commit block, and how many of them are written.
+    /// First block in the log, number of blocks there without the commit block, and number of blocks written.
     start: u32,
     of: u32,
     written: u32,
-    /// Whether some of them are on their way there.
+    /// Whether log writes are in flight.
     logging: bool,
-    /// Where the log may begin once the commit block is on the drive.
+    /// Possible start of the log once the commit block is on the drive.
     tail: Option<(u32, Tid)>,
 }
 
@@ -125,14 +127,14 @@ impl Commit {
         self.start
     }
 
-    /// Whether it has still to see pages of a file on the drive.
+    /// Returns whether the commit still has to wait for pages of a file to reach the drive.
     pub(super) fn orders(&self, inode: Inode) -> bool {
         let waits =
             matches!(self.stage, Stage::Superblock | Stage::Submit(_) | Stage::Log | Stage::Finish(_));
         waits && self.ordered.iter().any(|ordered| ordered.inode == inode)
     }
 
-    /// Blocks of the log that it will still take.
+    /// Log blocks that the commit will still take.
     pub(super) fn unwritten(&self) -> u32 {
         if self.stage <= Stage::Record { self.of - self.written + 1 } else { 0 }
     }
@@ -145,14 +147,15 @@ impl Commit {
         self.logging = false;
     }
 
-    /// Whether its flush is still to come.
+    /// Returns whether the commit's flush is still to come.
     pub(super) fn will_flush(&self) -> bool {
         self.stage <= Stage::Record
     }
 }
 
 impl Journal {
-    /// Closes the running transaction to new handles if a commit is due; whether it was. The caller then asks for [steps](Journal::step).
+    /// Closes the running transaction to new handles if a commit is due; returns whether it was. The caller then asks
+    /// for [steps](Journal::step).
     pub(in crate::fs) fn begin(&mut self, now: Time, stats: &mut FsStats) -> bool {
         let due = self.due().is_some_and(|due| due <= now);
         if let Some(running) = self.running.as_mut().filter(|_| due) {
@@ -166,7 +169,7 @@ impl Journal {
         due
     }
 
-    /// The next step of the commit.
+    /// Returns the next step of the commit.
     pub(in crate::fs) fn step(&mut self, stats: &mut FsStats) -> Step {
         let Some(mut commit) = self.committing.take() else {
             return match &self.running {
@@ -188,12 +191,12 @@ impl Journal {
         step
     }
 
-    /// `T_LOCKED` to `T_FLUSH`: from here on another transaction takes changes.
+    /// `T_LOCKED` to `T_FLUSH`: from here on a new transaction takes changes.
     fn switch(&mut self, stats: &mut FsStats) -> Step {
-        let running = self.running.take().expect("there is one");
+        let running = self.running.take().expect("a commit has a running transaction");
         let (tid, mut blocks, mut revoked) = (running.tid, running.blocks, running.revoked);
         if !revoked.is_empty() {
-            // A block may have been changed, freed, and used again.
+            // A block may have been changed, freed, and reused.
             for list in [&mut blocks, &mut revoked] {
                 list.sort_unstable();
                 list.dedup();
@@ -225,7 +228,7 @@ impl Journal {
         Step::Began { tid }
     }
 
-    /// One stage: a step, or none if there is nothing to do in it.
+    /// Runs one stage: returns a step, or `None` if the stage has nothing to do.
     fn stage(&mut self, commit: &mut Commit, stats: &mut FsStats) -> Option<Step> {
         match commit.stage {
             Stage::Superblock => {
@@ -254,8 +257,8 @@ impl Journal {
             }
             Stage::Wait => {
                 commit.stage = Stage::Record;
-                // Blocks that are home by now are made durable by the flush that the commit block asks for. It is only worth a write of the
-                // superblock if much is freed.
+                // The commit block's flush makes blocks already written home durable. Writing the superblock is only
+                // worth it if much is freed.
                 let tail = self.log_tail(Some(commit));
                 let freed = self.between(self.tail, tail.0);
                 commit.tail = (freed >= self.blocks / 4).then_some(tail);
@@ -277,7 +280,7 @@ impl Journal {
         }
     }
 
-    /// As many log blocks as lie one after another.
+    /// Takes contiguous log blocks for the next write.
     fn log(&mut self, commit: &mut Commit) -> Option<Step> {
         let index = commit.written;
         let count = (commit.of - index).min(self.blocks - self.head);
@@ -303,7 +306,7 @@ impl Journal {
         at
     }
 
-    /// Phases 6 and 7: the transaction's blocks may go home, and it is kept until they have.
+    /// Phases 6 and 7: the transaction's blocks may be written home, and it is kept until they have been.
     fn finish(&mut self, commit: Commit) {
         let Commit { tid, blocks, revoked, start, tail, .. } = commit;
         for block in &blocks {

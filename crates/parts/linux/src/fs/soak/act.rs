@@ -1,4 +1,4 @@
-//! What programs, the flusher and the journal's thread do.
+//! Actions of programs, the flusher and the journal's thread.
 
 use super::{Cell, Direct, Page, Phase, Promise, Sync, Then, Thread, World};
 use crate::fs::{
@@ -24,8 +24,8 @@ impl World {
 
     pub(super) fn write(&mut self) {
         let file = self.any_file();
-        // Without a journal what was synced is only sure as long as nothing changes: a block of the file's metadata may go home before
-        // those that it points to.
+        // Without a journal, synced data is only safe until the next change: a metadata block of the file may be
+        // written home before the blocks that it points to.
         let unsure = self.spec.data == JournalMode::none;
         if !self.files[file].there || unsure && self.is_syncing(file) || self.is_direct(file) {
             return;
@@ -35,7 +35,7 @@ impl World {
         }
         let inode = Inode(file as u32);
         let size = self.files[file].size;
-        // At the end, or anywhere up to a little behind it.
+        // At the end, or anywhere up to a little after it.
         let offset = if self.chance(2) { size } else { self.rng.below(size + 8 * PAGE) };
         let most = if self.chance(3) { 40 * PAGE } else { 2 * PAGE };
         let bytes = 1 + self.rng.below(most);
@@ -69,12 +69,12 @@ impl World {
         }
     }
 
-    /// A file becomes shorter, or goes.
+    /// Truncates or removes a file.
     pub(super) fn shorten(&mut self) {
         let file = self.any_file();
         let known = &self.files[file];
         let busy = known.pages.values().any(|page| page.writing);
-        // Truncation waits for pages that are being written.
+        // Truncation waits for pages under write-back.
         if !known.there || busy || self.is_syncing(file) || self.is_direct(file) {
             return;
         }
@@ -101,7 +101,7 @@ impl World {
             }
             self.fs.truncate(&handle, inode, bytes)
         };
-        assert_eq!(done, Ok(true), "a small file goes at once");
+        assert_eq!(done, Ok(true), "a small file is removed at once");
         self.stop(handle);
     }
 
@@ -115,12 +115,12 @@ impl World {
         self.write_back(file, *first, most);
     }
 
-    /// Writes dirty pages of a range; whether that was possible now.
+    /// Writes dirty pages of a range; returns whether that was possible now.
     fn write_back(&mut self, file: usize, first: u64, pages: u64) -> bool {
         let inode = Inode(file as u32);
         let Some(handle) = self.start(self.fs.writepages_credits(inode)) else { return false };
         let result = self.fs.writepages(&handle, inode, first, pages);
-        assert_eq!(result, Ok(()), "what is promised can be allocated");
+        assert_eq!(result, Ok(()), "promised blocks can be allocated");
         self.submit(file, first, pages);
         self.stop(handle);
         true
@@ -154,7 +154,7 @@ impl World {
         }
     }
 
-    /// The drive ends a write.
+    /// Completes a write at the drive.
     pub(super) fn complete_one(&mut self) {
         let Some(write) = self.drive.complete(&mut self.rng) else { return };
         match write.then {
@@ -172,13 +172,13 @@ impl World {
             Then::Home => self.fs.home_written(write.block),
             Then::Log | Then::Commit => {}
             Then::Direct { page } => {
-                let direct = self.direct.expect("it is under way");
+                let direct = self.direct.expect("a direct write is in progress");
                 self.files[direct.file].pages.get_mut(&page).expect("it was written").writing = false;
             }
         }
     }
 
-    /// A direct write of whole pages begins, to a file that is clean.
+    /// Begins a direct write of whole pages, to a clean file.
     pub(super) fn write_direct(&mut self) {
         let file = self.any_file();
         let known = &self.files[file];
@@ -214,7 +214,7 @@ impl World {
         }
     }
 
-    /// A direct write ends, if all of its pages have been written.
+    /// Ends a direct write, if all of its pages have been written.
     pub(super) fn end_direct(&mut self) {
         let Some(Direct { file, offset, bytes, has_end }) = self.direct else { return };
         if !self.is_clean(file) {
@@ -247,14 +247,15 @@ impl World {
         self.sync = Some(Sync { file, data_only, promise, phase: Phase::Data });
     }
 
-    /// An `fsync` goes on, as far as it can.
+    /// Advances an `fsync` as far as possible.
     pub(super) fn step_sync(&mut self) {
         let Some(mut sync) = self.sync.take() else { return };
         let inode = Inode(sync.file as u32);
         let done = match sync.phase {
             Phase::Data => {
                 let pages = &self.files[sync.file].pages;
-                // What is written after the call has begun is not waited for; here it is, which promises nothing more.
+                // Pages written after the start of the call are not waited for; here they are, which promises nothing
+                // more.
                 if let Some((first, _)) = pages.iter().find(|(_, page)| page.dirty && !page.writing) {
                     self.write_back(sync.file, *first, 64);
                 } else if !pages.values().any(|page| page.writing) {
@@ -305,7 +306,7 @@ impl World {
         self.files[file].pages.values().all(|page| !page.dirty && !page.writing)
     }
 
-    /// The journal's thread.
+    /// Runs the journal's thread.
     pub(super) fn step_thread(&mut self) {
         match self.thread {
             Thread::Idle => {
@@ -365,7 +366,7 @@ impl World {
         }
     }
 
-    /// Room is made in the log.
+    /// Makes room in the log.
     pub(super) fn make_room(&mut self) {
         let mut blocks = Vec::new();
         match self.fs.checkpoint(&mut blocks) {
@@ -376,7 +377,7 @@ impl World {
                 if flush {
                     self.drive.flush();
                 }
-                // One of the journal's thread may be on its way.
+                // One of the journal's thread may be in flight.
                 if !self.drive.is_flying(|write| write.block == block) {
                     self.drive.put(block, Cell::Meta(Content::Superblock { tail, tid }));
                     self.fs.tail_written(tail, tid);

@@ -1,9 +1,10 @@
-//! Cuts of power: random work on a file system, with a drive whose cache forgets, until the power goes; then what recovery finds is held
-//! against a naive account of what was promised.
+//! Power failures: random work on a file system, on a drive whose cache is lost, until the power fails. The recovered
+//! state is then compared with a naive record of the promises.
 //!
-//! * What `fsync` has acknowledged is there, unless it was overwritten, cut off or removed since.
-//! * The journal's log can be replayed, no block has been lost from it, and none has reached its place before its transaction was committed.
-//! * With ordered or journaled data no file shows what was in its blocks before.
+//! * Data acknowledged by `fsync` is there, unless it was overwritten, truncated or removed since.
+//! * The journal's log can be replayed, no block has been lost from it, and none has reached its place before its
+//!   transaction was committed.
+//! * With ordered or journaled data no file exposes old content of its blocks.
 
 mod act;
 
@@ -17,44 +18,44 @@ use config::SpecError;
 use engine::{Rng, Time};
 use std::collections::BTreeMap;
 
-/// Files of the work.
+/// Number of files.
 const FILES: u32 = 6;
-/// Pages of the file that is there from the beginning.
+/// Pages of the initial file.
 const OLD_PAGES: u64 = 60;
 
-/// Work that a cut of power ends.
+/// Work that a power failure ends.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The file system.
+    /// File system.
     pub spec: FsSpec,
     /// Bytes of its drive.
     pub bytes: u64,
-    /// Stream of random numbers.
+    /// Random seed.
     pub seed: u64,
-    /// After so many actions the power goes.
+    /// Number of actions before the power failure.
     pub actions: u32,
 }
 
-/// What was found.
+/// Result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// What should not be, in words.
+    /// Violations, as text.
     pub faults: Vec<String>,
-    /// Pages that show what was in their blocks before.
+    /// Pages that expose old content of their blocks.
     pub stale: u64,
-    /// Calls of `fsync` that were acknowledged.
+    /// Acknowledged calls of `fsync`.
     pub acknowledged: u64,
-    /// Pages that were promised when the power went.
+    /// Pages promised when the power failed.
     pub promised: u64,
     /// Transactions replayed.
     pub replayed: u32,
-    /// Commits, and batches of checkpoints.
+    /// Commits.
     pub commits: u64,
     /// Batches of blocks written home to make room in the log.
     pub checkpoints: u64,
 }
 
-/// A page in memory.
+/// Page in memory.
 #[derive(Clone, Copy, Default, Debug)]
 struct Page {
     version: u32,
@@ -62,17 +63,17 @@ struct Page {
     writing: bool,
 }
 
-/// A file, as its programs know it.
+/// File, as known to its programs.
 #[derive(Clone, Debug, Default)]
 struct Known {
     there: bool,
     size: u64,
     pages: BTreeMap<u64, Page>,
-    /// What `fsync` has acknowledged.
+    /// Promise of the last acknowledged `fsync`.
     promise: Option<Promise>,
 }
 
-/// What an `fsync` makes durable.
+/// Data made durable by an `fsync`.
 #[derive(Clone, Debug, Default)]
 struct Promise {
     size: u64,
@@ -80,39 +81,39 @@ struct Promise {
     pages: BTreeMap<u64, u32>,
 }
 
-/// A write that is on its way to the drive.
+/// Purpose of a write in flight to the drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Then {
-    /// A page; whether its data did not count before.
+    /// Page, and whether its blocks were unwritten.
     Page { file: usize, page: u64, unwritten: bool },
-    /// A block goes home.
+    /// Block written home.
     Home,
-    /// A part of the log.
+    /// Part of the log.
     Log,
-    /// The commit block.
+    /// Commit block.
     Commit,
-    /// A page of a direct write.
+    /// Page of a direct write.
     Direct { page: u64 },
 }
 
-/// A direct write that is under way.
+/// Direct write in progress.
 #[derive(Clone, Copy, Debug)]
 struct Direct {
     file: usize,
     offset: u64,
     bytes: u64,
-    /// Whether the file system has to be told of its end.
+    /// Whether the file system must be notified of its end.
     has_end: bool,
 }
 
-/// How far an `fsync` is.
+/// Progress of an `fsync`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     /// Pages are being written.
     Data,
-    /// A transaction is waited for, and then the drive perhaps flushed.
+    /// Wait for a transaction, then perhaps a flush of the drive.
     Commit { tid: Tid, flush: bool },
-    /// Blocks of metadata are being written.
+    /// Metadata blocks are being written.
     Metadata { flush: bool },
 }
 
@@ -124,7 +125,7 @@ struct Sync {
     phase: Phase,
 }
 
-/// What the journal's thread waits for.
+/// Event that the journal's thread waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Thread {
     Idle,
@@ -144,20 +145,20 @@ struct World {
     sync: Option<Sync>,
     direct: Option<Direct>,
     thread: Thread,
-    /// A handle that stays open for a while.
+    /// Handle that stays open for a while.
     held: Option<Handle>,
-    /// There is no room in the log.
+    /// Whether the log is full.
     full: bool,
-    /// With data in the journal: pages of the running transaction, and versions of those of closed ones.
+    /// With data in the journal: pages of the running transaction, and versions in closed ones.
     joined: Vec<(usize, u64)>,
     copies: BTreeMap<(Tid, usize, u64), u32>,
     acknowledged: u64,
 }
 
-/// Works until the power goes, and looks at what is left.
+/// Works until the power fails, and checks the recovered state.
 ///
 /// # Errors
-/// A file system that cannot be built.
+/// If the file system cannot be built.
 pub fn run(plan: &Plan) -> Result<Outcome, SpecError> {
     let mut world = World::new(plan)?;
     for _ in 0..plan.actions {
@@ -173,7 +174,7 @@ impl World {
         let mut drive = Drive::default();
         let mut files = vec![Known::default(); FILES as usize];
         fs.exists(Inode(0), OLD_PAGES * crate::PAGE)
-            .map_err(|_| SpecError::new("bytes", "no room for a file"))?;
+            .map_err(|_| SpecError::new("bytes", "no room for the initial file"))?;
         (files[0].there, files[0].size) = (true, OLD_PAGES * crate::PAGE);
         for extent in fs.extents(Inode(0)) {
             for page in extent.page..extent.page + extent.pages {
@@ -204,7 +205,7 @@ impl World {
         self.spec.data == JournalMode::journal
     }
 
-    /// One in so many.
+    /// Draws true with a probability of 1 in `of`.
     fn chance(&mut self, of: u64) -> bool {
         self.rng.below(of) == 0
     }
@@ -213,7 +214,7 @@ impl World {
         self.rng.below(u64::from(FILES)) as usize
     }
 
-    /// One thing that happens: of a program, of the drive, of the kernel's threads.
+    /// Runs one action of a program, the drive, or a kernel thread.
     fn act(&mut self) {
         self.now += Time::from_us(self.rng.below(500));
         match self.rng.below(32) {
@@ -242,7 +243,7 @@ impl World {
         }
     }
 
-    /// Starts a handle, if that is possible now.
+    /// Starts a handle, if possible now.
     fn start(&mut self, credits: u32) -> Option<Handle> {
         match self.fs.start(credits, self.now) {
             Ok(handle) => Some(handle),
@@ -263,7 +264,7 @@ impl World {
         }
     }
 
-    /// Time runs out for the running transaction.
+    /// Ends the interval of the running transaction.
     fn request(&mut self) {
         if let Some(due) = self.fs.commit_due() {
             self.now = self.now.max(due);
@@ -274,9 +275,9 @@ impl World {
     }
 }
 
-// A drive with a cache that forgets.
+// Drive with a cache that a power failure empties.
 
-/// A write on its way.
+/// Write in flight.
 #[derive(Clone, Copy, Debug)]
 struct Write {
     block: u64,
@@ -285,7 +286,7 @@ struct Write {
     fua: bool,
 }
 
-/// A drive.
+/// Drive with its cache.
 #[derive(Clone, Debug, Default)]
 struct Drive {
     media: Media,
@@ -293,7 +294,7 @@ struct Drive {
 }
 
 impl Drive {
-    /// A block is durable.
+    /// Makes a block durable.
     fn put(&mut self, block: u64, cell: Cell) {
         self.media.put(block, cell);
     }
@@ -302,7 +303,7 @@ impl Drive {
         self.flying.push(Write { block, cell, then, fua });
     }
 
-    /// Ends one of the writes on their way.
+    /// Completes one of the writes in flight.
     fn complete(&mut self, rng: &mut Rng) -> Option<Write> {
         if self.flying.is_empty() {
             return None;
@@ -324,7 +325,7 @@ impl Drive {
         self.media.flush(self.media.newest());
     }
 
-    /// The power goes: of each block, what was durable or anything newer.
+    /// Models a power failure: each block keeps its durable version or any newer one.
     fn cut(&mut self, rng: &mut Rng) -> BTreeMap<u64, Cell> {
         for write in std::mem::take(&mut self.flying) {
             self.media.hold(write.block, write.cell);
@@ -333,19 +334,19 @@ impl Drive {
     }
 }
 
-// What is left after the power went, held against what was promised.
+// Check of the recovered state against the promises.
 
-/// What a page reads as.
+/// Content that a page reads as.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Seen {
     Zeroes,
     Version(u32),
-    /// What was in its block before.
+    /// Old content of its block.
     Stale,
 }
 
 impl World {
-    /// The power goes.
+    /// Cuts the power, and checks the recovered state.
     fn cut(mut self) -> Outcome {
         let cells = self.drive.cut(&mut self.rng);
         let recovered = self.fs.recover(|block| match cells.get(&block) {
@@ -374,19 +375,19 @@ impl World {
         for (file, known) in self.files.iter().enumerate() {
             let Some(promise) = &known.promise else { continue };
             let Some(found) = recovered.files.get(&Inode(file as u32)) else {
-                outcome.faults.push(format!("file {file} is gone"));
+                outcome.faults.push(format!("file {file} is missing"));
                 continue;
             };
             if found.size < promise.size {
                 let (has, promised) = (found.size, promise.size);
-                outcome.faults.push(format!("file {file} has {has} bytes, and {promised} were promised"));
+                outcome.faults.push(format!("file {file} has {has} bytes, but {promised} were promised"));
             }
             outcome.promised += promise.pages.len() as u64;
             for (page, version) in &promise.pages {
                 let seen = self.seen(found, cells, file, *page);
                 if !matches!(seen, Seen::Version(seen) if seen >= *version) {
                     outcome.faults.push(format!(
-                        "file {file} page {page}: {seen:?}, and version {version} was promised"
+                        "file {file} page {page}: {seen:?}, but version {version} was promised"
                     ));
                 }
             }

@@ -1,4 +1,4 @@
-//! Worked examples, and cuts of power.
+//! Worked examples, and power failures.
 
 mod allocation;
 mod journal;
@@ -17,12 +17,12 @@ use config::units::Bytes;
 use engine::{Mutant, Rng, Time, mutant::arm};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A file system of 1 GiB: its journal has 8,192 blocks.
+/// File system of 1 GiB, with a journal of 8,192 blocks.
 fn small(spec: &FsSpec) -> Ext4 {
-    Ext4::new(spec, 1 << 30).expect("it can be built")
+    Ext4::new(spec, 1 << 30).expect("the spec is valid")
 }
 
-/// One with the smallest journal: 1,024 blocks.
+/// File system with the smallest journal: 1,024 blocks.
 fn tight(data: JournalMode) -> Ext4 {
     small(&FsSpec { data, journal_size: Some(Bytes::new(4 << 20)), ..FsSpec::default() })
 }
@@ -32,21 +32,21 @@ const FILE: Inode = Inode(0);
 /// Writes to the page cache.
 fn write(fs: &mut Ext4, inode: Inode, offset: u64, bytes: u64, now: Time) {
     if fs.write_is_bare(inode, offset, bytes, now) {
-        fs.write(None, inode, offset, bytes, now).expect("there is room");
+        fs.write(None, inode, offset, bytes, now).expect("the drive has room");
     } else {
-        let handle = fs.start(fs.write_credits(inode, bytes), now).expect("nothing is in the way");
-        fs.write(Some(&handle), inode, offset, bytes, now).expect("there is room");
+        let handle = fs.start(fs.write_credits(inode, bytes), now).expect("the handle can start");
+        fs.write(Some(&handle), inode, offset, bytes, now).expect("the drive has room");
         fs.stop(handle);
     }
 }
 
-/// Writes pages back, 2,048 at a time, and ends the writes of those whose data did not count.
+/// Writes pages back, 2,048 at a time, and converts the unwritten ones.
 fn write_back(fs: &mut Ext4, inode: Inode, first: u64, pages: u64, now: Time) {
     let mut page = first;
     while page < first + pages {
         let count = (first + pages - page).min(super::WRITEPAGES_MOST);
-        let handle = fs.start(fs.writepages_credits(inode), now).expect("nothing is in the way");
-        fs.writepages(&handle, inode, page, count).expect("there is room");
+        let handle = fs.start(fs.writepages_credits(inode), now).expect("the handle can start");
+        fs.writepages(&handle, inode, page, count).expect("the drive has room");
         fs.stop(handle);
         if fs.needs_end_io(inode, page, count) {
             let handle = fs.start_reserved(now);
@@ -57,7 +57,7 @@ fn write_back(fs: &mut Ext4, inode: Inode, first: u64, pages: u64, now: Time) {
     }
 }
 
-/// Commits what is asked for; the steps without the first and the last.
+/// Commits the requested transaction; returns the steps without the first and the last.
 fn commit(fs: &mut Ext4, now: Time) -> Vec<Step> {
     assert!(fs.begin_commit(now));
     let mut steps = Vec::new();
@@ -70,21 +70,21 @@ fn commit(fs: &mut Ext4, now: Time) -> Vec<Step> {
     }
 }
 
-/// `fsync` of a file whose pages are clean.
+/// Syncs a file whose pages are clean.
 fn sync(fs: &mut Ext4, inode: Inode, now: Time) -> Vec<Step> {
     assert!(matches!(fs.fsync(inode, false), Need::Commit { flush: false, .. }));
     commit(fs, now)
 }
 
-/// The time in the middle of a jiffy.
+/// Time in the middle of a jiffy.
 fn jiffy(number: u64) -> Time {
     Time::from_ms(4 * number + 2)
 }
 
-// Where metadata lie, as `mke2fs` 1.47 puts them on files of these sizes (`dumpe2fs`, and `debugfs` for the journal).
+// Metadata layout, as `mke2fs` 1.47 makes it on files of these sizes (`dumpe2fs`, and `debugfs` for the journal).
 
-/// Bytes of a drive; its blocks, those that metadata take (`Overhead clusters`), the block bitmap and the inode table of the first
-/// group, the first block of the journal and how many it has.
+/// Bytes of a drive; its blocks, blocks of metadata (`Overhead clusters`), block bitmap and inode table of the first
+/// group, first block of the journal and its number of blocks.
 const MEASURED: [(u64, u64, u64, u64, u64, u64, u64); 7] = [
     (1 << 30, 262_144, 12_949, 129, 145, 131_072, 8192),
     (8 << 30, 2_097_152, 58_505, 1025, 1057, 1_081_344, 16_384),
@@ -108,7 +108,7 @@ fn metadata_lie_where_mke2fs_puts_them() {
     }
 }
 
-/// Of 800 GB, as `dumpe2fs` prints the first groups.
+/// Layout for 800 GB, as `dumpe2fs` prints the first groups.
 #[test]
 fn bitmaps_and_tables_of_sixteen_groups_lie_together() {
     let layout = Layout::new(195_312_500, 262_144).expect("it fits");
@@ -134,19 +134,19 @@ fn what_does_not_fit_is_refused() {
     assert!(Ext4::new(&spec, 1 << 30).is_ok());
 }
 
-// Cuts of power in all modes.
+// Power failures in all modes.
 
 fn spec(data: JournalMode) -> FsSpec {
     FsSpec { data, journal_size: Some(Bytes::new(4 << 20)), ..FsSpec::default() }
 }
 
-/// Runs of growing length; all of them are sound. The sum of what they found.
+/// Runs of growing length, all sound; returns the sum of their results.
 fn soak(spec: &FsSpec, cuts: u64) -> Outcome {
     let mut sum = Outcome::default();
     for seed in 0..cuts {
         let plan =
             Plan { spec: spec.clone(), bytes: 96 << 20, seed, actions: 50 + (seed as u32 * 37) % 1500 };
-        let outcome = run(&plan).expect("it can be built");
+        let outcome = run(&plan).expect("the spec is valid");
         assert_eq!(outcome.faults, [""; 0], "{plan:?}");
         sum.stale += outcome.stale;
         sum.acknowledged += outcome.acknowledged;
@@ -155,7 +155,7 @@ fn soak(spec: &FsSpec, cuts: u64) -> Outcome {
         sum.commits += outcome.commits;
         sum.checkpoints += outcome.checkpoints;
     }
-    // Something was promised, and something had to be replayed.
+    // Some data was promised, and some had to be replayed.
     assert!(sum.acknowledged > cuts / 2 && sum.promised > cuts, "{sum:?}");
     assert!(spec.data == JournalMode::none || (sum.replayed > 0 && sum.commits > cuts), "{sum:?}");
     sum
@@ -181,7 +181,7 @@ fn journaled_data_survive() {
     assert_eq!(soak(&spec(JournalMode::journal), 150).stale, 0);
 }
 
-/// Blocks that are freed can be used before that is committed (`ext4_free_blocks`), and without delayed allocation blocks count
+/// Freed blocks can be reused before the commit (`ext4_free_blocks`), and without delayed allocation blocks are valid
 /// before they are written.
 #[test]
 fn with_writeback_files_may_show_what_was_in_their_blocks() {
@@ -189,14 +189,14 @@ fn with_writeback_files_may_show_what_was_in_their_blocks() {
     assert!(soak(&FsSpec { delalloc: false, ..spec(JournalMode::writeback) }, 100).stale > 0);
 }
 
-/// Long enough for the smallest journal to be full a few times. (With metadata only, each commit takes over most of the blocks of the
-/// one before, so that the log frees itself.)
+/// Long enough to fill the smallest journal a few times. (With metadata only, each commit takes over most blocks of the
+/// previous one, so the log frees itself.)
 #[test]
 fn what_is_promised_survives_a_full_log() {
     let mut checkpoints = 0;
     for seed in 0..6 {
         let plan = Plan { spec: spec(JournalMode::journal), bytes: 96 << 20, seed, actions: 10_000 };
-        let outcome = run(&plan).expect("it can be built");
+        let outcome = run(&plan).expect("the spec is valid");
         assert_eq!(outcome.faults, [""; 0], "{plan:?}");
         checkpoints += outcome.checkpoints;
     }
@@ -213,17 +213,17 @@ fn without_barriers_promises_are_broken() {
     let spec = FsSpec { barrier: false, ..spec(JournalMode::ordered) };
     let broken = (0..40).filter(|seed| {
         let plan = Plan { spec: spec.clone(), bytes: 96 << 20, seed: *seed, actions: 600 };
-        !run(&plan).expect("it can be built").faults.is_empty()
+        !run(&plan).expect("the spec is valid").faults.is_empty()
     });
     assert!(broken.count() > 20);
 }
 
-/// Whether a fault is found in some of so many runs.
+/// Returns whether a fault is found in any of several runs.
 fn is_found(mutant: Mutant, spec: &FsSpec) -> bool {
     let _armed = arm(mutant);
     (0..200).any(|seed| {
         let plan = Plan { spec: spec.clone(), bytes: 96 << 20, seed, actions: 200 + 2 * seed as u32 };
-        !run(&plan).expect("it can be built").faults.is_empty()
+        !run(&plan).expect("the spec is valid").faults.is_empty()
     })
 }
 
@@ -239,7 +239,7 @@ fn mutants_are_found() {
 
 const GROUPS: u64 = 3;
 
-/// A bitmap of free blocks.
+/// Bitmap of free blocks.
 struct Bitmap(Vec<bool>);
 
 impl Bitmap {
@@ -251,7 +251,7 @@ impl Bitmap {
         self.0[block as usize..(block + blocks) as usize].fill(free);
     }
 
-    /// The smallest buddies of at least an order, the first of them: a buddy is free and its parent is not.
+    /// First of the smallest buddies of at least an order: a buddy is free and its parent is not.
     fn buddy(&self, group: u64, order: u32) -> Option<u64> {
         (order..=13).find_map(|size| {
             let at = (0..GROUP >> size).map(|at| group * GROUP + (at << size));
@@ -312,7 +312,7 @@ fn runs_are_found_as_in_a_bitmap() {
             let Some((block, blocks)) = found else { continue };
             space.take(block, blocks);
             bitmap.set(block, blocks, false);
-            // Parts of it come back, now or later.
+            // Parts of it are freed, now or later.
             let part = 1 + rng.below(blocks);
             taken.extend([(block, part), (block + part, blocks - part)]);
         } else {
@@ -338,13 +338,13 @@ fn a_fragmented_space_gives_its_longest_run() {
     assert_eq!(space.free_from(404), 0);
 }
 
-// The tree of extents against a map of pages.
+// Extent tree against a map of pages.
 
 fn extent(page: u64, pages: u64, block: u64) -> Extent {
     Extent { page, pages, block, unwritten: false }
 }
 
-/// Ends a change; what metadata it allocates are blocks counted from `next`.
+/// Ends a change; allocated metadata blocks are counted from `next`.
 fn settle(tree: &mut ExtentTree, next: &mut u64) -> Vec<Change> {
     let mut changes = Vec::new();
     let allocate = |_| {
@@ -355,8 +355,8 @@ fn settle(tree: &mut ExtentTree, next: &mut u64) -> Vec<Change> {
     changes
 }
 
-/// `ext4_ext_space_root` and `ext4_ext_space_block`: four records in the inode, 340 in a leaf, 340 leaves below an inner node, and
-/// a leaf that is full is left full by an append.
+/// `ext4_ext_space_root` and `ext4_ext_space_block`: four records in the inode, 340 in a leaf, 340 leaves below an
+/// inner node, and a leaf that is full is left full by an append.
 #[test]
 fn a_tree_grows_by_levels() {
     let (mut tree, mut next) = (ExtentTree::default(), 0);
@@ -372,14 +372,14 @@ fn a_tree_grows_by_levels() {
     assert_eq!(seen[1359], (1, 4));
     // Five leaves do not fit into the inode.
     assert_eq!(seen[1360], (2, 6));
-    // What is cut off frees its blocks; four records go back into the inode (`ext4_ext_try_to_merge_up`).
+    // Truncation frees blocks; four records return to the inode (`ext4_ext_try_to_merge_up`).
     tree.remove(8, u64::MAX, |_| {});
     let freed =
         settle(&mut tree, &mut next).iter().filter(|change| matches!(change, Change::Freed(_))).count();
     assert_eq!((tree.depth(), tree.blocks().count(), freed), (0, 0, 6));
 }
 
-/// An extent has 32,768 blocks at most, an unwritten one 32,767.
+/// An extent has at most 32,768 blocks, an unwritten one 32,767.
 #[test]
 fn long_runs_are_several_records() {
     let mut tree = ExtentTree::default();
@@ -393,7 +393,7 @@ fn long_runs_are_several_records() {
     assert_eq!((tree.records(), converted), (3, 3 << 15));
 }
 
-/// Only the leaf that is changed, and no other, goes into a transaction.
+/// Only the changed leaf goes into a transaction.
 #[test]
 fn a_conversion_changes_one_leaf() {
     let (mut tree, mut next) = (ExtentTree::default(), 0);

@@ -1,11 +1,12 @@
-//! Which page of which file is in which folio: a tree of nodes for each file, as the kernel's xarray.
+//! Index from file pages to folios: one tree of nodes per file, like the kernel's xarray.
 //!
-//! A node has 64 slots. A leaf covers 64 pages, a node above it 64 nodes; a tree is as high as its highest page asks for, and has the nodes that
-//! lead to pages and no others, so that memory goes with pages cached. Words of bits in each node say which slots are in use, hold a folio, or are
-//! marked (`PAGECACHE_TAG_DIRTY` and so on) anywhere below.
+//! A node has 64 slots. A leaf covers 64 pages, an inner node 64 nodes. A tree is as high as its highest page requires
+//! and contains only nodes that lead to pages, so memory is proportional to the cached pages. Bit words in each node
+//! tell which slots are in use, hold a folio, or have a tag (`PAGECACHE_TAG_DIRTY` and so on) anywhere below.
 //!
-//! Where a folio was reclaimed, a slot keeps a **shadow entry** (`mm/workingset.c`). Leaves of shadow entries alone are bounded as
-//! `count_shadow_nodes` bounds them, one for eight pages of memory; the oldest goes when there is one more, where the kernel waits for its shrinker.
+//! A reclaimed folio leaves a **shadow entry** in its slot (`mm/workingset.c`). Leaves with only shadow entries are
+//! bounded as by `count_shadow_nodes`, one for eight pages of memory. Above the bound the oldest one is dropped, where
+//! the kernel waits for its shrinker.
 
 mod node;
 #[cfg(test)]
@@ -19,14 +20,14 @@ use node::{EMPTY, Node, Nodes, SHADOW, word};
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
 
-/// A mark of pages by which they are looked for.
+/// Tag of pages, by which they are searched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tag {
     /// `PAGECACHE_TAG_DIRTY`.
     Dirty,
     /// `PAGECACHE_TAG_WRITEBACK`.
     Writeback,
-    /// `PAGECACHE_TAG_TOWRITE`: dirty when a write-back began, which writes these and no others.
+    /// `PAGECACHE_TAG_TOWRITE`: dirty when a write-back began, which writes only these pages.
     ToWrite,
 }
 
@@ -40,24 +41,24 @@ impl Tag {
     }
 }
 
-/// What stays of a folio that was reclaimed: 31 bits that the policy of reclaim gives and reads.
+/// Remains of a reclaimed folio: 31 bits that the reclaim policy writes and reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shadow(pub(super) u32);
 
-/// A file of which something is cached.
+/// File with cached pages or shadow entries.
 #[derive(Debug)]
 struct Tree {
     inode: Inode,
     root: u32,
-    /// Folios.
+    /// Pages in memory.
     pages: u64,
-    /// Of them, dirty.
+    /// Dirty pages.
     dirty: u64,
-    /// Of them, under write-back.
+    /// Pages under write-back.
     writeback: u64,
 }
 
-/// All trees.
+/// Trees of all files.
 #[derive(Debug)]
 pub struct Index {
     nodes: Nodes,
@@ -65,15 +66,15 @@ pub struct Index {
     free_trees: Vec<u32>,
     files: FxHashMap<Inode, u32>,
     walks: WalkCache,
-    /// Leaves that hold shadow entries alone.
+    /// Leaves with only shadow entries.
     shadows: LruList,
     shadows_most: u64,
 }
 
-/// The page as it is kept: files have at most 2^32 pages, as ext4's.
+/// Page number as stored: files have at most 2^32 pages, as on ext4.
 #[inline]
 fn narrow(page: u64) -> u32 {
-    debug_assert!(page <= u64::from(u32::MAX), "page {page} of a file of at most 2^32");
+    debug_assert!(page <= u64::from(u32::MAX), "page {page} is beyond the maximum of 2^32 pages of a file");
     page as u32
 }
 
@@ -83,7 +84,7 @@ fn offset_of(page: u32) -> u32 {
 }
 
 impl Index {
-    /// No file has a page in memory; the memory has so many.
+    /// Creates an empty index for a memory of `pages` pages.
     pub(super) fn new(pages: u64) -> Index {
         Index {
             nodes: Nodes::default(),
@@ -96,7 +97,7 @@ impl Index {
         }
     }
 
-    /// The leaf that covers a page.
+    /// Returns the leaf that covers a page.
     #[inline]
     fn leaf(&self, inode: Inode, page: u32) -> Option<u32> {
         if let Some(leaf) = self.walks.get(inode, page) {
@@ -113,7 +114,7 @@ impl Index {
         if u64::from(page) >> shift >= 64 {
             return None;
         }
-        // The leaf is far away, and not touched.
+        // The leaf is far away in memory, so it is not touched.
         while shift > 0 {
             at = self.nodes[at].slots[(page >> shift & 63) as usize];
             if at == EMPTY {
@@ -124,7 +125,7 @@ impl Index {
         Some(at)
     }
 
-    /// The leaf that covers a page, which comes to be if it is not there.
+    /// Returns the leaf that covers a page, creating it if needed.
     fn leaf_for(&mut self, inode: Inode, page: u32) -> u32 {
         if let Some(leaf) = self.leaf(inode, page) {
             return leaf;
@@ -141,7 +142,7 @@ impl Index {
         at
     }
 
-    /// The tree of a file, high enough for a page.
+    /// Returns the tree of a file, high enough for a page.
     fn tree_for(&mut self, inode: Inode, page: u32) -> u32 {
         let Some(&tree) = self.files.get(&inode) else {
             let mut shift = 0;
@@ -179,7 +180,7 @@ impl Index {
         below
     }
 
-    /// The folio of a page.
+    /// Returns the folio of a page.
     #[inline]
     pub(super) fn find(&self, inode: Inode, page: u64) -> Option<u32> {
         let page = u32::try_from(page).ok()?;
@@ -187,7 +188,7 @@ impl Index {
         (slot < EMPTY).then_some(slot)
     }
 
-    /// The same; if the page is missing it will be inserted.
+    /// Returns the folio of a page; on a miss, prefetches for its insertion.
     #[inline]
     pub(super) fn find_or_prefetch(&self, inode: Inode, page: u64) -> Option<u32> {
         let page = u32::try_from(page).ok()?;
@@ -200,7 +201,7 @@ impl Index {
         Some(slot)
     }
 
-    /// The page of a folio, which is in this leaf, will be removed.
+    /// Prefetches for the removal of a page whose folio is in this leaf.
     #[inline]
     pub(super) fn prefetch(&self, leaf: u32, page: u64) {
         let node = &self.nodes[leaf];
@@ -208,11 +209,11 @@ impl Index {
         engine::prefetch(&node.words);
     }
 
-    /// A page that is missing is in a folio from now on: the leaf that it is in, until it is removed, and the shadow entry that it left when it was
-    /// reclaimed.
+    /// Inserts a missing page. Returns its leaf, valid until the page is removed, and the shadow entry of its last
+    /// reclaim.
     ///
     /// # Panics
-    /// If the page is beyond the 2^32 that a file can have.
+    /// If the page number is 2^32 or above.
     #[inline]
     pub(super) fn insert(&mut self, inode: Inode, page: u64, folio: u32) -> (u32, Option<Shadow>) {
         let page = u32::try_from(page).expect("a file has at most 2^32 pages");
@@ -222,14 +223,14 @@ impl Index {
         }
         let node = &mut self.nodes[leaf];
         let before = std::mem::replace(&mut node.slots[offset as usize], folio);
-        debug_assert!(before >= EMPTY, "page {page} of {inode:?} is in memory already");
+        debug_assert!(before >= EMPTY, "page {page} of {inode:?} is already in memory");
         self.trees[node.tree as usize].pages += 1;
         self.nodes.set(leaf, offset, word::USED);
         self.nodes.set(leaf, offset, word::PRESENT);
         (leaf, (before & SHADOW != 0).then_some(Shadow(before & !SHADOW)))
     }
 
-    /// The folio of a page in this leaf leaves, with all tags of it; a shadow entry may stay.
+    /// Removes a page from its leaf, with all of its tags; may leave a shadow entry.
     pub(super) fn remove(&mut self, leaf: u32, page: u64, shadow: Option<Shadow>) {
         let (offset, node) = (offset_of(narrow(page)), &mut self.nodes[leaf]);
         debug_assert!(node.slots[offset as usize] < EMPTY);
@@ -248,20 +249,20 @@ impl Index {
         self.settle(leaf);
     }
 
-    /// A leaf has lost something: it goes if it is empty, and joins the others if it holds shadow entries alone.
+    /// Frees a leaf that has become empty; lists it if only shadow entries are left.
     fn settle(&mut self, leaf: u32) {
         if self.nodes[leaf].words[word::USED] == 0 {
             self.free(leaf);
         } else if self.nodes[leaf].is_shadows() {
             self.shadows.add(&mut self.nodes, leaf);
             if self.shadows.len() > self.shadows_most {
-                let oldest = self.shadows.tail().expect("there is one");
+                let oldest = self.shadows.tail().expect("the list is longer than its bound");
                 self.forget(oldest, u64::MAX);
             }
         }
     }
 
-    /// These shadow entries of a leaf, by bits, are gone.
+    /// Drops shadow entries of a leaf, given as bits.
     fn forget(&mut self, leaf: u32, bits: u64) {
         let node = &mut self.nodes[leaf];
         let was_shadows = node.is_shadows();
@@ -280,7 +281,7 @@ impl Index {
         }
     }
 
-    /// An empty leaf goes, and what is empty above it.
+    /// Frees an empty leaf and its empty ancestors.
     fn free(&mut self, leaf: u32) {
         let Node { tree, first, .. } = self.nodes[leaf];
         self.walks.remove(self.trees[tree as usize].inode, first);
@@ -293,7 +294,7 @@ impl Index {
                 self.free_trees.push(tree);
                 return;
             }
-            // Its bit above it went when its own word became zero.
+            // The bit in its parent was cleared when its own word became zero.
             self.nodes[parent].slots[usize::from(offset)] = EMPTY;
             if self.nodes[parent].words[word::USED] != 0 {
                 return;
@@ -302,11 +303,11 @@ impl Index {
         }
     }
 
-    /// Shadow entries of pages from `from` on, to `to` inclusive, are gone.
+    /// Drops the shadow entries of pages in `from..=to`.
     pub(super) fn forget_range(&mut self, inode: Inode, from: u64, to: u64) {
         let mut next = from;
         while let Some(page) = self.next(inode, next, word::USED).filter(|page| *page <= to) {
-            let leaf = self.leaf(inode, narrow(page)).expect("it was found");
+            let leaf = self.leaf(inode, narrow(page)).expect("the page was found in the index");
             let first = u64::from(self.nodes[leaf].first);
             let low = u64::MAX << from.saturating_sub(first).min(63);
             let high = u64::MAX >> (63 - (to - first).min(63));
@@ -324,17 +325,17 @@ impl Index {
         self.tree(inode).map_or(0, |tree| tree.pages)
     }
 
-    /// Of them, dirty.
+    /// Dirty pages of a file.
     pub(super) fn dirty(&self, inode: Inode) -> u64 {
         self.tree(inode).map_or(0, |tree| tree.dirty)
     }
 
-    /// Of them, under write-back.
+    /// Pages of a file under write-back.
     pub(super) fn writeback(&self, inode: Inode) -> u64 {
         self.tree(inode).map_or(0, |tree| tree.writeback)
     }
 
-    /// So many pages of the file that a leaf belongs to are dirty, or under write-back, more than before.
+    /// Adds to the counts of dirty pages and pages under write-back of a leaf's file.
     #[inline]
     pub(super) fn count(&mut self, leaf: u32, dirty: i64, writeback: i64) {
         let tree = &mut self.trees[self.nodes[leaf].tree as usize];
@@ -343,9 +344,10 @@ impl Index {
     }
 }
 
-// Which leaves were used last.
+// Cache of recently used leaves.
 
-/// The fewest and the most entries, of 16 bytes: one for each of many readers in order; not more than a processor's second cache holds.
+/// Minimum and maximum entries, of 16 bytes: one for each of many sequential readers; within the second-level cache of
+/// a processor.
 const FEWEST: u64 = 1 << 8;
 
 const MOST: u64 = 1 << 16;
@@ -356,11 +358,11 @@ struct Entry {
     leaf: u32,
 }
 
-/// No leaf has this key: its page would be beyond the end of any file.
+/// Empty entry: its page would be beyond the end of any file.
 const NOTHING: Entry = Entry { key: u64::MAX, leaf: 0 };
 
-/// A direct-mapped cache of walks from a root to a leaf: who reads in order walks once for 64 pages; who reads at random in what is mostly cached seldom
-/// does.
+/// Direct-mapped cache of walks from a root to a leaf. A sequential reader walks once for 64 pages; a random reader of
+/// a mostly cached file rarely walks.
 #[derive(Debug)]
 struct WalkCache {
     entries: Box<[Cell<Entry>]>,
@@ -372,7 +374,7 @@ fn key(inode: Inode, page: u32) -> u64 {
 }
 
 impl WalkCache {
-    /// For a memory of so many pages: an entry for sixteen of them.
+    /// Creates a cache for a memory of `pages` pages, with one entry for sixteen of them.
     fn new(pages: u64) -> WalkCache {
         let entries = (pages / 16).next_power_of_two().clamp(FEWEST, MOST);
         WalkCache { entries: vec![Cell::new(NOTHING); entries as usize].into() }
@@ -380,7 +382,7 @@ impl WalkCache {
 
     #[inline]
     fn entry(&self, key: u64) -> &Cell<Entry> {
-        // Leaves of one file that follow each other do not meet; those of files are spread.
+        // Consecutive leaves of a file never collide; those of different files are spread.
         let spread = (key >> 32).wrapping_mul(0x9e37_79b9) >> 8;
         &self.entries[(key ^ spread) as usize & (self.entries.len() - 1)]
     }
@@ -398,7 +400,7 @@ impl WalkCache {
         self.entry(key).set(Entry { key, leaf });
     }
 
-    /// The leaf that covers a page is gone.
+    /// Drops the leaf that covers a page.
     fn remove(&self, inode: Inode, page: u32) {
         let key = key(inode, page);
         let entry = self.entry(key);
@@ -408,13 +410,13 @@ impl WalkCache {
     }
 }
 
-// What holds of the trees at any time.
+// Invariants of the trees.
 
 impl Index {
     /// Walks all trees.
     ///
     /// # Errors
-    /// What does not hold, in numbers.
+    /// The violated invariant, with numbers.
     pub(in crate::pagecache) fn check(&self, folios: u64) -> Result<(), String> {
         let (mut nodes, mut pages, mut shadows) = (0, 0, 0);
         let mut files: Vec<u32> = self.files.values().copied().collect();
@@ -425,7 +427,7 @@ impl Index {
             }
             let (below, shadow) = self.check_below(tree, tree.root, &mut nodes)?;
             if below != tree.pages {
-                return Err(format!("{below} pages of {:?}, {} counted", tree.inode, tree.pages));
+                return Err(format!("{below} pages in tree {:?}, {} counted", tree.inode, tree.pages));
             }
             pages += below;
             shadows += shadow;
@@ -433,13 +435,13 @@ impl Index {
         let (all, kept) = (self.nodes.len(), self.shadows.len());
         if nodes != all || pages != folios || shadows != kept || kept > self.shadows_most {
             return Err(format!(
-                "{nodes} nodes of {all}, {pages} pages in {folios} folios, {shadows} leaves of shadow entries of {kept}"
+                "{nodes} of {all} nodes reached, {pages} pages in {folios} folios, {shadows} of {kept} shadow leaves reached"
             ));
         }
         Ok(())
     }
 
-    /// Pages below a node, and leaves that hold shadow entries alone.
+    /// Counts pages below a node, and leaves with only shadow entries.
     fn check_below(&self, tree: &Tree, at: u32, nodes: &mut usize) -> Result<(u64, u64), String> {
         let node = &self.nodes[at];
         *nodes += 1;
@@ -458,7 +460,7 @@ impl Index {
             }
             let below = &self.nodes[slot];
             if below.parent != at || u32::from(below.offset) != offset || below.shift + 6 != node.shift {
-                return Err(format!("a node of {:?} is not where it says", tree.inode));
+                return Err(format!("a child node of {:?} has a wrong parent, offset or level", tree.inode));
             }
             for (word, below) in words.iter_mut().zip(&below.words).skip(1) {
                 *word |= if *below != 0 { bit } else { 0 };
@@ -469,7 +471,7 @@ impl Index {
         let known = if node.shift == 0 { 2 } else { word::COUNT };
         let tags = node.words[2] | node.words[3] | node.words[4];
         if node.words[..known] != words[..known] || node.words[0] == 0 || tags & !node.words[1] != 0 {
-            return Err(format!("words of a node of {:?} are wrong", tree.inode));
+            return Err(format!("bit words of a node of {:?} do not match its slots", tree.inode));
         }
         Ok((pages, shadows + u64::from(node.is_shadows())))
     }

@@ -1,4 +1,4 @@
-//! Nodes of the trees: 64 slots each, with a bit for each slot and mark; and looking for pages in order among them.
+//! Nodes of the trees, with 64 slots and a bit for each slot and tag; and ordered searches among their pages.
 
 use super::{Index, Tag, narrow, offset_of};
 use crate::{
@@ -6,16 +6,16 @@ use crate::{
     pagecache::list::{Linked, Links, NONE},
 };
 
-/// No folio, no node, no shadow.
+/// Empty slot: no folio, node or shadow.
 pub(super) const EMPTY: u32 = (1 << 31) - 1;
-/// A slot with this bit holds a shadow entry, in the other 31.
+/// Flag of a slot that holds a shadow entry, in the other 31 bits.
 pub(super) const SHADOW: u32 = 1 << 31;
 
-/// Words of a node, one bit a slot. Those of a node above the leaves say what is anywhere below a slot.
+/// Words of a node, one bit a slot. Above the leaves a bit covers all that lies below the slot.
 pub(super) mod word {
-    /// A folio, or a shadow entry.
+    /// Folio or shadow entry.
     pub(in crate::pagecache::index) const USED: usize = 0;
-    /// A folio.
+    /// Folio.
     pub(in crate::pagecache::index) const PRESENT: usize = 1;
     pub(in crate::pagecache::index) const DIRTY: usize = 2;
     pub(in crate::pagecache::index) const WRITEBACK: usize = 3;
@@ -23,22 +23,23 @@ pub(super) mod word {
     pub(in crate::pagecache::index) const COUNT: usize = 5;
 }
 
-/// A node, as `struct xa_node`: the slots of a leaf hold folios and shadow entries, those of another node hold nodes. 320 bytes.
+/// Node, like `struct xa_node`: slots of a leaf hold folios and shadow entries, those of an inner node hold nodes. 320
+/// bytes.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Node {
     pub(super) slots: [u32; 64],
     pub(super) words: [u64; word::COUNT],
     pub(super) parent: u32,
-    /// The tree that it belongs to.
+    /// Tree of the node.
     pub(super) tree: u32,
-    /// The first page that it covers.
+    /// First page that it covers.
     pub(super) first: u32,
-    /// Among leaves that hold shadow entries alone.
+    /// Links among the leaves with only shadow entries.
     links: Links,
-    /// A slot covers this power of two of pages.
+    /// Log2 of the pages that a slot covers.
     pub(super) shift: u8,
-    /// Its slot in its parent.
+    /// Slot in its parent.
     pub(super) offset: u8,
 }
 
@@ -56,7 +57,7 @@ impl Node {
         }
     }
 
-    /// Whether it is a leaf that holds shadow entries and no folio.
+    /// Returns whether the node is a leaf with shadow entries but no folio.
     #[inline]
     pub(super) fn is_shadows(&self) -> bool {
         self.shift == 0 && self.words[word::PRESENT] == 0 && self.words[word::USED] != 0
@@ -97,7 +98,7 @@ impl std::ops::IndexMut<u32> for Nodes {
 }
 
 impl Nodes {
-    /// An empty node of a tree, without a parent.
+    /// Creates an empty node of a tree, without a parent.
     pub(super) fn insert(&mut self, tree: u32, first: u32, shift: u8) -> u32 {
         let at = self.free.pop().unwrap_or_else(|| {
             let at = self.nodes.len() as u32;
@@ -110,19 +111,19 @@ impl Nodes {
         at
     }
 
-    /// A node goes; it is empty, as it will be when it is used again.
+    /// Frees an empty node, which stays empty for its next use.
     pub(super) fn remove(&mut self, at: u32) {
         debug_assert!(self.nodes[at as usize].words == [0; word::COUNT]);
         debug_assert!(self.nodes[at as usize].slots == [EMPTY; 64]);
         self.free.push(at);
     }
 
-    /// Nodes in use.
+    /// Number of nodes in use.
     pub(super) fn len(&self) -> usize {
         self.nodes.len() - self.free.len()
     }
 
-    /// A slot has this bit of a word from now on, and so have those above it.
+    /// Sets the bit of a slot in a word, and those of its ancestors.
     #[inline]
     pub(super) fn set(&mut self, mut at: u32, offset: u32, word: usize) {
         let mut bit = 1 << offset;
@@ -137,7 +138,7 @@ impl Nodes {
         }
     }
 
-    /// A slot has this bit of a word no more; those above it lose it where nothing else has it.
+    /// Clears the bit of a slot in a word, and those of its ancestors that no other slot needs.
     #[inline]
     pub(super) fn clear(&mut self, mut at: u32, offset: u32, word: usize) {
         let mut bit = 1 << offset;
@@ -153,55 +154,55 @@ impl Nodes {
     }
 }
 
-// Looking for pages in order: the next one with a mark, runs of them, the next and the last one that is missing.
+// Ordered searches: next tagged page, runs of pages, next and last missing page.
 
-/// Pages of a file that follow each other.
+/// Consecutive pages of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Run {
-    /// The first one.
+    /// First page.
     pub first: u64,
-    /// How many.
+    /// Number of pages.
     pub pages: u64,
 }
 
 impl Run {
-    /// The page behind the last one.
+    /// First page after the run.
     pub fn end(&self) -> u64 {
         self.first + self.pages
     }
 }
 
-/// The bits of a leaf that begins at `first` for pages at `from` or behind it.
+/// Bits of a leaf that begins at `first` for pages at or after `from`.
 #[inline]
 fn at_or_behind(from: u64, first: u64) -> u64 {
     u64::MAX.checked_shl(from.saturating_sub(first).min(64) as u32).unwrap_or(0)
 }
 
-/// Those for pages up to `to`, which is not before `first`.
+/// Bits of a leaf for pages up to `to`, which is at or after `first`.
 #[inline]
 fn up_to(to: u64, first: u64) -> u64 {
     u64::MAX >> (63 - (to - first).min(63))
 }
 
-/// Goes over the leaves in which something has a bit of a word, in order, by the words of the nodes above them: which leaf is next does not wait for what
-/// is in the last one. The first leaf may have it only for pages before the range.
+/// Ordered iterator over leaves that have a bit of a word set. It uses the words of the nodes above them, so that
+/// finding the next leaf need not wait for data of the last one. The first leaf may qualify by pages before the range.
 struct Leaves {
     inode: Inode,
     which: usize,
     to: u64,
-    /// The first page behind the node whose bits are gone through.
+    /// First page after the node whose bits are iterated.
     behind: u64,
     node: u32,
     bits: u64,
 }
 
 impl Leaves {
-    /// Those that cover pages from `from` on, to `to` inclusive.
+    /// Creates an iterator over the leaves of pages in `from..=to`.
     fn new(inode: Inode, from: u64, to: u64, which: usize) -> Leaves {
         Leaves { inode, which, to, behind: from, node: NONE, bits: 0 }
     }
 
-    /// A leaf, and its first page.
+    /// Returns the next leaf, and its first page.
     #[inline]
     fn next(&mut self, index: &Index) -> Option<(u32, u64)> {
         if self.bits == 0 {
@@ -225,7 +226,7 @@ impl Leaves {
 }
 
 impl Index {
-    /// The first page from `from` on whose bit of a word is set.
+    /// First page at or after `from` whose bit of a word is set.
     pub(super) fn next(&self, inode: Inode, from: u64, which: usize) -> Option<u64> {
         if from > u64::from(u32::MAX) {
             return None;
@@ -252,8 +253,8 @@ impl Index {
         None
     }
 
-    /// The node above leaves, or the leaf that is a root, with the first bit of a word that is set for `from` or anything behind it: the node, and its
-    /// bits from there on. The page at `from` need not be one of those that have it.
+    /// Finds the node above leaves, or the root leaf, with the first bit of a word set at or after `from`; returns the
+    /// node, and its bits from there on. The page at `from` itself need not have the bit.
     fn branch(&self, inode: Inode, from: u32, which: usize) -> Option<(u32, u64)> {
         let mut at = self.tree(inode)?.root;
         if u64::from(from) >> self.nodes[at].shift >= 64 {
@@ -279,7 +280,7 @@ impl Index {
         }
     }
 
-    /// The nearest node above that covers pages behind this one, and the first of them.
+    /// Nearest ancestor that covers pages after this node, and the first of those pages.
     fn behind(&self, mut at: u32) -> Option<(u32, u32)> {
         loop {
             let node = &self.nodes[at];
@@ -295,17 +296,17 @@ impl Index {
         }
     }
 
-    /// The first page from `from` on that has a tag.
+    /// First page at or after `from` with a tag.
     pub(in crate::pagecache) fn next_tagged(&self, inode: Inode, from: u64, tag: Tag) -> Option<u64> {
         self.next(inode, from, tag.word())
     }
 
-    /// The first page from `from` on that is in memory.
+    /// First page at or after `from` that is in memory.
     pub(in crate::pagecache) fn next_present(&self, inode: Inode, from: u64) -> Option<u64> {
         self.next(inode, from, word::PRESENT)
     }
 
-    /// Appends the runs of pages with a tag among those from `from` on, to `to` inclusive, until they are `most` pages.
+    /// Appends runs of tagged pages in `from..=to`, up to `most` pages in total.
     pub(in crate::pagecache) fn tagged_runs(
         &self,
         inode: Inode,
@@ -334,7 +335,7 @@ impl Index {
         }
     }
 
-    /// Pages from `from` on, to `to` inclusive, that are dirty get the tag of those to be written (`tag_pages_for_writeback`).
+    /// Tags dirty pages in `from..=to` as to be written (`tag_pages_for_writeback`).
     pub(in crate::pagecache) fn tag_towrite(&mut self, inode: Inode, from: u64, to: u64) {
         let mut leaves = Leaves::new(inode, from, to, word::DIRTY);
         while let Some((leaf, first)) = leaves.next(self) {
@@ -347,7 +348,7 @@ impl Index {
         }
     }
 
-    /// The page of a folio, which is in this leaf, gets a tag, or loses it.
+    /// Sets or clears a tag of a page whose folio is in this leaf.
     #[inline]
     pub(in crate::pagecache) fn set_tag(&mut self, leaf: u32, page: u64, tag: Tag, on: bool) {
         let offset = offset_of(narrow(page));
@@ -358,20 +359,20 @@ impl Index {
         }
     }
 
-    /// Whether a page has a tag.
+    /// Returns whether a page has a tag.
     pub(in crate::pagecache) fn has_tag(&self, inode: Inode, page: u64, tag: Tag) -> bool {
         let leaf = self.leaf(inode, narrow(page));
         leaf.is_some_and(|leaf| self.nodes[leaf].words[tag.word()] >> offset_of(page as u32) & 1 == 1)
     }
 
-    /// The first page of `most` from `from` on that is missing, or the last of them if none is (`page_cache_next_miss` of 6.1, whose comment says
-    /// otherwise).
+    /// First missing page among `most` pages from `from` on, or the last of them if none is missing
+    /// (`page_cache_next_miss` of 6.1, whose comment differs).
     pub(in crate::pagecache) fn next_miss(&self, inode: Inode, from: u64, most: u64) -> u64 {
         let last = from + most.saturating_sub(1);
         self.next_missing(inode, from, last).unwrap_or(last)
     }
 
-    /// The first page from `from` on, to `to` inclusive, that is missing.
+    /// First missing page in `from..=to`.
     pub(in crate::pagecache) fn next_missing(&self, inode: Inode, from: u64, to: u64) -> Option<u64> {
         let mut page = from;
         while page <= to {
@@ -387,8 +388,9 @@ impl Index {
         None
     }
 
-    /// The last page of `most` before and with `from` that is missing, or the first of them if none is (`page_cache_prev_miss` of 6.1); -1,
-    /// which is 2^64 - 1, if all pages from the beginning of the file are there.
+    /// Last missing page among the `most` pages up to and including `from`, or the first of them if none is missing
+    /// (`page_cache_prev_miss` of 6.1). Returns -1, that is 2^64 - 1, if all pages from the beginning of the file are
+    /// present.
     pub(in crate::pagecache) fn prev_miss(&self, inode: Inode, from: u64, most: u64) -> u64 {
         let first = from.saturating_sub(most.saturating_sub(1));
         let mut page = from;
@@ -407,7 +409,7 @@ impl Index {
         }
     }
 
-    /// Appends the runs of pages that are missing among these.
+    /// Appends the runs of missing pages among `pages` pages from `first` on.
     pub(in crate::pagecache) fn missing_runs(
         &self,
         inode: Inode,

@@ -10,7 +10,7 @@ fn index() -> Index {
     Index::new(1 << 20)
 }
 
-/// Of a page in memory.
+/// Leaf of a page in memory.
 fn leaf(index: &Index, page: u64) -> u32 {
     index.leaf(FILE, page as u32).expect("it is in memory")
 }
@@ -60,7 +60,7 @@ fn a_file_that_grows_keeps_what_it_has() {
 
 #[test]
 fn shadow_entries_are_bounded_by_leaves() {
-    // Of 32 pages of memory, four leaves of shadow entries.
+    // A memory of 32 pages: four leaves of shadow entries.
     let mut index = Index::new(32);
     for number in 0..5 {
         let (leaf, _) = index.insert(FILE, number * 64, number as u32);
@@ -69,7 +69,7 @@ fn shadow_entries_are_bounded_by_leaves() {
     index.check(0).expect("sound");
     assert_eq!(index.insert(FILE, 0, 9).1, None, "the oldest is gone");
     assert_eq!(index.insert(FILE, 64, 10).1, Some(Shadow(1)));
-    // A leaf with a folio is none of them.
+    // A leaf with a folio is not one of them.
     assert_eq!(index.shadows.len(), 3);
     index.forget_range(FILE, 65, 200);
     assert_eq!(index.insert(FILE, 128, 11).1, None);
@@ -77,7 +77,7 @@ fn shadow_entries_are_bounded_by_leaves() {
     index.check(4).expect("sound");
 }
 
-/// The last page looked at if none is missing, as `xas_next` and `xas_prev` leave it.
+/// Last page checked if none is missing, as left by `xas_next` and `xas_prev`.
 #[test]
 fn gaps_as_the_kernel_finds_them() {
     let mut index = index();
@@ -128,7 +128,7 @@ const TAGS: [Tag; 3] = [Tag::Dirty, Tag::Writeback, Tag::ToWrite];
 #[derive(Default)]
 struct Model {
     pages: BTreeMap<u64, u32>,
-    /// As the index said when a page came.
+    /// Leaf of each page, as returned on insertion.
     leaves: BTreeMap<u64, u32>,
     shadows: BTreeMap<u64, u32>,
     tags: [BTreeSet<u64>; 3],

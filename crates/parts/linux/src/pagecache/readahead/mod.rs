@@ -1,10 +1,11 @@
-//! Read-ahead: which pages are read when one is missing or the marker is met, as `mm/readahead.c` of Linux 6.1 decides.
+//! Read-ahead: which pages are read on a miss or at the marker, as in `mm/readahead.c` of Linux 6.1.
 //!
-//! A descriptor remembers its last **window** ([`FileRa`]): `size` pages from `start` on, of which the last `async_size` are read before they are
-//! needed. The first of these is the marker: who comes to it reads the next window, so that the drive works while the reader does. All functions
-//! answer a [`Plan`]; what of it is in memory already is not read again.
+//! A descriptor remembers its last **window** ([`FileRa`]): `size` pages from `start` on, of which the last
+//! `async_size` are read before they are needed. The first of these is the marker: a reader that reaches it reads the
+//! next window, so that the drive works while the reader does. All functions return a [`Plan`]; its pages that are
+//! already in memory are not read again.
 //!
-//! `force_page_cache_ra` goes through its pages in pieces of 2 MiB, each with its own plug; here a plan is one.
+//! `force_page_cache_ra` submits its pages in pieces of 2 MiB, each with its own plug; here a plan is a single piece.
 
 mod none;
 mod on_demand;
@@ -18,42 +19,43 @@ use crate::{Inode, PAGE};
 use proto::file::Advice;
 
 config::policies! {
-    /// Which pages are read before they are asked for.
+    /// Read-ahead policy.
     pub family ReadAheadPolicy: dyn ReadAhead, context () {
-        /// Windows that grow while a file is read in order.
+        /// Growing windows for sequential reads.
         ///
         /// `ondemand_readahead` of `mm/readahead.c`, Linux 6.1.
         default on_demand => |_: &()| on_demand::OnDemand,
-        /// None: one page at a time, as it is asked for.
+        /// No read-ahead: one page at a time, on demand.
         ///
         /// Linux with a `read_ahead_kb` of zero.
         none => |_: &()| none::None,
     }
 }
 
-/// The read-ahead of a descriptor (`struct file_ra_state`), in pages.
+/// Read-ahead state of a descriptor (`struct file_ra_state`), in pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FileRa {
-    /// Where the last window begins.
+    /// First page of the last window.
     pub start: u64,
-    /// How long it is.
+    /// Length of the window in pages.
     pub size: u64,
-    /// How much of its end is read ahead: the marker is this far before its end.
+    /// Pages read ahead at the window's end: the marker lies this far before the end.
     pub async_size: u64,
-    /// The most that is read ahead at once.
+    /// Maximum pages read ahead at once.
     pub ra_pages: u64,
-    /// The most that the drive takes at once (`bdi->io_pages`, `max_sectors_kb`): a read that asks for more than `ra_pages` may read as much.
+    /// Maximum pages that the drive takes at once (`bdi->io_pages`, `max_sectors_kb`); a read of more than `ra_pages`
+    /// may read as many.
     pub io_pages: u64,
-    /// How many more faults of a mapping missed than hit.
+    /// Misses minus hits of mapping faults.
     pub mmap_miss: u32,
-    /// The byte behind the last read; 2^64 - 1 before the first.
+    /// Byte after the last read; 2^64 - 1 before the first.
     pub prev_pos: u64,
-    /// `FMODE_RANDOM`: reads are not in order, so that nothing is read ahead.
+    /// `FMODE_RANDOM`: reads are random, so nothing is read ahead.
     pub random: bool,
 }
 
 impl FileRa {
-    /// Of a file that is opened (`file_ra_state_init`).
+    /// Creates the state of a newly opened file (`file_ra_state_init`).
     pub fn new(ra_pages: u32, io_pages: u32) -> FileRa {
         FileRa {
             start: 0,
@@ -67,8 +69,8 @@ impl FileRa {
         }
     }
 
-    /// What `posix_fadvise` says of reads to come (`generic_fadvise`); `ra_pages` are those of the drive. [`Advice::WillNeed`] and
-    /// [`Advice::DontNeed`] are calls of their own: [`PageCache::force_ra`], [`PageCache::invalidate`].
+    /// Applies `posix_fadvise` for future reads (`generic_fadvise`); `ra_pages` are those of the drive. For
+    /// [`Advice::WillNeed`] and [`Advice::DontNeed`] call [`PageCache::force_ra`] and [`PageCache::invalidate`].
     pub fn advise(&mut self, advice: Advice, ra_pages: u32) {
         match advice {
             Advice::Normal => (self.ra_pages, self.random) = (ra_pages.into(), false),
@@ -78,50 +80,51 @@ impl FileRa {
         }
     }
 
-    /// Whether a read at a byte continues the last one in the same page: then the page has been marked accessed already (`pos_same_folio`).
+    /// Returns whether a read at a byte continues in the last page read, which is already marked accessed
+    /// (`pos_same_folio`).
     pub fn is_same_page(&self, pos: u64) -> bool {
         pos / PAGE == self.prev_pos.wrapping_sub(1) / PAGE
     }
 }
 
-/// What a read asks for.
+/// Parameters of a read for read-ahead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// The file.
+    /// File to read.
     pub inode: Inode,
-    /// Its length in pages, the last one counted whole.
+    /// File length in pages, rounded up.
     pub file_pages: u64,
-    /// The page that is missing, or has the marker.
+    /// Page that is missing, or is the marker.
     pub index: u64,
     /// Pages that the read wants from there on.
     pub req_count: u64,
 }
 
-/// What is to be read.
+/// Pages to be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Plan {
-    /// The first page.
+    /// First page.
     pub first: u64,
-    /// How many; at least one.
+    /// Number of pages, at least one.
     pub pages: u64,
-    /// The page that becomes the marker, if it is read.
+    /// Page that becomes the marker, if it is read.
     pub mark: Option<u64>,
 }
 
-/// Plans what is read. It has no state: that is the descriptor's.
+/// Plans reads. It is stateless: the state is the descriptor's.
 ///
 /// Contract: a plan lies within the file. It is made for a descriptor whose `ra_pages` are not zero.
 pub trait ReadAhead: Send {
     /// `ondemand_readahead`; `marker`: the page of the request is there, and is the marker.
     #[doc(hidden)]
     fn plan(&self, ra: &mut FileRa, request: &Request, marker: bool, index: &Index) -> Option<Plan>;
-    /// Pages around one that a mapping's fault misses; none if only that one is to be read.
+    /// Plans a read around a page that a mapping's fault misses; `None` to read only that page.
     #[doc(hidden)]
     fn around(&self, ra: &mut FileRa, request: &Request) -> Option<Plan>;
 }
 
-/// A window, cut at the end of the file (`do_page_cache_ra`): the marker counts from the end that is left, so that a window whose marker was near its
-/// beginning has none.
+/// Clips a window at the end of the file (`do_page_cache_ra`). The marker counts from the clipped end, so a window
+/// whose marker was near its beginning has none.
 fn do_page_cache_ra(request: &Request, first: u64, pages: u64, lookahead: u64) -> Option<Plan> {
     let left = request.file_pages.checked_sub(first).filter(|left| *left > 0)?;
     let pages = pages.min(left);
@@ -129,14 +132,14 @@ fn do_page_cache_ra(request: &Request, first: u64, pages: u64, lookahead: u64) -
     (pages > 0).then_some(Plan { first, pages, mark })
 }
 
-/// What was asked for, up to what the drive takes at once (`force_page_cache_ra`).
+/// Plans the requested pages, up to the drive's limit at once (`force_page_cache_ra`).
 fn force_page_cache_ra(ra: &FileRa, request: &Request) -> Option<Plan> {
     let most = ra.io_pages.max(ra.ra_pages);
     do_page_cache_ra(request, request.index, request.req_count.min(most), 0)
 }
 
 impl PageCache {
-    /// A read misses a page (`page_cache_sync_ra`). Nothing only if the page is beyond the end of the file.
+    /// Plans a read for a missed page (`page_cache_sync_ra`); `None` only if the page is beyond the end of the file.
     pub fn sync_ra(&self, ra: &mut FileRa, request: &Request) -> Option<Plan> {
         if ra.ra_pages == 0 {
             return force_page_cache_ra(ra, &Request { req_count: 1, ..*request });
@@ -147,9 +150,9 @@ impl PageCache {
         self.readahead.plan(ra, request, false, &self.core.index)
     }
 
-    /// A read comes to the marker, which it is no more (`page_cache_async_ra`).
+    /// Plans a read at the marker, and clears it (`page_cache_async_ra`).
     pub fn async_ra(&mut self, ra: &mut FileRa, request: &Request, folio: Folio) -> Option<Plan> {
-        // The bit of one under write-back is not that of a marker.
+        // Under write-back, the bit does not mean a marker.
         if ra.ra_pages == 0 || self.is_writeback(folio) {
             return None;
         }
@@ -157,24 +160,24 @@ impl PageCache {
         self.readahead.plan(ra, request, true, &self.core.index)
     }
 
-    /// Pages will be needed (`POSIX_FADV_WILLNEED`, `readahead`): as many as the drive takes at once.
+    /// Plans a read of pages that will be needed (`POSIX_FADV_WILLNEED`, `readahead`), up to the drive's limit at once.
     pub fn force_ra(&self, ra: &FileRa, request: &Request) -> Option<Plan> {
         force_page_cache_ra(ra, request)
     }
 }
 
-// Read-ahead of mappings: what a fault reads, and which pages it maps besides.
+// Read-ahead of mappings: what a fault reads, and which pages it also maps.
 
-/// So many more misses than hits, and a mapping is read page by page.
+/// Excess of misses over hits above which a mapping is read page by page.
 pub const MMAP_LOTSAMISS: u32 = 100;
 
-/// Pages that a fault maps at most (`fault_around_bytes`, 64 KiB).
+/// Maximum pages that a fault maps (`fault_around_bytes`, 64 KiB).
 const FAULT_AROUND: u64 = 16;
 
-/// What `madvise` has said of a mapping.
+/// `madvise` state of a mapping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mapping {
-    /// Nothing.
+    /// No advice.
     #[default]
     Normal,
     /// `VM_SEQ_READ`.
@@ -184,7 +187,8 @@ pub enum Mapping {
 }
 
 impl PageCache {
-    /// A fault misses a page (`do_sync_mmap_readahead`): what is read. Without a plan the fault reads its page alone, if the file has it.
+    /// Plans a read for a page that a fault misses (`do_sync_mmap_readahead`). Without a plan the fault reads its page
+    /// alone, if the file has it.
     pub fn sync_mmap_ra(&self, ra: &mut FileRa, request: &Request, mapping: Mapping) -> Option<Plan> {
         if mapping == Mapping::Random || ra.ra_pages == 0 {
             return None;
@@ -199,7 +203,7 @@ impl PageCache {
         self.readahead.around(ra, request)
     }
 
-    /// A fault finds its page (`do_async_mmap_readahead`): what is read besides.
+    /// Plans a further read when a fault finds its page (`do_async_mmap_readahead`).
     pub fn async_mmap_ra(
         &mut self,
         ra: &mut FileRa,
@@ -217,15 +221,16 @@ impl PageCache {
         self.async_ra(ra, &Request { req_count: ra.ra_pages, ..*request }, folio)
     }
 
-    /// A fault that only reads maps what is there around its page (`do_fault_around`, `filemap_map_pages`): of the 16 pages with it those that are up
-    /// to date, unlocked and no marker. Each counts as a hit. Whether its own page is mapped now; otherwise the fault goes on.
+    /// Maps the present pages around a read fault (`do_fault_around`, `filemap_map_pages`): of the surrounding 16
+    /// pages, those that are up to date, unlocked and not a marker. Each counts as a hit. Returns whether the faulting
+    /// page is mapped now; otherwise the fault goes on.
     pub fn fault_around(&mut self, ra: &mut FileRa, request: &Request) -> bool {
         let first = request.index & !(FAULT_AROUND - 1);
         let end = (first + FAULT_AROUND).min(request.file_pages);
         let mut next = first;
         while let Some(page) = self.next_present(request.inode, next).filter(|page| *page < end) {
             next = page + 1;
-            let folio = self.find(request.inode, page).expect("it is present");
+            let folio = self.find(request.inode, page).expect("a present page has a folio");
             let flags = self.core.folios.flags(folio.0);
             if flags & (flag::LOCKED | flag::RECLAIM) != 0 || flags & flag::UPTODATE == 0 {
                 continue;

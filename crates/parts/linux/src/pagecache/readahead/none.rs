@@ -2,7 +2,7 @@
 
 use super::{FileRa, Index, Plan, ReadAhead, Request, force_page_cache_ra};
 
-/// The policy: as if `ra_pages` were zero (`page_cache_sync_ra`).
+/// Policy without read-ahead, as if `ra_pages` were zero (`page_cache_sync_ra`).
 #[derive(Debug)]
 pub(super) struct None;
 

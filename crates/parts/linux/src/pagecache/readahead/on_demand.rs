@@ -1,12 +1,12 @@
-//! Windows that grow.
+//! Read-ahead with growing windows.
 
 use super::{FileRa, Index, Plan, ReadAhead, Request, do_page_cache_ra};
 
-/// The policy.
+/// Policy with growing windows.
 #[derive(Debug)]
 pub(super) struct OnDemand;
 
-/// The first window of a read of `size` pages (`get_init_ra_size`).
+/// First window for a read of `size` pages (`get_init_ra_size`).
 pub(super) fn get_init_ra_size(size: u64, max: u64) -> u64 {
     let newsize = size.next_power_of_two();
     if newsize <= max / 32 {
@@ -18,7 +18,7 @@ pub(super) fn get_init_ra_size(size: u64, max: u64) -> u64 {
     }
 }
 
-/// The window behind one of `cur` pages (`get_next_ra_size`).
+/// Window that follows one of `cur` pages (`get_next_ra_size`).
 pub(super) fn get_next_ra_size(cur: u64, max: u64) -> u64 {
     if cur < max / 16 {
         4 * cur
@@ -29,19 +29,19 @@ pub(super) fn get_next_ra_size(cur: u64, max: u64) -> u64 {
     }
 }
 
-/// How `ondemand_readahead` goes on.
+/// Continuation in `ondemand_readahead`.
 enum Found {
-    /// The window is new: nothing is known of the reader but this read.
+    /// New window: only this read of the reader is known.
     Initial,
-    /// The window has been set.
+    /// Window has been set.
     Window,
-    /// The read is alone: it is read as it is, and the window stays.
+    /// Isolated read: only the requested pages are read, and the window stays.
     Alone,
-    /// There is nothing to do.
+    /// Nothing to read.
     Nothing,
 }
 
-/// Whether pages in memory before the one that is missing say that the file is read in order (`try_context_readahead`).
+/// Returns whether the pages in memory before the missing one indicate a sequential read (`try_context_readahead`).
 fn try_context(ra: &mut FileRa, request: &Request, max: u64, index: &Index) -> bool {
     let Request { inode, index: at, req_count, .. } = *request;
     let head = index.prev_miss(inode, at - 1, max);
@@ -49,7 +49,7 @@ fn try_context(ra: &mut FileRa, request: &Request, max: u64, index: &Index) -> b
     if size <= req_count {
         return false;
     }
-    // From the beginning of the file on: most likely to its end.
+    // All pages since the beginning of the file: a sequential read to the end is most likely.
     if size >= at {
         size *= 2;
     }
@@ -70,7 +70,7 @@ fn find(ra: &mut FileRa, request: &Request, marker: bool, max: u64, index: &Inde
         return Found::Window;
     }
     if marker {
-        // Another reader of the descriptor has its window: the marker's place tells what was read.
+        // Another reader of the descriptor has its window; the marker's position tells what was read.
         let start = index.next_miss(inode, at + 1, max);
         if start - at > max {
             return Found::Nothing;
@@ -104,7 +104,7 @@ impl ReadAhead for OnDemand {
             Found::Alone => return do_page_cache_ra(request, at, req_count, 0),
             Found::Nothing => return None,
         }
-        // Would this read meet the marker that it sets? Then the next window joins this one.
+        // If this read would meet the marker that it sets, the next window joins this one.
         if at == ra.start && ra.size == ra.async_size {
             let add_pages = get_next_ra_size(ra.size, max);
             if ra.size + add_pages <= max {

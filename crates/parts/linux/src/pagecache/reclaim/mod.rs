@@ -1,10 +1,11 @@
-//! Reclaim: which pages leave when memory is short, as `mm/vmscan.c` of Linux 6.1 decides.
+//! Reclaim: which pages are evicted under memory pressure, as in `mm/vmscan.c` of Linux 6.1.
 //!
-//! Two reclaim: `kswapd`, which is woken when at most the low watermark is free and works until more than the high one is
-//! ([`ScanControl::kswapd`], `balance_pgdat`); and a task that finds at most the min watermark free ([`ScanControl::direct`], `try_to_free_pages`),
-//! which asks for 32 pages. Each does round after round ([`PageCache::reclaim`](super::PageCache::reclaim)); a round scans the lists at one priority and says what comes next.
-//! Clean pages go. Dirty ones are marked, so that they go once they are written, and get out of the way; the flushers are woken where a batch held
-//! nothing but dirty pages that nobody writes.
+//! Reclaim has two callers. `kswapd` is woken when free pages are at or below the low watermark, and works until they
+//! exceed the high one ([`ScanControl::kswapd`], `balance_pgdat`). A task that finds free pages at or below the min
+//! watermark asks for 32 pages ([`ScanControl::direct`], `try_to_free_pages`). Each does round after round
+//! ([`PageCache::reclaim`](super::PageCache::reclaim)); a round scans the lists at one priority and tells how to go on.
+//! Clean pages are freed. Dirty ones are marked for freeing once they are written, and moved out of the way. The
+//! flushers are woken if a batch held only dirty pages that are not under write-back.
 
 pub mod mglru;
 mod rounds;
@@ -21,12 +22,12 @@ use crate::Inode;
 use engine::{Mutant, planted};
 
 config::policies! {
-    /// Which pages of files leave memory when it is short.
+    /// Eviction policy of file pages under memory pressure.
     pub family ReclaimPolicy: dyn Reclaim, context () {
         /// An active and an inactive list; a second access activates.
         ///
-        /// Linux 6.1 unless the other is built in and switched on, which by default it is not. With the refault distance of `mm/workingset.c` where shadow
-        /// entries are kept.
+        /// Linux 6.1 by default, unless `mglru` is built in and switched on. Uses the refault distance of
+        /// `mm/workingset.c` if shadow entries are kept.
         default two_lists => |_: &()| two_lists::TwoLists::default(),
         /// Generations, and tiers by the number of accesses: the multi-generational LRU.
         ///
@@ -35,69 +36,70 @@ config::policies! {
     }
 }
 
-/// Pages that are scanned, or asked for, at once.
+/// Pages that are scanned, or requested, at once.
 pub(super) const SWAP_CLUSTER_MAX: u64 = 32;
-/// The first priority of a scan: 1/4096 of a list.
+/// First priority of a scan: 1/4096 of a list.
 pub(super) const DEF_PRIORITY: i8 = 12;
-/// How often `kswapd` may fail before it stays asleep.
+/// Failures of `kswapd` after which it stays asleep.
 pub(super) const MAX_RECLAIM_RETRIES: u32 = 16;
 
-/// Keeps the folios of the cache in an order, and chooses those that leave.
+/// Keeps the folios of the cache in an order, and selects victims.
 ///
-/// Contract: every folio that was added and neither removed nor reclaimed is on exactly one list of the policy. It neither frees nor moves a folio that
-/// is locked, except to the head of a list, and frees none that is dirty or under write-back. It allocates nothing.
+/// Contract: every folio that was added and neither removed nor reclaimed is on exactly one list of the policy. The
+/// policy neither frees nor moves a locked folio, except to the head of a list, and frees no folio that is dirty or
+/// under write-back. It does not allocate.
 pub trait Reclaim: Send {
-    /// A new folio (`folio_add_lru`), with what was left of it when its page was reclaimed (`workingset_refault`); `fault`: by a
-    /// fault of a mapping.
+    /// Adds a new folio (`folio_add_lru`), with the shadow entry of its page's last reclaim (`workingset_refault`);
+    /// `fault`: by a fault of a mapping.
     #[doc(hidden)]
     fn add(&mut self, core: &mut Core, at: u32, shadow: Option<Shadow>, fault: bool);
-    /// A folio was read through a descriptor (`folio_mark_accessed`).
+    /// Records a read of a folio through a descriptor (`folio_mark_accessed`).
     #[doc(hidden)]
     fn accessed(&mut self, core: &mut Core, at: u32);
-    /// A folio leaves (`lruvec_del_folio`).
+    /// Removes a folio (`lruvec_del_folio`).
     #[doc(hidden)]
     fn remove(&mut self, core: &mut Core, at: u32);
-    /// A folio that reclaim waits for was written (`folio_rotate_reclaimable`).
+    /// Moves a written folio that reclaim waits for to its list's tail (`folio_rotate_reclaimable`).
     #[doc(hidden)]
     fn rotate(&mut self, core: &mut Core, at: u32);
-    /// A folio will not be needed, but could not leave (`deactivate_file_folio`).
+    /// Deactivates a folio that will not be needed but could not be removed (`deactivate_file_folio`).
     #[doc(hidden)]
     fn deactivate(&mut self, core: &mut Core, at: u32);
-    /// `kswapd` lets the folios age before it scans (`kswapd_age_node`).
+    /// Ages the folios before a scan of `kswapd` (`kswapd_age_node`).
     #[doc(hidden)]
     fn age(&mut self, core: &mut Core, control: &mut ScanControl);
-    /// Scans, at the control's priority (`shrink_lruvec`).
+    /// Scans at the control's priority (`shrink_lruvec`).
     #[doc(hidden)]
     fn shrink(&mut self, core: &mut Core, control: &mut ScanControl, tally: &mut Tally);
-    /// A reclaim has ended (`snapshot_refaults`).
+    /// Ends a reclaim (`snapshot_refaults`).
     #[doc(hidden)]
     fn end(&mut self);
-    /// Folios that count as active.
+    /// Number of active folios.
     fn active(&self) -> u64;
-    /// Whether a folio counts as active.
+    /// Returns whether a folio counts as active.
     #[doc(hidden)]
     fn is_active(&self, core: &Core, at: u32) -> bool;
-    /// Every folio, list by list, each from its head; for checks.
+    /// Lists of folios, each from its head; for checks.
     #[doc(hidden)]
     fn lists(&self, core: &Core) -> Vec<Vec<u32>>;
 }
 
-// What the policies of reclaim act on: folios, the index, and counts.
+// State that reclaim policies act on: folios, the index, and counts.
 
-/// What a node's reclaim remembers (`pgdat->flags`, `lruvec->flags`).
+/// Reclaim state of a node (`pgdat->flags`, `lruvec->flags`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct NodeState {
-    /// `PGDAT_DIRTY`: reclaim found nothing but dirty pages that nobody writes, so that `kswapd` may.
+    /// `PGDAT_DIRTY`: reclaim found only dirty pages not under write-back, so that `kswapd` may write them.
     pub(super) dirty: bool,
-    /// `PGDAT_WRITEBACK`: reclaim found nothing but pages under write-back.
+    /// `PGDAT_WRITEBACK`: reclaim found only pages under write-back.
     pub(super) writeback: bool,
-    /// `LRUVEC_CONGESTED`: all dirty pages that were found are under write-back and were found before.
+    /// `LRUVEC_CONGESTED`: all dirty pages found are under write-back and were found before.
     pub(super) congested: bool,
-    /// How often `kswapd` gave up (`kswapd_failures`).
+    /// Failures of `kswapd` in a row (`kswapd_failures`).
     pub(super) kswapd_failures: u32,
 }
 
-/// The page cache without its policies.
+/// Page cache without its policies.
 #[derive(Debug)]
 pub struct Core {
     pub(super) folios: Folios,
@@ -105,11 +107,11 @@ pub struct Core {
     pub(super) stats: PageCacheStats,
     pub(super) watermarks: Watermarks,
     pub(super) node: NodeState,
-    /// Pages that the cache may take.
+    /// Maximum pages of the cache.
     pub(super) pages: u64,
     pub(super) nr_dirty: u64,
     pub(super) nr_writeback: u64,
-    /// Whether what is reclaimed leaves shadow entries.
+    /// Whether reclaimed pages leave shadow entries.
     pub(super) keeps_shadows: bool,
     /// Dirty folios that `kswapd` writes itself.
     pub(super) pageout: Vec<Folio>,
@@ -121,7 +123,8 @@ impl Core {
         self.pages.saturating_sub(self.folios.len())
     }
 
-    /// A page comes to a folio that is on no list, with these marks. The shadow entry that it left when it was reclaimed.
+    /// Allocates an unlisted folio for a page, with these flags; returns it with the shadow entry of the page's last
+    /// reclaim.
     #[inline]
     pub(super) fn take_folio(&mut self, inode: Inode, page: u64, flags: u32) -> (u32, Option<Shadow>) {
         let at = self.folios.take(inode, page as u32, flags);
@@ -130,7 +133,7 @@ impl Core {
         (at, shadow)
     }
 
-    /// A folio that is on no list any more loses its page, and its memory is free.
+    /// Frees an unlisted folio, and removes its page from the index.
     #[inline]
     pub(super) fn drop_folio(&mut self, at: u32, shadow: Option<Shadow>) {
         let (leaf, page) = self.folios.slot(at);
@@ -146,7 +149,7 @@ impl Core {
         self.folios.give(at);
     }
 
-    /// Folios will be looked at, and most of them reclaimed: what is far away comes at the same time.
+    /// Prefetches the data of folios that reclaim is about to scan and mostly free.
     pub(super) fn prefetch(&self, batch: &[u32]) {
         for &at in batch {
             self.folios.prefetch(at);
@@ -155,7 +158,7 @@ impl Core {
         }
     }
 
-    /// A clean folio is reclaimed (`__remove_mapping`).
+    /// Reclaims a clean folio (`__remove_mapping`).
     #[inline]
     pub(super) fn reclaim(&mut self, at: u32, shadow: Shadow) {
         let dirty = if planted(Mutant::ReclaimedDirty) { 0 } else { flag::DIRTY };
@@ -164,7 +167,7 @@ impl Core {
         self.drop_folio(at, shadow);
     }
 
-    /// A folio was used that had been read ahead.
+    /// Records the first use of a folio that was read ahead.
     #[inline]
     pub(super) fn use_ahead(&mut self, at: u32) {
         if self.folios.take_flag(at, flag::AHEAD) {
@@ -173,9 +176,9 @@ impl Core {
     }
 }
 
-// What becomes of a folio that reclaim has taken off its list.
+// Fate of a folio that reclaim has taken off its list.
 
-/// Counts of a round (`struct reclaim_stat` and `scan_control.nr`), in pages.
+/// Counters of a round (`struct reclaim_stat` and `scan_control.nr`), in pages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     /// Taken off the inactive list, or the oldest generation.
@@ -196,22 +199,22 @@ pub struct Tally {
     pub(in crate::pagecache) immediate: u64,
     /// Activated.
     pub(in crate::pagecache) activated: u64,
-    /// Whether a batch held nothing but dirty pages that nobody writes.
+    /// Whether a batch held only dirty pages that are not under write-back.
     pub(in crate::pagecache) wakes_flushers: bool,
 }
 
-/// What becomes of a folio.
+/// Fate of a scanned folio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::pagecache) enum Fate {
-    /// It is freed.
+    /// Freed.
     Free,
-    /// It gets out of the way.
+    /// Moved out of the way.
     Activate,
-    /// It stays as it is.
+    /// Kept in place.
     Keep,
 }
 
-/// What the use of a folio says (`enum folio_references`).
+/// Result of checking a folio's references (`enum folio_references`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum References {
     Reclaim,
@@ -220,19 +223,19 @@ enum References {
     Activate,
 }
 
-/// `folio_check_references`, without pages of programs.
+/// Checks references (`folio_check_references`), without executable pages.
 fn check_references(core: &mut Core, at: u32) -> References {
     let young = core.folios.take_flag(at, flag::YOUNG);
     let referenced = core.folios.take_flag(at, flag::REFERENCED);
     if young {
-        // Its first use is the fault that mapped it: a folio has to be used twice.
+        // The first use is the fault that mapped the folio; a folio has to be used twice.
         core.folios.set(at, flag::REFERENCED);
         return if referenced { References::Activate } else { References::Keep };
     }
     if referenced { References::ReclaimClean } else { References::Reclaim }
 }
 
-/// The part of `shrink_folio_list` for one folio of a file, which is on no list.
+/// Part of `shrink_folio_list` for one unlisted file folio.
 pub(in crate::pagecache) fn shrink_folio(
     core: &mut Core,
     at: u32,

@@ -1,74 +1,74 @@
-//! Reclaim round by round: what `kswapd` and a task that is short of memory do.
+//! Rounds of reclaim, by `kswapd` and by tasks short of memory.
 
 use super::{DEF_PRIORITY, MAX_RECLAIM_RETRIES, SWAP_CLUSTER_MAX, Tally};
 use crate::pagecache::{Folio, PageCache};
 
-/// A reclaim that is under way (`struct scan_control`): the reclaimer keeps it from round to round.
+/// Reclaim in progress (`struct scan_control`), kept by the reclaimer from round to round.
 #[derive(Clone, Debug)]
 pub struct ScanControl {
-    /// Who reclaims.
+    /// Whether `kswapd` reclaims.
     pub(in crate::pagecache) kswapd: bool,
-    /// 1/2^priority of a list is scanned in a round.
+    /// Priority: a round scans 1/2^priority of a list.
     pub(in crate::pagecache) priority: i8,
     pub(in crate::pagecache) nr_to_reclaim: u64,
-    /// Pages looked at in this round.
+    /// Pages scanned in this round.
     pub(in crate::pagecache) nr_scanned: u64,
     /// Pages freed since the first round, and before this one.
     pub(in crate::pagecache) nr_reclaimed: u64,
     pub(in crate::pagecache) last_reclaimed: u64,
-    /// Whether the active list may be deactivated although it is not too long; and whether this was wanted.
+    /// Whether the active list may be deactivated although it is not too long, and whether this was skipped.
     pub(in crate::pagecache) force_deactivate: bool,
     pub(in crate::pagecache) skipped_deactivate: bool,
     /// `memcgs_need_aging`.
     pub(in crate::pagecache) needs_aging: bool,
 }
 
-/// Why a reclaimer has to sleep (`enum vmscan_throttle_state`).
+/// Reason for which a reclaimer has to sleep (`enum vmscan_throttle_state`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Throttle {
-    /// `VMSCAN_THROTTLE_WRITEBACK`: `kswapd` meets pages under write-back a second time. A tenth of a second, or until more than 32 pages for each
-    /// sleeper were written.
+    /// `VMSCAN_THROTTLE_WRITEBACK`: `kswapd` meets pages under write-back a second time. A tenth of a second, or until
+    /// more than 32 pages per sleeper were written.
     Writeback,
     /// `VMSCAN_THROTTLE_CONGESTED`: all dirty pages wait for the drive. One tick.
     Congested,
-    /// `VMSCAN_THROTTLE_NOPROGRESS`: almost all was scanned and nothing freed. One tick.
+    /// `VMSCAN_THROTTLE_NOPROGRESS`: almost everything was scanned and nothing freed. One tick.
     NoProgress,
 }
 
-/// How a reclaim goes on.
+/// Continuation of a reclaim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
-    /// With another round of the same control.
+    /// Another round with the same control.
     Again,
-    /// It has ended with what it was for: as much is free as `kswapd` wants, or the task has its pages.
+    /// Ended with success: enough pages are free for `kswapd`, or the task has its pages.
     Done,
-    /// It has ended without. `kswapd` begins anew, unless it [has failed too often](PageCache::is_hopeless); a task tries its allocation again, and gives
-    /// up after 16 times without a page.
+    /// Ended without success. `kswapd` starts over, unless it [has failed too often](PageCache::is_hopeless). A task
+    /// retries its allocation, and gives up after 16 attempts without a page.
     Failed,
 }
 
-/// What a round has done, in pages.
+/// Result of a round, in pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reclaimed {
-    /// Looked at: what the core's time is for.
+    /// Pages scanned: the measure of the core time spent.
     pub scanned: u64,
-    /// Moved from one list to another besides.
+    /// Pages moved from one list to another in addition.
     pub refilled: u64,
-    /// Freed, all of them clean.
+    /// Pages freed, all of them clean.
     pub freed: u64,
-    /// Of those scanned, dirty or under write-back.
+    /// Scanned pages that are dirty or under write-back.
     pub dirty: u64,
-    /// Of them, dirty and not under write-back.
+    /// Dirty pages not under write-back.
     pub unqueued_dirty: u64,
-    /// Of them, under write-back, and marked for reclaim now.
+    /// Pages under write-back, marked for reclaim in this round.
     pub writeback: u64,
-    /// Of them, under write-back, and marked for reclaim before.
+    /// Pages under write-back, marked for reclaim before.
     pub congested: u64,
     /// Whether the flushers are to be woken (`wakeup_flusher_threads`).
     pub wakes_flushers: bool,
-    /// Whether the reclaimer sleeps before it goes on.
+    /// Sleep of the reclaimer before it goes on.
     pub throttle: Option<Throttle>,
-    /// How it goes on.
+    /// Continuation.
     pub next: Next,
 }
 
@@ -87,25 +87,26 @@ impl ScanControl {
         }
     }
 
-    /// `kswapd` begins (`balance_pgdat`).
+    /// Starts a reclaim of `kswapd` (`balance_pgdat`).
     pub fn kswapd() -> ScanControl {
         ScanControl::new(true)
     }
 
-    /// A task begins (`try_to_free_pages`): it wants 32 pages.
+    /// Starts a reclaim of a task (`try_to_free_pages`), which wants 32 pages.
     pub fn direct() -> ScanControl {
         ScanControl::new(false)
     }
 
-    /// Pages freed since it began.
+    /// Pages freed since the reclaim began.
     pub fn reclaimed(&self) -> u64 {
         self.nr_reclaimed
     }
 }
 
 impl PageCache {
-    /// A round of a reclaim that has not ended: an iteration of the loop in `balance_pgdat` or `do_try_to_free_pages`, each with `shrink_node`. What
-    /// `kswapd` chose to write itself waits in [`pageouts`](PageCache::pageouts).
+    /// Runs a round of a reclaim that has not ended: one iteration of the loop in `balance_pgdat` or
+    /// `do_try_to_free_pages`, with `shrink_node`. Pages that `kswapd` chose to write itself wait in
+    /// [`pageouts`](PageCache::pageouts).
     pub fn reclaim(&mut self, control: &mut ScanControl) -> Reclaimed {
         let mut tally = Tally::default();
         control.nr_scanned = 0;
@@ -134,7 +135,7 @@ impl PageCache {
         reclaimed(&tally, throttle, next)
     }
 
-    /// Whether as much is free as `kswapd` wants (`pgdat_balanced`); then what reclaim remembers of congestion is forgotten
+    /// Returns whether enough pages are free for `kswapd` (`pgdat_balanced`); if so, clears the congestion state
     /// (`clear_pgdat_congested`).
     fn is_balanced(&mut self) -> bool {
         let balanced = self.core.free() > self.core.watermarks.high;
@@ -145,7 +146,7 @@ impl PageCache {
         balanced
     }
 
-    /// The end of `shrink_node`: what the lists look like, and whether it has to sleep.
+    /// Runs the end of `shrink_node`: records the state of the lists, and returns a sleep if one is due.
     fn note_node(&mut self, control: &ScanControl, tally: &Tally) -> Option<Throttle> {
         if tally.freed > 0 {
             self.core.node.kswapd_failures = 0;
@@ -160,7 +161,7 @@ impl PageCache {
         (node.congested && !self.skips_throttle()).then_some(Throttle::Congested)
     }
 
-    /// `skip_throttle_noprogress`: a sleep does not help unless half of what could go is dirty.
+    /// `skip_throttle_noprogress`: a sleep is useless unless half of the reclaimable pages are dirty.
     fn skips_throttle(&self) -> bool {
         self.is_hopeless() || 2 * (self.core.nr_dirty + self.core.nr_writeback) <= self.core.folios.len()
     }
@@ -195,7 +196,7 @@ impl PageCache {
             return Next::Done;
         }
         if control.skipped_deactivate {
-            // Once more, and the active list is not spared.
+            // Retries with the active list included.
             (control.skipped_deactivate, control.force_deactivate) = (false, true);
             control.priority = DEF_PRIORITY + 1;
             return Next::Again;
@@ -214,19 +215,20 @@ impl PageCache {
         }
     }
 
-    /// Whether `kswapd` has failed so often that it stays asleep until somebody frees a page (`kswapd_failures`).
+    /// Returns whether `kswapd` has failed so often that it stays asleep until a page is freed (`kswapd_failures`).
     pub fn is_hopeless(&self) -> bool {
         self.core.node.kswapd_failures >= MAX_RECLAIM_RETRIES
     }
 
-    /// Whether a task may reclaim at all: with half of the min watermark or less left it first waits for `kswapd`, at most a second
-    /// (`allow_direct_reclaim`, `throttle_direct_reclaim`).
+    /// Returns whether a task may reclaim at all. With half of the min watermark or less left, it first waits for
+    /// `kswapd`, at most a second (`allow_direct_reclaim`, `throttle_direct_reclaim`).
     pub fn allows_direct_reclaim(&self) -> bool {
         self.is_hopeless() || self.core.free() > self.core.watermarks.min / 2
     }
 
-    /// Takes the dirty folios that `kswapd` chose to write itself, since reclaim met nothing else (`pageout`), and appends them: each is to be
-    /// written at once, as the flusher would, or left dirty if it cannot be (`ext4_writepage` leaves delayed allocations).
+    /// Moves to `out` the dirty folios that `kswapd` chose to write itself, since reclaim found only dirty ones
+    /// (`pageout`). Each is to be written at once, as by the flusher, or left dirty if it cannot be (`ext4_writepage`
+    /// leaves delayed allocations).
     pub fn pageouts(&mut self, out: &mut Vec<Folio>) {
         out.append(&mut self.core.pageout);
     }

@@ -1,28 +1,30 @@
-//! Two lists, active and inactive, and the distance of refaults.
+//! Two lists, active and inactive, with refault distances.
 //!
-//! A page comes to the head of the inactive list. Its second access while it is there activates it (`folio_mark_accessed`); what comes to the tail
-//! without one leaves (`shrink_inactive_list`). When the inactive list is short of the active one by the ratio of `inactive_is_low`, or pages
-//! that return show that the working set changes, the tail of the active list is deactivated (`shrink_active_list`).
+//! A new page enters at the head of the inactive list. A second access there activates it (`folio_mark_accessed`). A
+//! page that reaches the tail without one is evicted (`shrink_inactive_list`). The tail of the active list is
+//! deactivated (`shrink_active_list`) when the inactive list is too short by the ratio of `inactive_is_low`, or when
+//! refaults show that the working set changes.
 //!
-//! A page that is reclaimed leaves the time of its eviction, counted in evictions and activations. If it returns within as many of these as there
-//! are active pages, it could have stayed had it been active: it is activated at once (`workingset_refault`).
+//! A reclaimed page leaves the time of its eviction, counted in evictions and activations. A page that returns within
+//! as many of these as there are active pages would have stayed had it been active. It is activated at once
+//! (`workingset_refault`).
 
 use super::{Core, DEF_PRIORITY, Fate, Reclaim, SWAP_CLUSTER_MAX, ScanControl, Tally, shrink_folio};
 use crate::pagecache::folio::flag;
 use crate::pagecache::index::Shadow;
 use crate::pagecache::list::LruList;
 
-/// Bits of an eviction's time that a shadow entry keeps, beside the bit of the working set.
+/// Bits of an eviction's time in a shadow entry, besides the working-set bit.
 const EVICTION_MASK: u64 = (1 << 30) - 1;
 
-/// The policy.
+/// Policy with two lists.
 #[derive(Debug)]
 pub struct TwoLists {
     inactive: LruList,
     active: LruList,
     /// Evictions and activations (`nonresident_age`).
     age: u64,
-    /// Refaults that were activated, and how many there were at the end of the last reclaim.
+    /// Refaults that were activated, and their number at the end of the last reclaim.
     activations: u64,
     activations_seen: u64,
 }
@@ -45,7 +47,7 @@ impl TwoLists {
         if core.folios.has(at, flag::ACTIVE) { &mut self.active } else { &mut self.inactive }
     }
 
-    /// The page was reclaimed not long ago (`workingset_refault`).
+    /// Handles the refault of a recently reclaimed page (`workingset_refault`).
     fn refault(&mut self, core: &mut Core, at: u32, shadow: Shadow) {
         let (evicted, workingset) = (u64::from(shadow.0 >> 1), shadow.0 & 1 == 1);
         let distance = self.age.wrapping_sub(evicted) & EVICTION_MASK;
@@ -63,7 +65,7 @@ impl TwoLists {
         }
     }
 
-    /// The shadow entry of a folio that leaves (`workingset_eviction`).
+    /// Returns the shadow entry of an evicted folio (`workingset_eviction`).
     fn evict(&mut self, core: &Core, at: u32) -> Shadow {
         let evicted = (self.age & EVICTION_MASK) as u32;
         self.age += 1;
@@ -76,7 +78,7 @@ impl TwoLists {
         inactive * inactive_ratio(inactive + active) < active
     }
 
-    /// `shrink_inactive_list`: at most 32 folios.
+    /// Shrinks the inactive list by at most 32 folios (`shrink_inactive_list`).
     fn shrink_inactive(&mut self, core: &mut Core, count: u64, control: &mut ScanControl, tally: &mut Tally) {
         let (mut batch, mut kept) =
             ([0; SWAP_CLUSTER_MAX as usize], [(0, Fate::Keep); SWAP_CLUSTER_MAX as usize]);
@@ -111,7 +113,7 @@ impl TwoLists {
         tally.wakes_flushers |= taken > 0 && tally.unqueued_dirty - before.unqueued_dirty == taken;
     }
 
-    /// `shrink_active_list`. Pages of running programs, which it spares, are not modelled.
+    /// Shrinks the active list (`shrink_active_list`). Executable pages, which the kernel spares, are not modelled.
     fn shrink_active(&mut self, core: &mut Core, count: u64, tally: &mut Tally) {
         for _ in 0..count {
             let Some(at) = self.active.tail() else { return };
@@ -125,7 +127,7 @@ impl TwoLists {
     }
 }
 
-/// How many active folios there should be for an inactive one, of so many (`inactive_is_low`).
+/// Target ratio of active to inactive folios, for a total of `folios` (`inactive_is_low`).
 pub(in crate::pagecache) fn inactive_ratio(folios: u64) -> u64 {
     let gb = folios >> (30 - 12);
     if gb > 0 { (10 * gb).isqrt() } else { 1 }
@@ -179,7 +181,7 @@ impl Reclaim for TwoLists {
 
     fn age(&mut self, _core: &mut Core, _control: &mut ScanControl) {}
 
-    /// `shrink_lruvec` with `prepare_scan_count` and `get_scan_count`, where all that can be scanned are files.
+    /// `shrink_lruvec` with `prepare_scan_count` and `get_scan_count`, where only file pages can be scanned.
     fn shrink(&mut self, core: &mut Core, control: &mut ScanControl, tally: &mut Tally) {
         let may_deactivate =
             control.force_deactivate || self.activations != self.activations_seen || self.inactive_is_low();
@@ -238,7 +240,8 @@ mod tests {
         assert_eq!(ratios, [1, 1, 3, 10, 31, 101, 320]);
     }
 
-    /// inactive,unreferenced -> inactive,referenced -> active,unreferenced -> active,referenced: the comment above `folio_mark_accessed`.
+    /// inactive,unreferenced -> inactive,referenced -> active,unreferenced -> active,referenced: the comment above
+    /// `folio_mark_accessed`.
     #[test]
     fn the_second_access_activates() {
         let mut cache = cache(ReclaimPolicy::two_lists, 1 << 16);
@@ -252,7 +255,7 @@ mod tests {
         assert_eq!((cache.nr_active(), cache.nr_inactive(), cache.stats().activated), (1, 0, 1));
     }
 
-    /// A core with a policy of its own, and pages of a file in it.
+    /// Core with its own policy, and pages of a file.
     struct Bench {
         cache: PageCache,
         lists: TwoLists,
@@ -283,7 +286,8 @@ mod tests {
         }
     }
 
-    /// Ten pages are active. Page 0 is evicted; then nine others are, and the distance is 10: it is activated. With ten others it is 11: it is not.
+    /// Ten pages are active. Page 0 is evicted, then nine others: the distance is 10, and page 0 is activated. With ten
+    /// others it is 11, and page 0 is not.
     #[test]
     fn the_distance_of_a_refault() {
         for (others, activated) in [(9, true), (10, false)] {
@@ -307,7 +311,7 @@ mod tests {
         }
     }
 
-    /// A page that was active comes back as one of the working set.
+    /// A page that was active returns as one of the working set.
     #[test]
     fn a_page_that_was_active_is_restored() {
         let mut bench = Bench::new();
@@ -325,7 +329,7 @@ mod tests {
         assert_eq!(bench.cache.core.stats.refaults_restored, 1);
     }
 
-    /// What stays of a batch keeps its order, behind what was not looked at.
+    /// The kept folios of a batch stay in order, behind those that were not scanned.
     #[test]
     fn a_batch_is_put_back_in_order() {
         let mut bench = Bench::new();
@@ -337,7 +341,7 @@ mod tests {
         assert_eq!(
             (tally.taken, tally.freed, bench.control.nr_scanned),
             (4, 2, 2),
-            "what is locked is not scanned"
+            "locked folios are not scanned"
         );
         let order: Vec<u32> = bench.lists.inactive.iter(&bench.cache.core.folios).collect();
         assert_eq!(order, [folios[2].0, folios[0].0, folios[5].0, folios[4].0]);
@@ -353,9 +357,9 @@ mod tests {
                 bench.lists.accessed(&mut bench.cache.core, folio.0);
             }
         }
-        // 3 * 1 < 2 is not so; with three active of five, 2 * 1 < 3 is.
+        // 3 * 1 < 2 is false; with three active of five, 2 * 1 < 3 is true.
         assert!(!bench.lists.inactive_is_low());
-        let folio = bench.cache.find(FILE, 2).expect("it is there");
+        let folio = bench.cache.find(FILE, 2).expect("page 2 is in the cache");
         bench.lists.accessed(&mut bench.cache.core, folio.0);
         bench.lists.accessed(&mut bench.cache.core, folio.0);
         assert!(bench.lists.inactive_is_low());

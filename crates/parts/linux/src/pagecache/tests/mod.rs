@@ -6,13 +6,13 @@ use super::readahead::ReadAheadPolicy;
 use super::reclaim::ReclaimPolicy;
 use super::*;
 
-/// An empty cache of so many pages.
+/// Creates an empty cache of `pages` pages.
 pub(super) fn cache(reclaim: ReclaimPolicy, pages: u64) -> PageCache {
     let spec = PageCacheSpec { reclaim, ..PageCacheSpec::default() };
-    PageCache::new(&spec, pages).expect("it is built")
+    PageCache::new(&spec, pages).expect("the spec is valid")
 }
 
-/// A page that was read and is not used yet.
+/// Inserts a page that was read but not used yet.
 pub(super) fn read(cache: &mut PageCache, inode: Inode, page: u64) -> Folio {
     let folio = cache.insert(inode, page, Cause::Read);
     cache.set_uptodate(folio);
@@ -20,7 +20,7 @@ pub(super) fn read(cache: &mut PageCache, inode: Inode, page: u64) -> Folio {
     folio
 }
 
-/// Reclaims to the end: the rounds, and how it ended.
+/// Reclaims to the end; returns the rounds, and the outcome.
 pub(super) fn reclaim_all(cache: &mut PageCache, mut control: ScanControl) -> (Vec<Reclaimed>, Next) {
     let mut rounds = Vec::new();
     loop {
@@ -33,7 +33,7 @@ pub(super) fn reclaim_all(cache: &mut PageCache, mut control: ScanControl) -> (V
     }
 }
 
-/// `kswapd` does its work if it is woken now.
+/// Runs `kswapd` if it is woken now.
 pub(super) fn make_room(cache: &mut PageCache) {
     while cache.pressure() != Pressure::None {
         let (_, next) = reclaim_all(cache, ScanControl::kswapd());
@@ -41,7 +41,7 @@ pub(super) fn make_room(cache: &mut PageCache) {
     }
 }
 
-/// A use of a page by a read, which brings it if it is missing; whether it was there.
+/// Uses a page by a read, inserting it if missing; returns whether it was present.
 pub(super) fn used(cache: &mut PageCache, inode: Inode, page: u64) -> bool {
     let found = cache.lookup(inode, page);
     let folio = found.unwrap_or_else(|| {
@@ -54,12 +54,12 @@ pub(super) fn used(cache: &mut PageCache, inode: Inode, page: u64) -> bool {
 
 #[test]
 fn the_families_keep_their_contract() {
-    config::policy::check_family::<ReclaimPolicy>().expect("the list is whole");
-    config::policy::check_family::<ReadAheadPolicy>().expect("the list is whole");
+    config::policy::check_family::<ReclaimPolicy>().expect("the list is complete");
+    config::policy::check_family::<ReadAheadPolicy>().expect("the list is complete");
 }
 
-/// What `/proc/zoneinfo` follows from: 3 GiB are 3,145,728 kbytes; `int_sqrt(3145728 * 16)` = 7094, of which 7094 / 4 = 1773 pages; apart by the larger of
-/// 1773 / 4 = 443 and 786,432 * 10 / 10,000 = 786 pages.
+/// Basis of `/proc/zoneinfo`: 3 GiB are 3,145,728 kbytes; `int_sqrt(3145728 * 16)` = 7094, of which 7094 / 4 = 1773
+/// pages; distance: the larger of 1773 / 4 = 443 and 786,432 * 10 / 10,000 = 786 pages.
 #[test]
 fn watermarks_of_three_gib() {
     let cache = cache(ReclaimPolicy::default(), 3 << 18);
@@ -85,8 +85,8 @@ fn specs_that_cannot_be_built() {
     assert_eq!(fault(&much, 1 << 16).as_deref(), Some("min_free_kbytes"));
 }
 
-/// The marks and the tags of a page from a write to the end of its write-back, with a store in between (`folio_clear_dirty_for_io`,
-/// `__folio_start_writeback`).
+/// Flags and tags of a page from a write to the end of its write-back, with a store in between
+/// (`folio_clear_dirty_for_io`, `__folio_start_writeback`).
 #[test]
 fn tags_follow_a_write_back() {
     let (inode, mut cache) = (Inode(3), cache(ReclaimPolicy::default(), 1 << 16));
@@ -151,14 +151,14 @@ fn what_is_read_ahead_is_used_or_wasted() {
     assert_eq!(*cache.stats(), PageCacheStats::default());
 }
 
-// Work on files that do not fit, and what stays.
+// Work on files that do not fit, and the pages that stay.
 
 const FILE: Inode = Inode(0);
 
 const STREAM: Inode = Inode(1);
 
-/// 900 pages were used once. A task wants 32: of 900 >> 12, 11 and 10 there are none; then 900 >> 9 = 1, 899 >> 8 = 3, 896 >> 7 = 7, 889 >> 6 = 13, 876 >> 5 =
-/// 27 are scanned, after which it has 51.
+/// 900 pages were used once. A task wants 32: 900 >> 12, 11 and 10 are zero; then 900 >> 9 = 1, 899 >> 8 = 3, 896 >> 7
+/// = 7, 889 >> 6 = 13, 876 >> 5 = 27 are scanned, after which it has 51.
 #[test]
 fn a_task_scans_more_of_the_list_round_by_round() {
     let mut cache = cache(ReclaimPolicy::default(), 1 << 10);
@@ -166,7 +166,7 @@ fn a_task_scans_more_of_the_list_round_by_round() {
     let (rounds, next) = reclaim_all(&mut cache, ScanControl::direct());
     let freed: Vec<u64> = rounds.iter().map(|round| round.freed).collect();
     assert_eq!((freed, next), (vec![0, 0, 0, 1, 3, 7, 13, 27], Next::Done));
-    // The oldest went.
+    // The oldest pages were evicted.
     assert_eq!((cache.next_present(FILE, 0), cache.nr_inactive()), (Some(51), 849));
     assert_eq!((cache.stats().scanned_direct, cache.stats().evicted_direct), (51, 51));
 }
@@ -182,7 +182,7 @@ fn pressure_follows_the_watermarks() {
         read(&mut cache, FILE, page);
     }
     let first = |pressure| seen.iter().position(|one| *one == pressure).expect("it came to that") as u64;
-    // 80 are free after 944 pages, 64 after 960.
+    // 80 pages are free after 944 insertions, 64 after 960.
     assert_eq!((first(Pressure::Kswapd), first(Pressure::Direct)), (944, 960));
     assert!(!cache.allows_direct_reclaim(), "24 of 64 are left");
     let (_, next) = reclaim_all(&mut cache, ScanControl::kswapd());
@@ -207,18 +207,18 @@ fn a_scan_does_not_evict_the_working_set() {
     assert!((0..100).all(|page| used(&mut cache, FILE, page)));
     let stats = cache.stats();
     assert_eq!((stats.deactivated, stats.refaults), (0, 0));
-    // 20,000 and 100 came; 1024 less what is kept free are there.
+    // 20,000 and 100 were inserted; 1024 less the free reserve are present.
     assert_eq!(stats.evicted, 20_100 - cache.nr_file_pages());
     cache.check().expect("the accounts agree");
 }
 
-/// A loop over 900 pages beside 400 active ones that nobody uses any more: 944 fit. The loop's pages return soon enough to be activated, which
-/// deactivates the others; with shadow entries it comes to fit, without them it never does.
+/// A loop over 900 pages next to 400 unused active ones: 944 fit. The loop's pages return soon enough to be activated,
+/// which deactivates the others. With shadow entries the loop comes to fit, without them it never does.
 #[test]
 fn refaults_let_a_new_working_set_in() {
     let misses = |workingset| {
         let spec = PageCacheSpec { workingset, ..PageCacheSpec::default() };
-        let mut cache = PageCache::new(&spec, 1 << 10).expect("it is built");
+        let mut cache = PageCache::new(&spec, 1 << 10).expect("the spec is valid");
         for _ in 0..2 {
             for page in 0..400 {
                 used(&mut cache, FILE, page);
@@ -239,7 +239,8 @@ fn refaults_let_a_new_working_set_in() {
     assert_eq!(stats.refaults, 0);
 }
 
-/// Dirty pages get out of the way and are marked; the flushers are woken, since a batch held nothing else. Once written, they go first.
+/// Dirty pages are moved out of the way and marked; the flushers are woken, since a batch held only those. Once
+/// written, they are evicted first.
 #[test]
 fn dirty_pages_wait_for_the_flushers() {
     let mut cache = cache(ReclaimPolicy::default(), 1 << 10);
@@ -264,7 +265,7 @@ fn dirty_pages_wait_for_the_flushers() {
     cache.check().expect("the accounts agree");
 }
 
-/// When nothing but dirty pages is found, and found again, `kswapd` writes some itself (`PGDAT_DIRTY`).
+/// When only dirty pages are found twice, `kswapd` writes some itself (`PGDAT_DIRTY`).
 #[test]
 fn kswapd_writes_what_it_meets_twice() {
     let mut cache = cache(ReclaimPolicy::default(), 1 << 10);
@@ -284,7 +285,7 @@ fn kswapd_writes_what_it_meets_twice() {
     assert!(cache.is_hopeless() && cache.allows_direct_reclaim());
 }
 
-/// All is under write-back: found once it is marked, found twice it is congested, and `kswapd` sleeps.
+/// All pages are under write-back: found once they are marked, found twice reclaim is congested, and `kswapd` sleeps.
 #[test]
 fn write_back_that_reclaim_meets_twice_throttles() {
     let mut cache = cache(ReclaimPolicy::default(), 1 << 10);
@@ -302,7 +303,7 @@ fn write_back_that_reclaim_meets_twice_throttles() {
     assert!(rounds.iter().any(|round| round.throttle == Some(Throttle::Congested)), "{rounds:?}");
 }
 
-/// Mapped pages have a second chance at their first look, since the fault itself used them.
+/// Mapped pages survive their first scan, since the fault itself used them.
 #[test]
 fn mapped_pages_are_looked_at_twice() {
     for reclaim in ReclaimPolicy::all_defaults() {
@@ -318,7 +319,8 @@ fn mapped_pages_are_looked_at_twice() {
     }
 }
 
-/// Generations: a page of a read comes to the second oldest, a fault's to the youngest; a page used five times is protected, and one used once leaves.
+/// Generations: a read page enters the second oldest, a faulted one the youngest; a page used five times is protected,
+/// and one used once is evicted.
 #[test]
 fn generations_protect_what_is_used_often() {
     let mut cache = cache(ReclaimPolicy::mglru, 1 << 10);
@@ -331,7 +333,7 @@ fn generations_protect_what_is_used_often() {
     }
     let folio = cache.find(FILE, 5).expect("it is there");
     assert!(!cache.is_active(folio) && cache.is_workingset(folio));
-    // Used again between rounds as a working set is; the stream is used once.
+    // Used again between rounds like a working set; the stream is used once.
     for page in 0..20_000u64 {
         used(&mut cache, STREAM, page);
         used(&mut cache, FILE, page % 100);
@@ -341,7 +343,7 @@ fn generations_protect_what_is_used_often() {
     cache.check().expect("the accounts agree");
 }
 
-/// Whatever the policy: locked, dirty and written pages stay, and reclaim ends.
+/// For every policy: locked, dirty and written pages stay, and reclaim ends.
 #[test]
 fn every_policy_spares_what_cannot_go() {
     for reclaim in ReclaimPolicy::all_defaults() {

@@ -1,26 +1,27 @@
-//! Cuts of power: random programs on a whole host with a drive whose cache forgets, until the power goes; then what recovery finds is
-//! held against a naive account of what system calls have promised.
+//! Power failures: random programs on a whole host with a drive whose cache is lost, until the power fails. The
+//! recovered state is then compared with a naive record of the promises of system calls.
 //!
-//! Every store into a page gives it a new version. Checked is:
+//! Every store into a page gives it a new version. The checks are:
 //!
-//! * Whatever a program reads is the newest version, whether the page has stayed in memory or was reclaimed and read again.
-//! * What `fsync`, `fdatasync`, `sync`, `O_SYNC` and `O_DSYNC` have acknowledged is there after the cut, or what was written later;
-//!   unless it was cut off or removed since. So is the file's length.
-//! * The journal's log can be replayed, and with ordered or journaled data no file shows what was in its blocks before.
-//! * What the drive says of its buffer in completions is what the host follows.
-//! * Programs that are let run to their end do, and nothing is left under way.
+//! * A program always reads the newest version, whether the page has stayed in memory or was reclaimed and read again.
+//! * Data acknowledged by `fsync`, `fdatasync`, `sync`, `O_SYNC` and `O_DSYNC`, or later data, is there after the
+//!   failure, unless it was truncated or removed since. So is the file's length.
+//! * The journal's log can be replayed, and with ordered or journaled data no file exposes old content of its blocks.
+//! * The host follows the buffer states that the drive reports in completions.
+//! * Programs that may run to their end do, and nothing is left in flight.
 //!
-//! # What was not acknowledged
+//! # Unacknowledged data
 //!
-//! It may be lost. Which part of it may be there depends on the journal (`Documentation/filesystems/ext4`, `fs/jbd2/commit.c`):
+//! Unacknowledged data may be lost. Which part of it may be present depends on the journal
+//! (`Documentation/filesystems/ext4`, `fs/jbd2/commit.c`):
 //!
-//! * `ordered`: each page of 4 KiB is old or new for itself, where it had a block before. A page that gets its block shows its
-//!   data or is not part of the file: a transaction does not commit before the data that it makes visible.
-//! * `writeback`: as `ordered`, but a page that gets its block may show what was in the block before.
-//! * `journal`: a page is as one transaction has it, and pages of one handle come together.
-//! * `none`: as `writeback`, and metadata themselves may be torn. Only a file that has not been changed since it was synced is sure.
+//! * `ordered`: each page of 4 KiB that had a block before is independently old or new. A page that gets its block
+//!   shows its data or is not part of the file: a transaction does not commit before the data that it makes visible.
+//! * `writeback`: like `ordered`, but a page that gets its block may expose the old content of the block.
+//! * `journal`: a page is as in some transaction, and pages of one handle appear together.
+//! * `none`: like `writeback`, and metadata themselves may be torn. Only a file unchanged since its last sync is safe.
 //!
-//! The drive keeps any subset of what is in its cache, block by block; it honours flush and force unit access.
+//! The drive keeps any subset of its cache, block by block; it honours flush and force unit access.
 
 mod promises;
 mod work;
@@ -46,66 +47,67 @@ use promises::Promises;
 use proto::{BufferState, Command, Completion, Port, Status};
 use work::Work;
 
-/// Files of the work.
+/// Number of files.
 const FILES: u32 = 4;
-/// Blocks in the drive's cache from which on it says that it is full.
+/// Blocks in the drive's cache at which it reports a full buffer.
 const FULL: usize = 96;
 
-/// Events after which all work of a plan of this length is over, a drive that is slow under throttled write-back included.
+/// Number of events after which all work of a plan of this length is over, even on a drive that is slow under throttled
+/// write-back.
 const TO_THE_END: u64 = 400_000;
 
-/// Work that a cut of power ends.
+/// Work that a power failure ends.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The host.
+    /// Host.
     pub spec: PathSpec,
-    /// What its drive tells the driver.
+    /// Properties that its drive reports to the driver.
     pub device: Device,
     /// Bytes of the drive.
     pub bytes: u64,
-    /// Stream of random numbers.
+    /// Random seed.
     pub seed: u64,
     /// Threads that make system calls.
     pub threads: u32,
-    /// How many calls each makes.
+    /// Number of calls of each thread.
     pub calls: u32,
-    /// After so many events the power goes, if the work is not over.
+    /// Number of events before the power failure, unless the work ends first.
     pub events: u64,
 }
 
-/// What was found.
+/// Result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// What should not be, in words; the first few.
+    /// First few violations, as text.
     pub faults: Vec<String>,
-    /// Pages that show what was in their blocks before.
+    /// Pages that expose old content of their blocks.
     pub stale: u64,
-    /// Files that a system call has made durable.
+    /// Files made durable by a system call.
     pub acknowledged: u64,
-    /// Pages that were promised when the power went.
+    /// Pages promised when the power failed.
     pub promised: u64,
     /// Pages that were compared when they were read.
     pub compared: u64,
     /// Transactions replayed.
     pub replayed: u32,
-    /// Whether the power went before the work was over.
+    /// Whether the power failed before the work was over.
     pub was_cut: bool,
-    /// Events.
+    /// Number of events.
     pub events: u64,
-    /// Pages that reclaim has freed.
+    /// Pages freed by reclaim.
     pub reclaimed: u64,
 }
 
 engine::events! {
     enum Happens {
-        /// Something on the host.
+        /// Event on the host.
         Host(Event),
-        /// The drive has done a command.
+        /// Completion of a command by the drive.
         Done(u32),
     }
 }
 
-/// Time, and what the host says.
+/// Time, and the host's output.
 #[derive(Default)]
 struct Outside {
     queue: EventQueue<Happens>,
@@ -125,17 +127,17 @@ struct World {
     outside: Outside,
     rng: Rng,
     promises: Promises,
-    /// Whether the drive tells of its buffer, and how often it has told of room and of none.
+    /// Whether the drive reports its buffer state, and how often it has reported room and a full buffer.
     tells: bool,
     said: [u64; 2],
     faults: Vec<String>,
     outcome: Outcome,
 }
 
-/// Works until the power goes, and looks at what is left.
+/// Works until the power fails, and checks the recovered state.
 ///
 /// # Errors
-/// A host that cannot be built.
+/// If the host cannot be built.
 pub fn run(plan: &Plan) -> Result<Outcome, SpecError> {
     let mut world = World::new(plan)?;
     world.work(plan.events);
@@ -179,7 +181,7 @@ impl World {
         })
     }
 
-    /// Runs until so many events have happened, the work is over, or something is wrong.
+    /// Runs until the number of events is reached, the work is over, or a violation is found.
     fn work(&mut self, events: u64) {
         self.host.begin(&mut self.outside);
         self.after(0);
@@ -206,7 +208,7 @@ impl World {
         self.outcome.was_cut = true;
     }
 
-    /// What an event has brought about.
+    /// Handles the effects of an event.
     fn after(&mut self, versions: u32) {
         let marks = std::mem::take(&mut self.host.programs[0].program.marks);
         marks.into_iter().for_each(|mark| self.note(mark, versions));
@@ -251,7 +253,7 @@ impl World {
 // Hosts of a soak.
 
 impl Plan {
-    /// A plan drawn from a seed: how the file system, reclaim, write-back, block layer and driver are, and when the power goes.
+    /// Draws a plan from a seed: file system, reclaim, write-back, block layer, driver, and time of the power failure.
     pub fn draw(seed: u64) -> Plan {
         let rng = &mut Rng::stream(seed, "host/path/soak/plan");
         let data = match rng.below(8) {
@@ -314,26 +316,26 @@ impl Plan {
             spec.block.nr_requests = Some(4 + rng.below(u64::from(device.queue_depth.max(28)) - 4) as u32);
         }
         let (threads, calls) = (1 + rng.below(5) as u32, 200);
-        // Some are let run to their end.
+        // Some plans run to their end.
         let events = if rng.below(10) == 0 { TO_THE_END } else { 100 + rng.below(6_000) };
         let calls = if events == TO_THE_END { 60 } else { calls };
         Plan { spec, device, bytes: 96 << 20, seed, threads, calls, events }
     }
 }
 
-/// From so many microseconds to so many.
+/// Draws a duration between two bounds in microseconds.
 fn duration(rng: &mut Rng, least: u64, most: u64) -> Duration {
     Duration::new(Time::from_us(least + rng.below(most - least)))
 }
 
 #[cfg(test)]
 mod tests {
-    // Some cuts; the long soak has more.
+    // A few power failures; the long soak has more.
     use super::{Outcome, Plan, run};
     use engine::Mutant;
     use engine::mutant::arm;
 
-    /// Runs of drawn plans; all of them are sound. The sum of what they found.
+    /// Runs drawn plans, all of which must be sound; returns the sum of their results.
     fn soak(seeds: std::ops::Range<u64>) -> Outcome {
         let mut sum = Outcome::default();
         for seed in seeds {
@@ -353,14 +355,14 @@ mod tests {
     #[test]
     fn what_is_promised_survives_a_cut_of_power() {
         let sum = soak(0..300);
-        // Much was promised, replayed, reclaimed and read again.
+        // Many pages were promised, replayed, reclaimed and read again.
         assert!(sum.acknowledged > 10_000 && sum.promised > 30_000, "{sum:?}");
         assert!(sum.replayed > 2_000 && sum.reclaimed > 10_000 && sum.compared > 100_000, "{sum:?}");
         // Where the journal allows it.
         assert!(sum.stale > 0, "{sum:?}");
     }
 
-    /// Plans that few others are like, and what each has shown.
+    /// Rare plans, and what each has shown.
     const RARE: [(u64, &str); 9] = [
         (1_518, "a page read before the blocks of a direct write have data, and kept"),
         (22_934, "overlapping direct writes, of which the drive takes the older one last"),
@@ -391,7 +393,7 @@ mod tests {
         println!("{cuts} cuts: {sum:?}");
     }
 
-    /// The first of so many plans in which a mutant is found, and how.
+    /// First plan in which a mutant is found, and the violation.
     #[cfg(debug_assertions)]
     fn found(mutant: Mutant) -> Option<(u64, String)> {
         let _armed = arm(mutant);
@@ -407,9 +409,9 @@ mod tests {
         for (mutant, says) in [
             (Mutant::EarlyCommit, "before"),
             (Mutant::UnflushedSync, "promised"),
-            // A read sees it, or the look after the cut.
+            // A read finds it, or the check after the power failure.
             (Mutant::ReclaimedDirty, "was "),
-            (Mutant::CorruptedHead, "the drive has told"),
+            (Mutant::CorruptedHead, "the drive has reported"),
         ] {
             let (seed, fault) = found(mutant).unwrap_or_else(|| panic!("{mutant:?} survives"));
             println!("{mutant:?}: plan {seed}: {fault}");

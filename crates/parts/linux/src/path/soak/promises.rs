@@ -1,4 +1,4 @@
-//! What system calls promise: which versions of which pages survive a cut of power.
+//! Promises of system calls: which versions of which pages survive a power failure.
 
 use super::work::{Mark, Work, kind_of, of};
 use super::{FILES, World};
@@ -8,7 +8,7 @@ use crate::{Inode, PAGE};
 use proto::file::Call;
 use std::collections::BTreeMap;
 
-/// Of a file, its length in bytes and the versions of its pages, at least.
+/// Minimum length in bytes and page versions of a file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Promise {
     pub(super) size: u64,
@@ -16,7 +16,7 @@ pub(super) struct Promise {
 }
 
 impl Promise {
-    /// The file becomes shorter, or may.
+    /// Restricts a promise when the file is truncated, or may be.
     fn cut(&mut self, bytes: u64) {
         let end = bytes.div_ceil(PAGE);
         self.size = self.size.min(bytes);
@@ -24,20 +24,20 @@ impl Promise {
     }
 }
 
-/// All of them.
+/// All promises.
 #[derive(Default)]
 pub(super) struct Promises {
-    /// What holds, by file.
+    /// Current promises, by file.
     pub(super) kept: [Option<Promise>; FILES as usize],
-    /// What calls that are under way will promise, by thread.
+    /// Promises of calls in progress, by thread.
     coming: BTreeMap<u32, Vec<(u32, Promise)>>,
-    /// Calls that are under way, by thread.
+    /// Calls in progress, by thread.
     calls: BTreeMap<u32, Call>,
-    /// Calls that have kept their promise.
+    /// Number of acknowledged calls.
     pub(super) acknowledged: u64,
 }
 
-/// The new length of the file of a call that makes it shorter.
+/// New length of the file truncated by a call.
 fn cuts(call: Call) -> Option<u64> {
     match call {
         Call::Truncate { bytes, .. } => Some(bytes),
@@ -46,12 +46,12 @@ fn cuts(call: Call) -> Option<u64> {
     }
 }
 
-/// Whether a call is a write that returns when it is durable.
+/// Returns whether a call is a write that returns when it is durable.
 fn is_sync(call: Call) -> bool {
     matches!(call, Call::Write { fd, .. } if kind_of(fd).sync || kind_of(fd).data_sync)
 }
 
-/// Whether a call changes its file.
+/// Returns whether a call changes its file.
 fn changes(call: Call) -> bool {
     matches!(call, Call::Write { .. } | Call::Touch { write: true, .. }) || cuts(call).is_some()
 }
@@ -61,7 +61,7 @@ impl World {
         inode(&self.host, file)
     }
 
-    /// A call begins or has ended. `versions` were written before this event.
+    /// Records the start or end of a call. `versions` were written before this event.
     pub(super) fn note(&mut self, mark: Mark, versions: u32) {
         let Mark { thread, call, begins } = mark;
         let promises = &mut self.promises;
@@ -74,7 +74,7 @@ impl World {
         if let (Some(file), Some(_)) = (of(call), cuts(call)) {
             let inode = self.inode(file);
             let shadow = self.host.shadow.as_mut().expect("it has one");
-            let left = shadow.cutting.get_mut(&inode).expect("its begin was noted");
+            let left = shadow.cutting.get_mut(&inode).expect("its start was noted");
             *left -= 1;
             if *left == 0 {
                 shadow.cutting.remove(&inode);
@@ -99,8 +99,8 @@ impl World {
                 *self.host.shadow.as_mut().expect("it has one").cutting.entry(inode).or_default() += 1;
                 self.cut(file, bytes, matches!(call, Call::Unlink { .. }));
             }
-            // Without a journal what was synced is only sure as long as nothing changes: a block of metadata may go home before those that it
-            // points to.
+            // Without a journal, synced data is only safe until the next change: a metadata block may be written home
+            // before the blocks that it points to.
             if changes(call) && self.data() == JournalMode::none {
                 self.promises.kept[file as usize] = None;
                 self.promises.coming.values_mut().for_each(|coming| coming.retain(|(of, _)| *of != file));
@@ -126,9 +126,9 @@ impl World {
         self.promises.coming.insert(thread, coming);
     }
 
-    /// A synchronous write promises no length while data behind its end wait for their blocks, be it when it begins or when it has ended: they will move
-    /// the length that the file has on the drive (`ext4_da_write_end`), and a write in front of them whose blocks are there does not. Its end may be
-    /// lost, in Linux as here. `fsync` writes them all.
+    /// Removes the length from a synchronous write's promise if data after its end wait for blocks, when it begins or
+    /// has ended. These data will move the file's length on the drive (`ext4_da_write_end`); a write before them into
+    /// allocated blocks does not. Its end may be lost, in Linux as here. `fsync` writes all of them.
     fn trim(&self, call: Call, file: u32, promise: &mut Promise) {
         if matches!(call, Call::Write { .. }) && self.has_delayed_behind(file, promise.size) {
             promise.size = 0;
@@ -149,15 +149,15 @@ impl World {
         false
     }
 
-    /// The oldest version that a page may have when a write of it that begins now is durable. Whoever writes after has a later one; of direct writes
-    /// that are under way the drive may take any last.
+    /// Oldest version that a page may have when a write that begins now is durable. Later writers have later ones; the
+    /// drive may take any of several direct writes in flight last.
     fn at_least(&self, file: u32, page: u64, versions: u32) -> u32 {
         let shadow = self.host.shadow.as_ref().expect("it has one");
         let before = shadow.changing.get(&(self.inode(file), page)).map(|(_, before)| *before);
         before.unwrap_or(versions) + 1
     }
 
-    /// A file becomes shorter: what was promised of it need not be there any more.
+    /// Handles a truncation: promises beyond the new length end.
     fn cut(&mut self, file: u32, bytes: u64, removed: bool) {
         let Promises { kept, coming, .. } = &mut self.promises;
         let kept = &mut kept[file as usize];
@@ -169,7 +169,7 @@ impl World {
         kept.iter_mut().chain(coming).for_each(|promise| promise.cut(bytes));
     }
 
-    /// A promise without what calls that are under way may take from it.
+    /// Removes the parts of a promise that calls in progress may invalidate.
     fn sure(&self, thread: u32, file: u32, mut promise: Promise) -> Option<Promise> {
         let others =
             self.promises.calls.iter().filter(|(other, call)| **other != thread && of(**call) == Some(file));
@@ -186,7 +186,7 @@ impl World {
         Some(promise)
     }
 
-    /// All of a file, as it is now.
+    /// Current contents of a file, as a promise.
     fn everything(&self, file: u32) -> Promise {
         let inode = self.inode(file);
         let shadow = self.host.shadow.as_ref().expect("it has one");
@@ -204,24 +204,24 @@ impl World {
     }
 }
 
-/// The inode of a file of the work.
+/// Inode of a file of the soak.
 pub(super) fn inode(host: &Host<Work>, file: u32) -> Inode {
     host.programs[0].inodes[file as usize]
 }
 
-// What is left after the power went, held against what was promised; and a host that has nothing left to do.
+// Check of the recovered state against the promises, and of a host that has finished its work.
 
-/// What a page reads as.
+/// Content that a page reads as.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Seen {
     Zeroes,
     Version(u32),
-    /// What was in its block before.
+    /// Old content of its block.
     Stale,
 }
 
 impl World {
-    /// The power goes.
+    /// Cuts the power, and checks the recovered state.
     pub(super) fn cut_power(&mut self) {
         let shadow = self.host.shadow.as_mut().expect("it has one");
         shadow.lands();
@@ -245,12 +245,12 @@ impl World {
         for file in 0..FILES {
             let Some(promise) = self.promises.kept[file as usize].take() else { continue };
             let Some(found) = recovered.files.get(&inode(&self.host, file)) else {
-                self.faults.push(format!("file {file} is gone"));
+                self.faults.push(format!("file {file} is missing"));
                 continue;
             };
             if found.size < promise.size {
                 let (has, promised) = (found.size, promise.size);
-                self.faults.push(format!("file {file} has {has} bytes, and {promised} were promised"));
+                self.faults.push(format!("file {file} has {has} bytes, but {promised} were promised"));
             }
             self.outcome.promised += promise.pages.len() as u64;
             for (page, version) in promise.pages {
@@ -262,7 +262,7 @@ impl World {
                 };
                 if !kept {
                     self.faults.push(format!(
-                        "file {file} page {page}: {seen:?}, and version {version} was promised"
+                        "file {file} page {page}: {seen:?}, but version {version} was promised"
                     ));
                 }
             }
@@ -301,8 +301,8 @@ impl World {
         }
     }
 
-    /// What drives have said of their buffers is what the driver has heard, less what it has not looked at; the ratios follow it; nobody waits in
-    /// vain.
+    /// Checks that the driver has handled all reported buffer states, except those in pending completions; that the
+    /// ratios follow them; and that every waiting thread will be woken.
     pub(super) fn check_running(&mut self) {
         let heard = self.host.shadow.as_ref().expect("it has one").heard;
         let waiting = self.host.waiting(0);
@@ -310,7 +310,7 @@ impl World {
             let (said, known) = (self.said[at], heard[at] + waiting[at]);
             if said != known {
                 self.faults.push(format!(
-                    "the drive has told {said} times of {name}, and the host knows of {known}"
+                    "the drive has reported {said} completions with {name}, but the host has handled {known}"
                 ));
             }
         }
@@ -318,11 +318,11 @@ impl World {
             self.faults.push(stuck);
         }
         if !self.host.ratios_follow() {
-            self.faults.push("the dirty ratios are not those of what drives say".to_owned());
+            self.faults.push("the dirty ratios do not match the reported buffer states".to_owned());
         }
     }
 
-    /// All programs have ended, and nothing happens any more: nothing is left over.
+    /// Checks that nothing is left after all programs and events have ended.
     pub(super) fn check_idle(&mut self) {
         let host = &self.host;
         let left = [

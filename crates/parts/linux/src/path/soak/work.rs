@@ -6,7 +6,7 @@ use engine::{Rng, Time};
 use proto::file::{Advice, Call, Fd, FileId, FileSpec, Next, OpenFlags, Program, SyncRange};
 use std::collections::VecDeque;
 
-/// How a descriptor of a file is opened: each file has one of each kind.
+/// Flags of the descriptors: each file has one of each kind.
 pub(super) const KINDS: [OpenFlags; 5] = {
     let plain = OpenFlags { direct: false, sync: false, data_sync: false, truncate: false };
     [
@@ -18,10 +18,10 @@ pub(super) const KINDS: [OpenFlags; 5] = {
     ]
 };
 
-/// Pages of a file at most.
+/// Maximum pages of a file.
 const MOST: u64 = 700;
 
-/// A call begins, or has returned.
+/// Start or return of a call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     pub(super) thread: u32,
@@ -31,30 +31,30 @@ pub(super) struct Mark {
 
 #[derive(Clone, Debug, Default)]
 struct Thread {
-    /// The call that it is in.
+    /// Current call.
     call: Option<Call>,
-    /// What it does before it chooses again.
+    /// Actions before it chooses again.
     steps: VecDeque<Next>,
-    /// The file that it has for itself until then.
+    /// File that it uses exclusively until then.
     owns: Option<u32>,
     left: u32,
 }
 
-/// The programs, as one with many threads.
+/// All programs, as one with many threads.
 #[derive(Clone, Debug)]
 pub(super) struct Work {
     rng: Rng,
-    /// What the files were before.
+    /// Initial lengths of the files.
     bytes: [Option<u64>; FILES as usize],
-    /// By file: calls that are under way, and whether a thread has it for itself.
+    /// By file: calls in progress, and whether a thread uses it exclusively.
     under_way: [u32; FILES as usize],
-    /// Of them, direct writes and stores, which do not meet: what a page holds after both is not defined.
+    /// Direct writes and stores among them, which never overlap: the content after both is undefined.
     direct: [u32; FILES as usize],
     stores: [u32; FILES as usize],
     owned: [bool; FILES as usize],
     ready: bool,
     threads: Vec<Thread>,
-    /// What happened since somebody looked.
+    /// Starts and returns since the last check.
     pub(super) marks: Vec<Mark>,
 }
 
@@ -66,7 +66,7 @@ pub(super) fn kind_of(fd: Fd) -> OpenFlags {
     KINDS[usize::from(fd.0) % KINDS.len()]
 }
 
-/// The file of a call, if it is of one.
+/// File of a call, if any.
 pub(super) fn of(call: Call) -> Option<u32> {
     match call {
         Call::Open { fd, .. }
@@ -106,7 +106,7 @@ impl Work {
         self.rng.below(of) == 0
     }
 
-    /// A place of a file, and a length: often within few pages, so that threads meet.
+    /// Draws a position in a file and a length, often within few pages, so that threads meet.
     fn extent(&mut self) -> (u64, u64) {
         let offset = match self.rng.below(3) {
             0 => self.rng.below(32 * PAGE),
@@ -122,7 +122,7 @@ impl Work {
         (offset, bytes)
     }
 
-    /// What a thread does next with a file, or with all.
+    /// Chooses a thread's next action with a file, or with all.
     fn choose(&mut self, thread: u32, now: Time) -> Next {
         let file = self.rng.below(u64::from(FILES)) as u32;
         let own = self.under_way[file as usize] == 0;
@@ -191,7 +191,7 @@ impl Work {
         if let Some(file) = at.owns.take() {
             self.owned[file as usize] = false;
         }
-        // The first opens the files.
+        // The first thread opens the files.
         self.ready |= thread == 0;
         if !self.ready {
             return Next::Until(now + Time::from_us(50));

@@ -13,9 +13,9 @@ const fn us(us: u64) -> Time {
 
 engine::events! {
     enum Around {
-        /// Of the host.
+        /// Event of the host.
         Host(Event),
-        /// A coprocessor has done an order.
+        /// Completion of an order by a coprocessor.
         Done(u32),
     }
 }
@@ -25,13 +25,13 @@ engine::events! {
 struct Coprocessors {
     queue: EventQueue<Around>,
     free: [Time; 2],
-    /// Orders as they came: when, to whom, what.
+    /// Orders received: time, device, order.
     seen: Vec<(Time, u16, Order)>,
 }
 
 impl Coprocessors {
     fn take(&mut self, out: Out) {
-        let Out::Order { tag, device, order } = out else { panic!("there is no drive: {out:?}") };
+        let Out::Order { tag, device, order } = out else { panic!("the host has no drive: {out:?}") };
         let now = self.queue.now();
         let takes = match order {
             Order::Send { bytes } | Order::Receive { bytes } => Time::from_ns(bytes),
@@ -51,7 +51,8 @@ engine::context! {
     out: |at, out| at.take(out),
 }
 
-/// Core time that is told apart: a change of threads 1 us, leaving idleness 2, a call 10, a request 20, an interrupt 100, a completion 200.
+/// Distinguishable core times: a context switch 1 us, an idle exit 2, a call 10, a request 20, an interrupt 100, a
+/// completion 200.
 fn costs(cores: u16) -> PathSpec {
     let time = |time| Duration::new(us(time));
     let mut spec = spec(64 * MIB);
@@ -95,8 +96,8 @@ fn work() -> Next {
     Next::Order { device: 0, order: WORK }
 }
 
-/// One order after another: before the device hears of one, 10 + 20 us of the driver; after it is done, 100 + 200 us of the interrupt, then 1 + 2 us until the
-/// thread is back on its core, which was idle.
+/// One order after another: before the device receives one, 10 + 20 us of the driver; after it is done, 100 + 200 us of
+/// the interrupt, then 1 + 2 us until the thread is back on its core, which was idle.
 #[test]
 fn an_order_costs_a_call_a_request_and_an_interrupt() {
     let receive = Order::Receive { bytes: 70_000 };
@@ -110,7 +111,7 @@ fn an_order_costs_a_call_a_request_and_an_interrupt() {
     assert_eq!(around.seen, seen.map(|(at, order)| (at, 0, order)));
     let asked = &host.programs[0].program.asked[0];
     assert_eq!(asked[3], third + us(70) + after);
-    // Onto its core; then each order's 30 us and onto the core again. The interrupts are nobody's.
+    // Onto its core; then each order's 30 us and onto the core again. Interrupts are charged to no thread.
     assert_eq!(host.programs[0].program.used[0], [us(3), us(33), us(33), us(33)]);
     assert_eq!(host.stats.orders, 3);
     let time = host.cores.stats.time[0];
@@ -119,13 +120,14 @@ fn an_order_costs_a_call_a_request_and_an_interrupt() {
     assert_eq!(time.interrupt, us(3 * 300));
 }
 
-/// While one program waits for its order, another has the core; the interrupt stops it for as long as it lasts, and who waited goes next.
+/// While one program waits for its order, another has the core; the interrupt suspends it, and the waiting thread goes
+/// next.
 #[test]
 fn an_interrupt_takes_the_core_that_its_thread_was_on() {
     let compute = Next::Compute(Time::from_ms(4));
     let programs = vec![program(vec![vec![work()]]), program(vec![vec![compute]])];
     let (host, around) = run(&costs(1), programs);
-    // The first: 3 us onto the core, 30 us. The second: 1 us for the change of threads, then 4 ms.
+    // The first: 3 us onto the core, 30 us. The second: 1 us for the context switch, then 4 ms.
     assert_eq!(around.seen, [(us(33), 0, WORK)]);
     let begun = host.programs[1].program.asked[0][0];
     assert_eq!(begun, us(34));
@@ -135,8 +137,8 @@ fn an_interrupt_takes_the_core_that_its_thread_was_on() {
     assert_eq!((first, second), (us(1_334), us(34 + 4_000 + 300 + 1 + 1)));
 }
 
-/// Threads of several programs wait for two devices at once; a device's orders wait for each other, not for those of the other one. Each thread has a core, and
-/// interrupts come to it.
+/// Threads of several programs wait for two devices at once; the orders of a device are serialized, those of different
+/// devices are not. Each thread has a core, which also receives its interrupts.
 #[test]
 fn programs_order_at_once() {
     let on = |device| Next::Order { device, order: WORK };
@@ -148,7 +150,7 @@ fn programs_order_at_once() {
     assert!(host.cores.stats.time.iter().all(|time| time.interrupt == us(300)));
 }
 
-/// Who is woken while its order is under way goes back to sleep until it is done.
+/// A thread woken while its order is in progress goes back to sleep until it is done.
 #[test]
 fn an_order_outlasts_those_who_wake_its_thread() {
     let programs = vec![program(vec![vec![work()], vec![Next::Until(us(500)), Next::Wake(0)]])];
@@ -157,7 +159,7 @@ fn an_order_outlasts_those_who_wake_its_thread() {
     assert_eq!((around.seen.len(), asked[1]), (1, us(1_336)));
 }
 
-/// An order that nobody ends is no fault of the host; one that has ended and whose thread sleeps on is.
+/// An unfinished order is not a fault of the host; a finished one whose thread sleeps on is.
 #[test]
 fn an_order_that_is_forgotten_is_found() {
     let mut host = Host::new(&costs(1), &[]).expect("a host");
@@ -169,15 +171,17 @@ fn an_order_that_is_forgotten_is_found() {
         host.handle(event, &mut around);
     }
     assert_eq!((host.stuck(), host.is_done()), (None, false));
-    let (tag, _) = host.orders.live().next().expect("it is under way");
+    let (tag, _) = host.orders.live().next().expect("an order is in progress");
     host.orders[tag].done = true;
     assert!(host.stuck().expect("a thread that waits").ends_with("its order is done"));
 }
 
-// Requests that are loads and stores of a mapping, on a host before a drive of constant latency: what the page cache has costs what is copied.
+// Requests as loads and stores of a mapping, on a host before a drive of constant latency: cached pages cost only the
+// copy.
 //
-// Costs in nanoseconds: `call` 150 and `lookup` 300 a fault, `allocate` 190, `insert` 330, `map` 90, `bio` 720, `request` 660, `interrupt` 500,
-// `complete` 1040, `end_page` 100, `context_switch` 950, `idle_exit` 2000, `dirty` 330; 4 KiB are copied at 19.5 GB/s in 210.
+// Costs in nanoseconds: `call` 150 and `lookup` 300 a fault, `allocate` 190, `insert` 330, `map` 90, `bio` 720,
+// `request` 660, `interrupt` 500, `complete` 1040, `end_page` 100, `context_switch` 950, `idle_exit` 2000, `dirty` 330;
+// 4 KiB are copied at 19.5 GB/s in 210.
 
 const LATENCY: u64 = 20_000;
 
@@ -185,7 +189,8 @@ const COPY: u64 = 210;
 
 const FAULT: u64 = 150 + 300;
 
-/// A fault that misses a page, reads it alone, sleeps, and finds it: 190 + 330 + 90 + 720 + 660, then 500 + 1040 + 100, then 950 + 2000.
+/// A fault that misses a page, reads it alone, sleeps, and finds it: 190 + 330 + 90 + 720 + 660, then 500 + 1040 + 100,
+/// then 950 + 2000.
 const MAJOR: u64 = FAULT + 1990 + LATENCY + 1640 + 2950 + FAULT;
 
 /// A mapping of this advice.
@@ -195,7 +200,7 @@ fn load(advice: Advice) -> Load {
     load
 }
 
-/// Requests of so many pages, each from this page on, one after another in the same instant.
+/// Serves requests of several pages, each from a first page on, one after another in the same instant.
 fn serve(load: &mut Load, op: IoOp, pages: &[(u64, u64)]) -> Vec<u64> {
     let first = load.latencies().len();
     for &(page, count) in pages {
@@ -206,13 +211,13 @@ fn serve(load: &mut Load, op: IoOp, pages: &[(u64, u64)]) -> Vec<u64> {
 }
 
 fn near(latencies: &[u64], expected: &[u64]) {
-    // Times of copies are not whole nanoseconds.
+    // Copy times are not whole nanoseconds.
     let close = |(a, b): (&u64, &u64)| a.abs_diff(*b) <= 1 + b / 10_000;
     let equal = latencies.len() == expected.len() && latencies.iter().zip(expected).all(close);
     assert!(equal, "{latencies:?} of {expected:?}");
 }
 
-/// `MADV_RANDOM`: a page that is missing is read alone; one that is mapped takes no call.
+/// `MADV_RANDOM`: a missing page is read alone; a mapped one takes no call.
 #[test]
 fn a_page_that_is_mapped_costs_its_copy() {
     let mut load = load(Advice::Random);
@@ -222,20 +227,20 @@ fn a_page_that_is_mapped_costs_its_copy() {
         &[MAJOR + COPY, COPY, COPY, COPY],
     );
     assert_eq!(load.commands(), [(IoOp::Read, 1000, 1), (IoOp::Read, 7, 1)]);
-    // A request of several pages faults for each that is missing.
+    // A request of several pages faults for each missing page.
     near(&serve(&mut load, IoOp::Read, &[(6, 3)]), &[2 * MAJOR + 3 * COPY]);
     load.drain();
 }
 
-/// Without advice a fault reads `read_ahead_kb` around its page, 128 KiB, and maps what is there of the 64 KiB around it
-/// (`fault_around_bytes`).
+/// Without advice a fault reads `read_ahead_kb` around its page, 128 KiB, and maps the present pages of the 64 KiB
+/// around it (`fault_around_bytes`).
 #[test]
 fn a_fault_reads_and_maps_around_its_page() {
     let mut load = load(Advice::Normal);
     serve(&mut load, IoOp::Read, &[(1000, 1)]);
     serve(&mut load, IoOp::Read, &[(100, 1)]);
     assert_eq!(load.commands()[1], (IoOp::Read, 84, 32));
-    // Pages 96 to 111 are mapped with page 100, whichever is the marker of the window apart; those beyond are not.
+    // Pages 96 to 111 are mapped with page 100, except the marker of the window; those beyond are not.
     let mapped = serve(&mut load, IoOp::Read, &[(97, 1), (111, 1), (96, 1)]);
     near(&mapped, &[COPY; 3]);
     near(&serve(&mut load, IoOp::Read, &[(95, 1), (94, 1)]), &[FAULT + COPY, COPY]);
@@ -261,15 +266,15 @@ fn a_sequential_mapping_reads_ahead() {
     load.drain();
 }
 
-/// The first store into a clean page is a fault that makes it dirty; write-back makes it clean. A flush is `msync`: what is dirty is written, and the
-/// drive's cache is emptied.
+/// The first store into a clean page is a fault that makes it dirty; write-back cleans it. A flush is `msync`: dirty
+/// pages are written, and the drive's cache is flushed.
 #[test]
 fn a_store_makes_its_page_dirty_and_a_flush_clean() {
     let mut load = load(Advice::Random);
     serve(&mut load, IoOp::Read, &[(1000, 1)]);
     let stores = serve(&mut load, IoOp::Write, &[(5, 1), (5, 1), (1000, 1), (1000, 1)]);
     near(&stores, &[MAJOR + 330 + COPY, COPY, 330 + COPY, COPY]);
-    // What a store covers is read before, as a mapping does.
+    // Pages covered by a store are read first, as for any mapping.
     assert_eq!(load.commands(), [(IoOp::Read, 1000, 1), (IoOp::Read, 5, 1)]);
     serve(&mut load, IoOp::Flush, &[(0, 0)]);
     let mut written = load.commands().split_off(2);

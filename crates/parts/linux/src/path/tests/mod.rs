@@ -1,4 +1,4 @@
-//! Programs on a host with a drive that serves one command after another, each after a latency and at a speed.
+//! Programs on a host with a drive that serves one command after another, each with a latency and a transfer rate.
 
 mod costs;
 mod queued;
@@ -16,15 +16,15 @@ use std::collections::VecDeque;
 
 const MIB: u64 = 1 << 20;
 
-/// A program that does what it is told, and remembers when each thing was done.
+/// Scripted program that records the time of each action.
 struct Script {
     files: Vec<FileSpec>,
     threads: Vec<VecDeque<Next>>,
-    /// When each thread was asked.
+    /// Times at which each thread was asked.
     asked: Vec<Vec<Time>>,
-    /// Core time that each was told of before it was asked.
+    /// Core time reported to each thread before it was asked.
     used: Vec<Vec<Time>>,
-    /// Calls that failed: the thread, how many times it had been asked before it made it, and why.
+    /// Failed calls: the thread, the number of earlier questions, and the reason.
     failed: Vec<(u32, usize, CallError)>,
 }
 
@@ -75,30 +75,30 @@ fn sync() -> Next {
 
 engine::events! {
     enum World {
-        /// Of the host.
+        /// Event of the host.
         Host(Event),
-        /// The drive has done a command.
+        /// Completion of a command by the drive.
         Done(u32),
     }
 }
 
-/// Which commands a drive fails.
+/// Selects commands that a drive fails.
 type Fails = fn(&Command) -> bool;
 
-/// Time, and the drive: its commands wait for each other, then a latency.
+/// Time, and the drive: commands are serialized, and each has a latency.
 #[derive(Default)]
 struct Outside {
     queue: EventQueue<World>,
     free: Time,
-    /// Commands that it was given.
+    /// Commands received.
     seen: Vec<Command>,
-    /// When.
+    /// Times of arrival.
     times: Vec<Time>,
-    /// When each is done.
+    /// Times of completion.
     ends: Vec<Time>,
-    /// What it says of its buffer.
+    /// Reported buffer state.
     says: BufferState,
-    /// Which commands it fails, and how many of them; those that it is at.
+    /// Commands to fail, and how many of them; commands in progress.
     fails: Option<(Fails, u32)>,
     failing: Vec<u32>,
 }
@@ -124,7 +124,7 @@ impl Outside {
         }
     }
 
-    /// How a command ends.
+    /// Status of a command.
     fn status(&mut self, tag: u32) -> Status {
         let failing = self.failing.iter().position(|other| *other == tag);
         failing.map_or(Status::Success, |at| {
@@ -141,13 +141,13 @@ engine::context! {
     out: |at, out| at.take(out),
 }
 
-/// A host with a drive of 1 GiB.
+/// Host with a drive of 1 GiB.
 struct Bench {
     host: Host<Script>,
     outside: Outside,
-    /// Pages whose write-back has ended, each time that it were more.
+    /// Increasing counts of pages whose write-back has ended.
     written: Vec<u64>,
-    /// The most pages that were dirty or being written.
+    /// Maximum number of pages dirty or under write-back.
     most: u64,
 }
 
@@ -161,7 +161,7 @@ impl Bench {
         Bench { host, outside: Outside::default(), written: vec![0], most: 0 }
     }
 
-    /// Runs until all programs have ended, then until nothing happens any more; when the programs ended.
+    /// Runs until all programs have ended, then until no event is left; returns the time at which the programs ended.
     fn run(&mut self) -> Time {
         self.host.begin(&mut self.outside);
         let mut ended = None;
@@ -202,7 +202,7 @@ impl Bench {
     }
 }
 
-/// A host whose memory is single pages: a bio has 256 of them.
+/// Spec of a host whose memory is single pages: a bio has 256 of them.
 fn spec(memory: u64) -> PathSpec {
     let block = BlockSpec { contiguous: Bytes::from_kib(4), ..BlockSpec::default() };
     PathSpec { memory: Bytes::new(memory), block, ..PathSpec::default() }
@@ -213,7 +213,7 @@ fn raw(memory: u64) -> PathSpec {
 }
 
 impl Host<Script> {
-    /// Nothing is under way, and no thread of a program is in the middle of something.
+    /// Checks that nothing is in flight, and that all threads of programs are idle.
     fn check_idle(&self) {
         assert!(self.disks.iter().all(|disk| disk.queue.is_idle()));
         assert_eq!((self.sent.len(), self.ios.len(), self.waits.counters.len()), (0, 0, 0));
@@ -226,8 +226,8 @@ impl Host<Script> {
     }
 }
 
-/// A file of 1 MiB, read twice by pieces of 4 KiB: the drive reads it once, in windows of 16 KiB, 32, 64 and then 128 KiB (`get_init_ra_size`,
-/// `get_next_ra_size`).
+/// A file of 1 MiB, read twice in pieces of 4 KiB: the drive reads it once, in windows of 16 KiB, 32, 64 and then 128
+/// KiB (`get_init_ra_size`, `get_next_ra_size`).
 #[test]
 fn a_file_is_read_once_in_windows() {
     let pieces = (0..512).map(|n| read(n % 256 * 4096, 4096));
@@ -238,15 +238,16 @@ fn a_file_is_read_once_in_windows() {
     let sizes: Vec<u64> = bench.outside.seen.iter().map(|command| command.bytes >> 10).collect();
     assert_eq!(sizes[..4], [16, 32, 64, 128]);
     let stats = bench.host.cache.stats();
-    // The first page alone misses: all others have been read ahead.
+    // Only the first page misses: all others have been read ahead.
     assert_eq!((stats.misses, stats.hits), (1, 512));
-    // The second pass takes no time of the drive: calls, look-ups, copies.
+    // The second pass takes no drive time: calls, look-ups, copies.
     let asked = bench.asked(0);
     let second = asked[513] - asked[257];
     assert!(second < Time::from_us(256), "{second}");
 }
 
-/// `page_cache_ra_unbounded` marks a page only if it brings it. Who found pages of another reader marked would plan the same again for ever.
+/// `page_cache_ra_unbounded` marks a page only if it reads it. A reader of pages marked for another reader would plan
+/// the same again for ever.
 #[test]
 fn readers_of_one_file_come_to_its_end() {
     for pages in 1..=48 {
@@ -262,8 +263,8 @@ fn readers_of_one_file_come_to_its_end() {
     }
 }
 
-/// What is written stays in memory until the flusher looks, after 5 s and what the kernel's timer wheel adds to it. A drive that nothing was written to
-/// has no share of the limits, so that it is written then, whatever its age (`wb_over_bg_thresh`).
+/// Written data stays in memory until the flusher's first run, after 5 s plus the timer wheel's delay. A drive never
+/// written to has a zero share of the limits, so the data is written then, whatever its age (`wb_over_bg_thresh`).
 #[test]
 fn dirty_pages_are_written_when_the_flusher_looks() {
     let program = script(None, vec![vec![open(), write(0, MIB)]]);
@@ -277,7 +278,7 @@ fn dirty_pages_are_written_when_the_flusher_looks() {
     assert!(data.iter().all(|at| *at >= Time::from_s(5) && *at < Time::from_us(5_300_000)), "{data:?}");
 }
 
-/// A write and `fsync`: the data, then the journal's blocks, then the commit block behind a flush.
+/// A write and `fsync`: the data, then the journal's blocks, then the commit block after a flush.
 #[test]
 fn fsync_writes_data_then_the_journal_then_commits() {
     let program = script(None, vec![vec![open(), write(0, 64 << 10), sync()]]);
@@ -290,11 +291,11 @@ fn fsync_writes_data_then_the_journal_then_commits() {
     let flush = seen.iter().position(|(op, ..)| *op == IoOp::Flush).expect("a flush");
     let commit = at((IoOp::Write, 4096, true)).expect("a commit block");
     assert!(data < flush && flush < commit, "{seen:?}");
-    // Three round trips at least: data, log with flush, commit.
+    // At least three round trips: data, log with flush, commit.
     assert!(ended > LATENCY.times(3), "{ended}");
 }
 
-/// The same on a drive without a file system: the data and a flush.
+/// A write and `fsync` on a drive without a file system: the data and a flush.
 #[test]
 fn fsync_of_a_drive_writes_and_flushes() {
     let command = |tag, op, offset, bytes| Command { flow: 3, ..Command::new(tag, op, offset, bytes) };
@@ -346,7 +347,7 @@ fn fsync_of_a_drive_writes_and_flushes() {
     host.check_idle();
 }
 
-/// A file larger than memory is written: writers pause at the drive's speed, and nothing is lost.
+/// A file larger than memory is written: writers pause at the drive's speed, and no data is lost.
 #[test]
 fn a_writer_is_held_to_the_speed_of_the_drive() {
     let pieces = (0..((256 * MIB) >> 17)).map(|n| write(n << 17, 1 << 17));
@@ -354,14 +355,15 @@ fn a_writer_is_held_to_the_speed_of_the_drive() {
     let mut bench = Bench::new(&spec(64 * MIB), program);
     let ended = bench.run();
     assert_eq!(bench.host.stats.lost, 0);
-    // 256 MiB at 100 MiB/s, less what may be dirty at the end: 20 % of 64 MiB at most.
+    // 256 MiB at 100 MiB/s, less the dirty data at the end: at most 20 % of 64 MiB.
     assert!(ended > Time::from_ms(2_400) && ended < Time::from_ms(2_900), "{ended}");
     assert!(bench.bytes(IoOp::Write) >= 256 * MIB);
     assert!(bench.host.writeback.stats.pauses.count() > 0);
 }
 
-/// Pages in new blocks are being written until the last bio of their extent has ended (`ext4_end_bio`, `ext4_put_io_end_defer`): of 3,000, extents of 2,048
-/// (`MAX_WRITEPAGES_EXTENT_LEN`) and 952. Where the blocks are the file's already, each bio of 256 ends by itself.
+/// Pages in new blocks stay under write-back until the last bio of their extent has ended (`ext4_end_bio`,
+/// `ext4_put_io_end_defer`): of 3,000, extents of 2,048 (`MAX_WRITEPAGES_EXTENT_LEN`) and 952. In blocks the file
+/// already has, each bio of 256 pages ends separately.
 #[test]
 fn pages_of_a_new_extent_are_written_together() {
     let new = script(None, vec![vec![open(), write(0, 3000 * PAGE), sync()]]);
@@ -374,8 +376,8 @@ fn pages_of_a_new_extent_are_written_together() {
     assert_eq!(bench.written, [0, 256, 512, 600]);
 }
 
-/// The limit that writers are held to begins with the memory that there was at boot (`writeback_set_ratelimit`, `hard_dirty_limit`): they go on above
-/// a fifth of what there is now, and come down to it later.
+/// The limit on writers starts from the memory at boot (`writeback_set_ratelimit`, `hard_dirty_limit`): they go on
+/// above a fifth of the current memory, and come down to it later.
 #[test]
 fn the_limit_begins_with_the_memory_at_boot() {
     let most = |at_boot: u64| {
@@ -404,7 +406,8 @@ fn threads_wake_each_other() {
     assert!(first[1] >= second[1] && first[2] >= first[1] + Time::from_us(50), "{first:?} {second:?}");
 }
 
-/// `blk_mq_get_tag` looks again whoever wakes a task: what waits for a tag is not forgotten because somebody else has woken its thread.
+/// `blk_mq_get_tag` checks again on every wake-up: a bio that waits for a tag is not forgotten when its thread is woken
+/// for a different reason.
 #[test]
 fn a_bio_that_waits_for_a_tag_is_not_lost_when_its_thread_is_woken() {
     let writer = vec![open(), write(0, 64 * PAGE), sync()];
@@ -421,13 +424,14 @@ fn a_bio_that_waits_for_a_tag_is_not_lost_when_its_thread_is_woken() {
     }
 }
 
-/// A spec that announces, and has other ratios while a drive is full.
+/// Spec with announcements, and different ratios while a drive is full.
 fn talking() -> PathSpec {
     let full = RatiosSpec { dirty_background_ratio: Share::percent(5), dirty_ratio: Share::percent(30) };
     PathSpec { victimization: Some(VictimizationSpec { announce: true, full: Some(full) }), ..spec(64 * MIB) }
 }
 
-/// What is announced is what comes: by `fsync` the dirty pages of its file, with the first command; by the flusher those of its lists.
+/// Announced pages match the written ones: for `fsync` the dirty pages of its file, with the first command; for the
+/// flusher those of its lists.
 #[test]
 fn victimizations_are_announced_with_their_first_command() {
     let synced = script(None, vec![vec![open(), write(0, MIB), sync()]]);
@@ -435,7 +439,7 @@ fn victimizations_are_announced_with_their_first_command() {
     bench.run();
     let data: Vec<u32> =
         bench.outside.seen.iter().map(|command| command.announced).filter(|n| *n > 0).collect();
-    // The five blocks of metadata are written by the flusher later.
+    // The flusher writes the five metadata blocks later.
     assert_eq!(data, [256, 5]);
     let pieces = (0..((64 * MIB) >> 17)).map(|n| write(n << 17, 1 << 17));
     let written = script(None, vec![std::iter::once(open()).chain(pieces).collect()]);
@@ -449,7 +453,7 @@ fn victimizations_are_announced_with_their_first_command() {
     assert_eq!(announced, bench.host.stats.announced);
 }
 
-/// The ratios change with the first completion that says so, and back with one that says the opposite.
+/// The ratios change with the first completion that reports a full buffer, and back with one that reports room.
 #[test]
 fn a_full_drive_changes_the_ratios() {
     let program = || script(None, vec![vec![open(), write(0, MIB), sync()]]);
@@ -464,17 +468,18 @@ fn a_full_drive_changes_the_ratios() {
     bench.host.add_program(program()).expect("files that fit");
     bench.run();
     assert_eq!((bench.host.writeback.bounds(), bench.host.stats.ratio_changes), (room, 2));
-    // A drive that says nothing changes nothing.
+    // A drive that reports no state changes nothing.
     let mut bench = Bench::new(&talking(), program());
     bench.run();
     assert_eq!((bench.host.writeback.bounds(), bench.host.stats.ratio_changes), (room, 0));
 }
 
-/// `fsync` writes what was dirty when it began (`tag_pages_for_writeback`), and does not follow a writer that is ahead of it.
+/// `fsync` writes the pages that were dirty when it began (`tag_pages_for_writeback`), and does not follow a writer
+/// ahead of it.
 #[test]
 fn fsync_does_not_follow_a_writer() {
     let writer = |n: u64| write(n << 20, MIB);
-    // The second thread writes on for as long as the first one's data take to the drive, 320 ms, and a good deal longer.
+    // The second thread continues to write for 320 ms, the time of the first one's data, and much longer.
     let pieces = (32..160).flat_map(|n| [Next::Compute(Time::from_ms(9)), writer(n)]);
     let threads = vec![
         std::iter::once(open()).chain((0..32).map(writer)).chain([sync()]).collect(),
@@ -488,7 +493,8 @@ fn fsync_does_not_follow_a_writer() {
     assert!(done > Time::from_ms(320) && done < Time::from_ms(480), "{done}");
 }
 
-/// `sync` waits for pages that somebody else is writing (`sync_inodes_sb`): the journal commits when the data are on the drive.
+/// `sync` waits for pages that another thread is writing (`sync_inodes_sb`): the journal commits when the data are on
+/// the drive.
 #[test]
 fn sync_waits_for_pages_that_are_being_written() {
     let how = SyncRange { write: true, ..SyncRange::default() };
@@ -501,7 +507,8 @@ fn sync_waits_for_pages_that_are_being_written() {
     assert!(times[1] >= times[0] + LATENCY, "{times:?}");
 }
 
-/// A direct write makes what memory has of its pages old, mapped or not (`invalidate_inode_pages2_range`): who reads them goes to the drive.
+/// A direct write makes cached copies of its pages stale, mapped or not (`invalidate_inode_pages2_range`): later reads
+/// go to the drive.
 #[test]
 fn a_direct_write_leaves_no_old_page() {
     let direct = OpenFlags { direct: true, ..OpenFlags::default() };
@@ -519,8 +526,8 @@ fn a_direct_write_leaves_no_old_page() {
     assert_eq!(ops, [IoOp::Read, IoOp::Write, IoOp::Read]);
 }
 
-/// Who is woken by another while it waits for a lock waits for it once more, and stands in its list twice: the one behind it gets the lock all the
-/// same.
+/// A thread woken by another while it waits for a lock waits once more, and is in the list twice; the next waiter gets
+/// the lock all the same.
 #[test]
 fn who_is_woken_in_between_keeps_nobody_from_a_lock() {
     let us = |us| Next::Compute(Time::from_us(us));
@@ -545,7 +552,7 @@ fn a_thread_that_waits_in_vain_is_found() {
     let why = loop {
         match bench.outside.queue.pop().expect("timers go on") {
             World::Host(event) => bench.host.handle(event, &mut bench.outside),
-            // As if the drive had answered, and the driver had looked away.
+            // As if the drive had answered, but the driver had ignored it.
             World::Done(tag) => {
                 bench.host.sent.remove(tag);
                 lost = true;
@@ -553,15 +560,16 @@ fn a_thread_that_waits_in_vain_is_found() {
         }
         match bench.host.stuck() {
             Some(why) => break why,
-            None => assert!(bench.outside.queue.now() < Time::from_s(60), "nobody saw it"),
+            None => assert!(bench.outside.queue.now() < Time::from_s(60), "the lost command was not found"),
         }
     };
     assert!(lost, "{why}");
-    assert_eq!(why, "drive 0: its queue has bios, and none is under way");
+    assert_eq!(why, "drive 0: its queue has bios, but none is in flight");
 }
 
-/// The inode is on its way to the log, which takes 8 KiB / 100 MiB/s + 100 us = 178.125 us: a write that changes it in the next tick goes on then, before the
-/// commit block (`do_get_write_access`). Ticks are of 4 ms; the data of the other thread and the superblock come before the log.
+/// The inode is on its way to the log, which takes 8 KiB / 100 MiB/s + 100 us = 178.125 us. A write that changes it in
+/// the next tick goes on then, before the commit block (`do_get_write_access`). Ticks are 4 ms; the data of the other
+/// thread and the superblock come before the log.
 #[test]
 fn a_write_waits_until_its_inode_is_in_the_log() {
     let begin = Time::from_us(3_900);

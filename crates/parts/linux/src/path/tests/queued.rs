@@ -1,8 +1,9 @@
-//! Flows of direct requests on a host, before a drive that serves so many commands at once, each in the same time.
+//! Flows of direct requests on a host, before a drive that serves a number of commands at once, each in the same time.
 //!
-//! Costs in nanoseconds, which the sums below are of: `call` 150, `map` 90, `bio` 720, `request` 660, `interrupt` 500, `complete` 1040, `end_page` 100,
-//! `context_switch` 950, `idle_exit` 2000. A read of 4 KiB is submitted in `call + map + bio + request` = 1620; its interrupt takes
-//! `interrupt + complete + end_page` = 1640; a thread that sleeps on an idle core is back after `context_switch + idle_exit` = 2950.
+//! Costs in nanoseconds, used in the sums below: `call` 150, `map` 90, `bio` 720, `request` 660, `interrupt` 500,
+//! `complete` 1040, `end_page` 100, `context_switch` 950, `idle_exit` 2000. A read of 4 KiB is submitted in
+//! `call + map + bio + request` = 1620; its interrupt takes `interrupt + complete + end_page` = 1640; a thread that
+//! sleeps on an idle core is back after `context_switch + idle_exit` = 2950.
 
 use super::*;
 use engine::Rng;
@@ -15,9 +16,9 @@ const WAKE: u64 = 2950;
 
 engine::events! {
     enum Around {
-        /// Of the host.
+        /// Event of the host.
         Host(Event),
-        /// The drive has done a command.
+        /// Completion of a command by the drive.
         Done(u32),
     }
 }
@@ -26,14 +27,14 @@ engine::events! {
 pub(super) struct Drive {
     queue: EventQueue<Around>,
     latency: Time,
-    /// When each of what serves commands is free.
+    /// Times at which each server is free.
     free: Vec<Time>,
-    /// Commands, with the times at which they came and ended.
+    /// Commands, with their times of arrival and completion.
     seen: Vec<(Command, Time, Time)>,
-    /// The commands that it fails.
+    /// Selects the commands that it fails.
     fails: fn(&Command) -> bool,
     failing: Vec<u32>,
-    /// Requests that the host has answered since somebody looked.
+    /// Requests answered by the host since the last check.
     answers: Vec<Completion>,
 }
 
@@ -51,7 +52,7 @@ impl Drive {
                     self.failing.push(command.tag);
                 }
             }
-            Out::Order { order, .. } => panic!("there is no coprocessor: {order:?}"),
+            Out::Order { order, .. } => panic!("the host has no coprocessor: {order:?}"),
             Out::Complete(completion) => self.answers.push(completion),
         }
     }
@@ -64,11 +65,11 @@ engine::context! {
     out: |at, out| at.take(out),
 }
 
-/// A host whose flows are given requests, and what became of them.
+/// Host with flows of requests, and the record of their requests.
 pub(super) struct Load {
     pub(super) host: Host<Script>,
     drive: Drive,
-    /// When each request was made, and when it was answered, by tag.
+    /// Times at which each request was made, and answered, by tag.
     made: Vec<Time>,
     answered: Vec<Option<Time>>,
 }
@@ -101,7 +102,7 @@ impl Load {
         self.host.submit_request(0, way, command, &mut self.drive);
     }
 
-    /// Runs an event; what has been answered with it. Nothing if there is none.
+    /// Runs an event; returns the answers to requests, or `None` without an event.
     pub(super) fn step(&mut self) -> Option<Vec<Completion>> {
         match self.drive.queue.pop()? {
             Around::Host(event) => self.host.handle(event, &mut self.drive),
@@ -125,12 +126,12 @@ impl Load {
         Some(answers)
     }
 
-    /// A closed loop of `depth` requests of 4 KiB, `count` in all; when the last was answered.
+    /// Runs a closed loop of `depth` requests of 4 KiB, `count` in all; returns the time of the last answer.
     fn closed(&mut self, way: Way, op: IoOp, depth: u64, count: u64) -> Time {
         self.closed_over(way, op, depth, count, 1)
     }
 
-    /// A closed loop with `stride` pages from one request to the next.
+    /// Runs a closed loop with `stride` pages from one request to the next.
     fn closed_over(&mut self, way: Way, op: IoOp, depth: u64, count: u64, stride: u64) -> Time {
         let request = |number: u64| Command::new(0, op, number * stride % 4096 * PAGE, PAGE);
         (0..depth).for_each(|number| self.ask(way, request(number)));
@@ -155,7 +156,7 @@ impl Load {
         self.host.check_idle();
     }
 
-    /// Commands that the drive has had: kind, first page, pages.
+    /// Commands received by the drive: kind, first page, pages.
     pub(super) fn commands(&self) -> Vec<(IoOp, u64, u64)> {
         let of =
             |(command, ..): &(Command, Time, Time)| (command.op, command.offset / PAGE, command.bytes / PAGE);
@@ -177,8 +178,8 @@ fn with_poll_queues(spec: PathSpec) -> PathSpec {
     PathSpec { driver: DriverSpec { poll_queues: Some(2), ..DriverSpec::default() }, ..spec }
 }
 
-/// One request at a time costs the same however it is made: who waits in `io_getevents` has called it while the drive was at work. On a file, a direct
-/// write that nobody waits for is ended by a thread of the kernel, which wakes first (`iomap_dio_bio_end_io`).
+/// One request at a time costs the same on every path: a thread in `io_getevents` has called it while the drive was at
+/// work. On a file, an unwaited direct write is ended by a kernel thread, which wakes first (`iomap_dio_bio_end_io`).
 #[test]
 fn at_depth_one_an_asynchronous_read_takes_as_long_as_a_read() {
     let latency = 20_000;
@@ -187,7 +188,7 @@ fn at_depth_one_an_asynchronous_read_takes_as_long_as_a_read() {
         for way in [Way::Direct, Way::Aio, Way::Uring] {
             let mut load = Load::new(&files, Time::from_ns(latency), 1);
             load.closed(way, IoOp::Read, 1, 10);
-            // The first finds the thread asleep on a core that nobody was on.
+            // The first request finds the thread asleep on an idle core.
             assert_eq!(load.latencies()[0], expected + WAKE, "{way:?}");
             assert_eq!(load.latencies()[1..], [expected; 9], "{way:?}");
             assert_eq!(load.host.stats.interrupts, 10);
@@ -197,13 +198,13 @@ fn at_depth_one_an_asynchronous_read_takes_as_long_as_a_read() {
     for (files, more) in [(plain(), 0), (spec(64 * MIB), WAKE)] {
         let mut load = Load::new(&files, Time::from_ns(latency), 1);
         load.closed(Way::Aio, IoOp::Write, 1, 10);
-        // The first changes the times of the inode: a handle.
+        // The first request changes the times of the inode: a handle.
         assert_eq!(load.latencies()[1..], [expected + more; 9]);
         load.drain();
     }
 }
 
-/// Polling saves the interrupt and the wake-up, and takes the whole core.
+/// Polling saves the interrupt and the wake-up, and uses the whole core.
 #[test]
 fn polling_saves_the_interrupt_and_the_way_back_and_takes_the_core() {
     let latency = 20_000;
@@ -222,7 +223,8 @@ fn polling_saves_the_interrupt_and_the_way_back_and_takes_the_core() {
     load.drain();
 }
 
-/// Without such a queue, the thread looks for what interrupts bring (`bio_poll` of a queue without `QUEUE_FLAG_POLL`); what is split is not polled.
+/// Without such a queue, the thread polls for the results of interrupts (`bio_poll` of a queue without
+/// `QUEUE_FLAG_POLL`); split bios are not polled.
 #[test]
 fn what_cannot_be_polled_interrupts() {
     let latency = 20_000;
@@ -239,7 +241,7 @@ fn what_cannot_be_polled_interrupts() {
     assert_eq!(polled, [true, false, false]);
 }
 
-/// `min(depth / latency, what the drive gives, 1 / core time of a request)`.
+/// `min(depth / latency, drive throughput, 1 / core time of a request)`.
 #[test]
 fn throughput_is_bounded_by_depth_then_the_drive_then_the_core() {
     let count = 4000;
@@ -249,8 +251,8 @@ fn throughput_is_bounded_by_depth_then_the_drive_then_the_core() {
         ended.ps() as f64 / 1000.0 / count as f64
     };
     for way in [Way::Aio, Way::Uring, Way::Polled] {
-        // A drive of 100 us without limit, four at once: each takes between the least, whose thread is awake, and the most, whose thread
-        // submits three others before.
+        // An unlimited drive of 100 us, four at once: each takes between the minimum, with an awake thread, and the
+        // maximum, with a thread that submits three others first.
         let spec = with_poll_queues(plain());
         let took = mean(&mut Load::new(&spec, Time::from_us(100), 64), way, 4);
         let least = (100_000 + SUBMIT + 1140) as f64 / 4.0;
@@ -259,8 +261,8 @@ fn throughput_is_bounded_by_depth_then_the_drive_then_the_core() {
         // One at once of 10 us.
         let took = mean(&mut Load::new(&spec, Time::from_us(10), 1), way, 32);
         assert!((took - 10_000.0).abs() < 20.0, "{way:?}: {took}");
-        // A drive that is never the limit. What is done for a request on the core is its submission, `complete + end_page`, a part of an interrupt
-        // that brings several; `io_getevents`.
+        // A drive that is never the limit. The core's work for a request is its submission, `complete + end_page`, a
+        // share of an interrupt for several, and `io_getevents`.
         let took = mean(&mut Load::new(&spec, Time::from_us(5), 64), way, 48);
         let least = (SUBMIT + 1140) as f64;
         let most = (SUBMIT + HANDLER + 150) as f64;
@@ -271,8 +273,8 @@ fn throughput_is_bounded_by_depth_then_the_drive_then_the_core() {
     assert!((took - (5000 + SUBMIT + HANDLER + WAKE) as f64).abs() < 5.0, "{took}");
 }
 
-/// Batches of eight: a call submits eight requests and a call takes eight, so that each costs an eighth of a call. The thread of a full queue waits
-/// for eight.
+/// Batches of eight: one call submits eight requests and one takes eight, so each request costs an eighth of a call.
+/// The thread of a full queue waits for eight.
 #[test]
 fn a_batch_is_one_call() {
     let (depth, count) = (32, 3200);
@@ -305,8 +307,8 @@ fn in_batches(submit: u32) -> Option<Batches> {
     Some(Batches { depth: 32, submit, complete_min: 1, complete_max: 32, low: 32 })
 }
 
-/// A call for more than two requests has one plug (`AIO_PLUG_THRESHOLD`, `IO_PLUG_THRESHOLD`): neighbours become one command, and nothing is on its way
-/// before the last has been submitted.
+/// A call for more than two requests has one plug (`AIO_PLUG_THRESHOLD`, `IO_PLUG_THRESHOLD`): neighbours become one
+/// command, and none is sent before the last has been submitted.
 #[test]
 fn requests_of_one_call_share_a_plug() {
     for way in [Way::Aio, Way::Uring] {
@@ -317,7 +319,8 @@ fn requests_of_one_call_share_a_plug() {
             load.drain();
             load
         };
-        // Commands of 8, 4 and 4, 3, 3 and 2 pages. Two in a call, and so the last two of eight by threes, are not gathered.
+        // Commands of 8, 4 and 4, 3, 3 and 2 pages. Two in a call, such as the last two of eight by threes, are not
+        // plugged.
         let read = |pages: &[u64]| -> Vec<(IoOp, u64, u64)> {
             let starts = pages.iter().scan(0, |at, pages| {
                 *at += pages;
@@ -333,10 +336,11 @@ fn requests_of_one_call_share_a_plug() {
             let stats = load.host.queue(0).stats();
             assert_eq!(stats.plug_merges, 8 - pages.len() as u64, "{way:?}, {submit}");
         }
-        // One command of eight bios: `call`, eight times `map + bio`, one `request`. The thread sleeps on an idle core at first.
+        // One command of eight bios: `call`, eight times `map + bio`, one `request`. The thread sleeps on an idle core
+        // at first.
         let whole = Time::from_ns(WAKE + 150 + 8 * (90 + 720) + 660);
         assert_eq!(load(8, 1).drive.seen[0].1, whole, "{way:?}");
-        // Apart, they come one `request` after the other, the latest first (`blk_mq_plug_issue_direct`).
+        // Separate requests arrive one `request` after another, the latest first (`blk_mq_plug_issue_direct`).
         let apart = load(8, 2);
         let places: Vec<u64> = apart.commands().iter().map(|(_, page, _)| *page).collect();
         assert_eq!(places, [14, 12, 10, 8, 6, 4, 2, 0], "{way:?}");
@@ -346,7 +350,8 @@ fn requests_of_one_call_share_a_plug() {
     }
 }
 
-/// `fsync` of `libaio` is a call of its own, which what comes after it waits for; that of a ring goes to a thread of the ring's.
+/// `fsync` of `libaio` is a call of its own, and later requests wait for it; that of a ring goes to a worker thread of
+/// the ring.
 #[test]
 fn flushes_are_in_order() {
     let write = |page: u64| Command::new(0, IoOp::Write, page * PAGE, PAGE);
@@ -364,14 +369,14 @@ fn flushes_are_in_order() {
         let of = |page: u64| load.drive.seen.iter().find(|(c, ..)| c.bytes > 0 && c.offset == page * PAGE);
         let flush = load.drive.seen.iter().find(|(command, ..)| command.op == IoOp::Flush).expect("a flush");
         let (before, after) = (of(2).expect("a write"), of(4).expect("a write"));
-        // The thread of a ring may be faster than the call that gathers: nothing orders a flush behind writes that are not done.
+        // The worker of a ring may be faster than the call that plugs: a flush is not ordered behind unfinished writes.
         assert!(before.1 < flush.1 || way == Way::Uring && batches.is_some(), "{way:?}");
         assert_eq!(after.1 > flush.2, way == Way::Aio, "{way:?}");
     }
 }
 
-/// A write that is to be durable is one command with force unit access if all that it changes are data (`IOMAP_DIO_WRITE_FUA`); without a journal, and
-/// on the way that waits, `fsync` follows.
+/// A durable write is one command with force unit access if it changes only data (`IOMAP_DIO_WRITE_FUA`); without a
+/// journal, and on the synchronous path, `fsync` follows.
 #[test]
 fn durable_writes_have_force_unit_access() {
     let durable = Command { fua: true, ..Command::new(0, IoOp::Write, 0, PAGE) };
@@ -398,8 +403,8 @@ fn durable_writes_have_force_unit_access() {
     }
 }
 
-/// Random requests of all ways side by side, on hosts of all kinds: each is answered once, data come to the drive as often as they were written, and at
-/// each event whoever waits waits for something under way.
+/// Random requests on all paths at once, on hosts of all kinds: each is answered once, data reach the drive as often as
+/// they were written, and at each event every waiting thread waits for an operation in flight.
 #[test]
 fn requests_of_all_ways_end_once() {
     for seed in 0..40 {
@@ -423,7 +428,7 @@ fn requests_of_all_ways_end_once() {
                 let way = Way::ALL[rng.below(6) as usize];
                 let pages = if rng.below(10) == 0 { 200 } else { 1 + rng.below(4) };
                 let (op, bytes) = match rng.below(8) {
-                    // A ring that is polled takes none.
+                    // A polled ring takes none.
                     0 if way != Way::Polled => (IoOp::Flush, 0),
                     1..=4 => (IoOp::Read, pages * PAGE),
                     _ => (IoOp::Write, pages * PAGE),
@@ -447,11 +452,11 @@ fn requests_of_all_ways_end_once() {
     }
 }
 
-/// A request that the drive fails is answered as failed, on every way; the others are not.
+/// A request that the drive fails is answered as failed, on every path; the others are not.
 #[test]
 fn what_the_drive_fails_is_answered_so() {
     for spec in [plain(), spec(64 * MIB)] {
-        // What a mapping reads around a page is another command.
+        // The read-around of a mapping is a different command.
         for way in Way::ALL.into_iter().filter(|way| *way != Way::Mapped) {
             let mut load = Load::new(&spec, Time::from_us(20), 4);
             load.ask(way, Command::new(0, IoOp::Read, 0, PAGE));

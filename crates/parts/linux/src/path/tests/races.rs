@@ -1,4 +1,4 @@
-//! Calls that meet others half way.
+//! Races between calls.
 
 use super::super::io::Errors;
 use super::*;
@@ -18,13 +18,13 @@ fn ext4(data: JournalMode) -> PathSpec {
     PathSpec { fs: OnDrives::Ext4(FsSpec { data, ..FsSpec::default() }), ..spec(256 * MIB) }
 }
 
-/// A store to a mapped page that waits for the drive, while the file is cut before it (`truncate_setsize` comes before the pages go): there is no such page any
-/// more (`filemap_fault` answers `VM_FAULT_SIGBUS`), in memory or dirty.
+/// A store to a mapped page waits for the drive, while the file is truncated before it (`truncate_setsize` comes before
+/// the pages are removed): the page no longer exists (`filemap_fault` answers `VM_FAULT_SIGBUS`), in memory or dirty.
 #[test]
 fn a_page_touched_behind_a_new_end_is_not_there() {
     let touch = call(Call::Touch { fd: Fd(0), offset: MIB - PAGE, write: true });
     let cut = call(Call::Truncate { fd: Fd(0), bytes: 0 });
-    // The page comes after 100 us and what its bytes take.
+    // The page arrives after 100 us and its transfer time.
     for us in [20, 50, 100] {
         let mut bench = Bench::new(
             &spec(256 * MIB),
@@ -41,8 +41,9 @@ fn a_page_touched_behind_a_new_end_is_not_there() {
     }
 }
 
-/// Without a journal, `fsync` writes the blocks of metadata that a file has changed (`sync_mapping_buffers`). One that somebody else has on its way, as it was before,
-/// is written again: between a file's new length and the end of its `fsync` the block of its inode begins to be written, whatever else goes on.
+/// Without a journal, `fsync` writes the metadata blocks that a file has changed (`sync_mapping_buffers`). A block
+/// whose write with older content is in flight is written again: between a file's new length and the end of its `fsync`
+/// the write of its inode block begins, whatever else goes on.
 #[test]
 fn metadata_on_their_way_are_written_again_for_fsync() {
     let files = |bytes| ["first", "second"].map(|name| FileSpec { name: name.to_owned(), bytes, drive: 0 });
@@ -56,7 +57,7 @@ fn metadata_on_their_way_are_written_again_for_fsync() {
         bench.run();
         bench
     };
-    // Both inodes are in one block, which the `fsync` of either writes: alone, each finds out which.
+    // Both inodes are in one block, which the `fsync` of either writes; each alone determines which.
     let of_fsync = |bench: &Bench, thread: usize| {
         let [.., cut, synced, _] = *bench.asked(thread) else { panic!("three calls") };
         let seen = bench.outside.seen.iter().zip(&bench.outside.times);
@@ -68,7 +69,7 @@ fn metadata_on_their_way_are_written_again_for_fsync() {
     let other = of_fsync(&run(vec![], vec![open(1), cut(1), fsync(1), end]), 1);
     let blocks: Vec<u64> = of_fsync(&alone, 0).into_iter().filter(|block| other.contains(block)).collect();
     assert!(!blocks.is_empty());
-    // The second file is cut at any time while the first one's blocks are on their way.
+    // The second file is truncated at any time while the first one's blocks are in flight.
     for us in (0..40).map(|n| 10 * n) {
         let bench = run(vec![open(0), cut(0), fsync(0)], vec![open(1), at_us(us), cut(1), fsync(1), end]);
         let begun = of_fsync(&bench, 1);
@@ -76,8 +77,8 @@ fn metadata_on_their_way_are_written_again_for_fsync() {
     }
 }
 
-/// No block is written while it is being written (a buffer's lock, `PG_writeback`), that of the journal's superblock by a commit and by who makes room in the
-/// log included (`j_checkpoint_mutex`).
+/// No block has two writes in flight (a buffer's lock, `PG_writeback`), including the journal's superblock, written by
+/// a commit and by a checkpoint (`j_checkpoint_mutex`).
 #[test]
 fn no_block_is_on_its_way_twice() {
     let files: Vec<FileSpec> =
@@ -107,14 +108,14 @@ fn no_block_is_on_its_way_twice() {
             let before = last.insert(block, *end);
             assert!(
                 before.is_none_or(|end| end <= *at),
-                "block {block} at {at}, on its way until {before:?}"
+                "block {block} written at {at}, but in flight until {before:?}"
             );
         }
     }
 }
 
-/// What is gathered is written: what becomes dirty behind the end of the file's last extent meanwhile is not looked for, so that a flusher, or `sync_file_range`, does
-/// not run after who appends (`scanned_until_end` of `mpage_prepare_extent_to_map`).
+/// Gathered pages are written: pages that become dirty after the file's last extent meanwhile are skipped, so a flusher
+/// or `sync_file_range` does not chase an appending writer (`scanned_until_end` of `mpage_prepare_extent_to_map`).
 #[test]
 fn write_back_does_not_follow_a_writer() {
     let (first, begin) = (1_000, Time::from_ms(20));
@@ -128,7 +129,7 @@ fn write_back_does_not_follow_a_writer() {
     ];
     let mut bench = Bench::new(&spec(256 * MIB), script(None, threads));
     bench.run();
-    // Asked again after each piece: the pages that were there at a time.
+    // Asked again after each piece: the pages present at a time.
     let there = |at: Time| {
         let asked = bench.asked(1).iter().skip(1).filter(|asked| **asked <= at).count() as u64;
         first + asked / 2
@@ -145,7 +146,7 @@ fn write_back_does_not_follow_a_writer() {
     assert!(later > gathered + 10, "the writer was not ahead: {later} and {gathered}");
 }
 
-// Calls that fail.
+// Failed calls.
 
 fn bench(program: Script, most: u32, fails: Fails) -> Bench {
     let mut bench = Bench::new(&spec(256 * MIB), program);
@@ -167,8 +168,8 @@ fn sync_of(fd: u16) -> Next {
     Next::Call(Call::Sync { fd: Fd(fd), data_only: false })
 }
 
-/// lib/errseq.c: an error is told to each descriptor once, and to one that is opened before anybody has looked at it; what comes before that counts
-/// with it.
+/// lib/errseq.c: an error is reported once to each descriptor, also to one that is opened before the first report;
+/// earlier errors count with it.
 #[test]
 fn an_error_is_told_once_to_each() {
     let mut errors = Errors::default();
@@ -188,8 +189,9 @@ fn an_error_is_told_once_to_each() {
     }
 }
 
-/// Writes in pieces of 16 MiB until long after the file system is full: each fails from the first on that does not fit, with `ENOSPC`. Delayed allocation
-/// leaves 4,096 blocks, which is less than 2 % of the drive (`ext4_calculate_resv_clusters`).
+/// Writes in pieces of 16 MiB until long after the file system is full: each write from the first that does not fit on
+/// fails with `ENOSPC`. Delayed allocation leaves 4,096 blocks, less than 2 % of the drive
+/// (`ext4_calculate_resv_clusters`).
 #[test]
 fn a_write_without_room_fails() {
     for (direct, reserved) in [(false, 4096), (true, 0)] {
@@ -209,7 +211,7 @@ fn a_write_without_room_fails() {
     }
 }
 
-/// A read whose page the drive could not read fails, as a load of it does, and one past the page cache; the next tries again.
+/// A read whose page the drive could not read fails; so do a load of it and a direct read. The next read tries again.
 #[test]
 fn a_read_that_the_drive_fails_fails() {
     let load = || Next::Call(Call::Touch { fd: Fd(0), offset: 0, write: false });
@@ -222,7 +224,7 @@ fn a_read_that_the_drive_fails_fails() {
     }
 }
 
-/// `fsync` says once that data could not be written, to each descriptor; who opens the file later is not told.
+/// `fsync` reports lost data once to each descriptor, but not to one opened later.
 #[test]
 fn fsync_says_once_that_data_are_lost() {
     let calls = vec![
@@ -241,7 +243,7 @@ fn fsync_says_once_that_data_are_lost() {
     assert_eq!(failed(&bench), [(0, 3, Io), (0, 6, Io)]);
 }
 
-/// A commit that the drive fails: `fsync` fails that waits for it, and nothing can be changed from then on.
+/// A commit that the drive fails: an `fsync` that waits for it fails, and later changes are refused.
 #[test]
 fn a_journal_that_cannot_write_is_given_up() {
     let calls =
@@ -250,7 +252,7 @@ fn a_journal_that_cannot_write_is_given_up() {
     assert_eq!(failed(&bench), [(0, 2, Io), (0, 3, ReadOnly), (0, 5, ReadOnly)]);
 }
 
-/// A flush that the drive fails fails `fsync`.
+/// `fsync` fails if the drive fails its flush.
 #[test]
 fn a_flush_that_the_drive_fails_fails() {
     let sync = Next::Call(Call::Sync { fd: Fd(0), data_only: true });

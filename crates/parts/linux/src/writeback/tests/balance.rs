@@ -1,4 +1,4 @@
-//! `balance_dirty_pages` and the functions that it stands on: bandwidth of a device, position of the dirty pages.
+//! `balance_dirty_pages` and its helpers: bandwidth of a device, position of the dirty pages.
 
 use super::super::Rates;
 use super::writeback;
@@ -14,7 +14,7 @@ use proptest::prelude::*;
 const AVAIL: u64 = 262_144;
 const FILE: Inode = Inode(7);
 
-/// A writer on core 0.
+/// Writer on core 0.
 struct Writer {
     writeback: Writeback,
     task: Dirtier,
@@ -64,17 +64,17 @@ fn half_way_to_the_limit_pauses_begin() {
     assert_eq!(writer.write(39_296, Time::ZERO).pause, None);
     // The root of 2^13.
     assert_eq!(writer.task.nr_dirtied_pause, 64);
-    // x = 6060 * 1024 / 6561 = 945; 945 * 945 / 1024 = 872; 872 * 945 / 1024 = 804: 1828, and a quarter of it as the device has no
-    // part yet, 457. 25600 * 457 / 1024 = 11425 pages a second: 250 * 500 / 11425 = 10 ticks.
+    // x = 6060 * 1024 / 6561 = 945; 945 * 945 / 1024 = 872; 872 * 945 / 1024 = 804: 1828. A quarter of it, as the
+    // device has no share yet: 457. 25600 * 457 / 1024 = 11425 pages a second: 250 * 500 / 11425 = 10 ticks.
     assert_eq!(writer.write(500, Time::ZERO).pause, Some(Time::from_ms(4 * 11)));
 }
 
 #[test]
 fn a_first_pause_at_the_set_point() {
     let mut writer = Writer::new();
-    // (39296 + 52416) / 2 pages. The device has written nothing: an eighth of 6560 pages is its part, its line is at a quarter, and
-    // 25600 pages a second become 6400. 250 * 45856 / 6400 = 1791 ticks are more than the longest pause, 50. The timer of 50 ticks
-    // fires at the 51st.
+    // (39296 + 52416) / 2 pages. The device has written nothing: an eighth of 6560 pages is its share, its line is at a
+    // quarter, and 25600 pages a second become 6400. 250 * 45856 / 6400 = 1791 ticks exceed the maximum pause, 50. The
+    // timer of 50 ticks fires at the 51st.
     let balance = writer.write(45_856, Time::ZERO);
     assert_eq!(balance.pause, Some(Time::from_ms(204)));
     // 25600 * 2 / 256.
@@ -91,7 +91,7 @@ fn at_the_limit_a_writer_pauses_until_there_is_room() {
     assert_eq!(writer.write(52_416, Time::ZERO).pause, Some(Time::from_ms(204)));
     let at = |ms| Time::from_ms(ms);
     let resume = |writer: &mut Writer, now| writer.writeback.resume(0, &mut writer.task, AVAIL, now).pause;
-    // Its pages are charged again, and every pause is the longest.
+    // Its pages are charged again, and every pause is the maximum.
     assert_eq!(resume(&mut writer, at(204)), Some(at(408)));
     assert_eq!(resume(&mut writer, at(408)), Some(at(612)));
     writer.clean(20_000, at(500));
@@ -161,14 +161,14 @@ fn new_bounds_hold_at_once() {
     let low = DirtyBounds { background: Bound::Percent(3), limit: Bound::Percent(5) };
     writer.writeback.set_bounds(low, AVAIL);
     assert_eq!(writer.writeback.bounds(), low);
-    // The longest pause is an eighth of the time that the device needs: 30128 / 801 + 1 = 38 ticks.
+    // The maximum pause is an eighth of the time that the device needs: 30128 / 801 + 1 = 38 ticks.
     assert_eq!(writer.write(128, Time::ZERO).pause, Some(Time::from_ms(4 * 39)));
     writer.writeback.set_bounds(DirtyBounds::default(), AVAIL);
     let resumed = writer.writeback.resume(0, &mut writer.task, AVAIL, Time::from_ms(156));
     assert_eq!(resumed.pause, None);
 }
 
-/// 200 pages before it is looked at, and pauses of two ticks at least (`wb_min_pause`); 400 pages are worth 3 ticks.
+/// 200 pages before a check, and pauses of at least two ticks (`wb_min_pause`); 400 pages are worth 3 ticks.
 const RATES: Rates = Rates { write_bandwidth: 25_600, dirty_ratelimit: 25_600, task_ratelimit: 25_600 };
 
 #[test]
@@ -180,7 +180,7 @@ fn the_time_a_task_spends_on_something_else_counts_as_a_pause() {
     };
     // 250 * 200 / 25600 = 1 tick is less than two: owed, from the beginning of time.
     assert_eq!(throttle(200, 1_000), (None, 1, 32));
-    // 3 - 1000 ticks: more than a second of something else. It begins anew.
+    // 3 - 1000 ticks: more than a second of other work. The count starts over.
     assert_eq!(throttle(400, 1_001), (None, 1_001, 32));
     assert_eq!(throttle(400, 1_002), (Some(2), 1_004, 200), "3 - 1");
     // It wakes a tick later than its pause ends.
@@ -195,7 +195,8 @@ fn the_time_a_task_spends_on_something_else_counts_as_a_pause() {
 fn a_pause_that_would_be_too_long_is_made_up_for_later() {
     let slow = Rates { task_ratelimit: 1_000, ..RATES };
     let mut task = Dirtier::default();
-    // 250 * 500 / 1000 = 125 ticks, of which 50 are paused and 50 more remembered. 25600 * 2 / 256 = 200 pages are 49 ticks.
+    // 250 * 500 / 1000 = 125 ticks, of which 50 are paused and 50 more remembered. 25600 * 2 / 256 = 200 pages are 49
+    // ticks.
     assert_eq!(task.throttle(250, 50, &slow, 500, 1_000), Some(50));
     assert_eq!((task.dirty_paused_when, task.nr_dirtied_pause), (1_100, 200));
     // 50 ticks for 200 pages, and 49 are owed.
@@ -237,7 +238,8 @@ fn it_begins_with_100_mib_a_second() {
 fn the_mean_is_over_1024_ticks_and_a_second_one_follows_it() {
     let mut bandwidth = Bandwidth::new(250, 0);
     assert!(!bandwidth.is_due(50) && bandwidth.is_due(51));
-    // 10240 pages in 50 ticks, 51200 a second: (10240 * 250 + 25600 * 974) / 1024 = 26850. The second mean waits for the first.
+    // 10240 pages in 50 ticks, 51200 a second: (10240 * 250 + 25600 * 974) / 1024 = 26850. The second mean waits for
+    // the first.
     bandwidth.update(0, 10_240, None, 50);
     assert_eq!((bandwidth.write_bandwidth, bandwidth.avg_write_bandwidth), (26_850, 25_600));
     // (2560000 + 26850 * 974) / 1024 = 28038.9; 25600 + (26850 - 25600) / 8 = 25756.
@@ -292,11 +294,12 @@ fn idle_time_does_not_count() {
 #[test]
 fn the_rate_of_writers_stays_where_rate_and_position_disagree() {
     let mut bandwidth = Bandwidth::new(250, 0);
-    // Much room, and dirtied at half of the device's speed: the balanced rate, 51201 * 25600 / 12801, is at most the device's. That is
-    // where the rate is.
+    // Much room, and dirtied at half of the device's speed: the balanced rate, 51201 * 25600 / 12801, is capped at the
+    // device's, which is the current rate.
     bandwidth.update(2_560, 5_120, Some(BELOW), 50);
     assert_eq!(bandwidth.dirty_ratelimit, 25_600);
-    // Too much, and dirtied at twice the speed: 12801 * 25600 / 51201 = 6400. The rate waits for a second such balanced rate.
+    // Too much, and dirtied at twice the speed: 12801 * 25600 / 51201 = 6400. The rate waits for a second such balanced
+    // rate.
     let mut bandwidth = Bandwidth::new(250, 0);
     bandwidth.update(10_240, 5_120, Some(ABOVE), 50);
     assert_eq!(bandwidth.dirty_ratelimit, 25_600);
@@ -316,10 +319,10 @@ fn the_rate_falls_and_climbs_in_steps() {
         bandwidth.update(dirtied, dirtied / 2, Some(ABOVE), at);
     }
     let low = bandwidth.dirty_ratelimit;
-    // Half of the rate is too much; of that, half, and of that an eighth goes each time but the first: 25600 * (31 / 32)^39 = 7421, less
-    // what is rounded.
+    // Half of the rate is too much. Each time but the first, an eighth of half of that goes: 25600 * (31 / 32)^39 =
+    // 7421, less rounding.
     assert!((7_400..7_421).contains(&low), "{low}");
-    // What was balanced before is much less than the rate: it waits for a second one.
+    // The earlier balanced rate is much less than the current one, which waits for a second.
     (at, dirtied) = (at + 50, dirtied + low * 50 / 250);
     bandwidth.update(dirtied, at * 25_600 / 250, Some(BELOW), at);
     assert_eq!(bandwidth.dirty_ratelimit, low);
@@ -328,7 +331,7 @@ fn the_rate_falls_and_climbs_in_steps() {
         (at, dirtied) = (at + 50, dirtied + low * 50 / 250);
         bandwidth.update(dirtied, at * 25_600 / 250, Some(BELOW), at);
         let rate = bandwidth.dirty_ratelimit;
-        // An eighth of what is missing to twice the rate at most.
+        // At most an eighth of the difference to twice the rate.
         assert!(rate >= before && rate - before <= before / 8 + 1, "{before} {rate}");
         before = rate;
     }
@@ -346,14 +349,14 @@ fn what_fsync_writes_is_measured_as_well() {
     writeback.ended(file, 10_240, Time::from_ms(204));
     writeback.end_writepages(0, Time::from_ms(204));
     assert_eq!(writeback.wbs[0].bandwidth.write_bandwidth, 26_825);
-    // The last page at tick 101 sets a timer that fires at 152. Whoever looks next sees what it did, in 101 ticks:
-    // (10240 * 250 + 26825 * 923) / 1024 = 26679.2.
+    // The last page at tick 101 sets a timer that fires at 152. The next look-up sees its result, in 101 ticks: (10240
+    // * 250 + 26825 * 923) / 1024 = 26679.2.
     writeback.ended(file, 10_240, Time::from_ms(404));
     writeback.end_writepages(0, Time::from_ms(404));
     assert_eq!(writeback.wbs[0].bandwidth.write_bandwidth, 26_825);
     writeback.begin_writepages(0, Time::from_s(100));
     assert_eq!(writeback.wbs[0].bandwidth.write_bandwidth, 26_679);
-    // All has been quiet since: the next estimate begins now.
+    // The device has been idle since: the next estimate begins now.
     assert_eq!(writeback.wbs[0].bandwidth.stamp, writeback.clock.jiffies(Time::from_s(100)));
 }
 
@@ -392,15 +395,15 @@ const AT_SETPOINT: Position = Position {
 #[test]
 fn one_device_at_its_set_point() {
     assert_eq!(AT_SETPOINT.setpoint(), 733_696);
-    // part = 838656 * 65536 / 838657 = 65535; wb_setpoint = 733696 * 65535 / 65536 = 733684; span = 8 * 25600 * 65535 / 65536 = 204796;
-    // x_intercept = 938480; 1024 * (938480 - 733696) / 204797 = 1023.9.
+    // part = 838656 * 65536 / 838657 = 65535; wb_setpoint = 733696 * 65535 / 65536 = 733684; span = 8 * 25600 * 65535 /
+    // 65536 = 204796; x_intercept = 938480; 1024 * (938480 - 733696) / 204797 = 1023.9.
     assert_eq!(AT_SETPOINT.ratio(), 1_023);
 }
 
 #[test]
 fn nothing_may_be_dirtied_at_the_limit() {
     assert_eq!(Position { dirty: 838_656, ..AT_SETPOINT }.ratio(), 0);
-    // The limit that falls gradually holds, not the threshold.
+    // The gradually falling limit counts, not the threshold.
     let position = Position { thresh: 700_000, ..AT_SETPOINT };
     assert!(position.ratio() > 0, "{position:?}");
 }
@@ -428,8 +431,8 @@ fn a_device_with_a_quarter_of_the_limit_has_its_own_line() {
 
 #[test]
 fn a_device_that_was_idle_gets_an_eighth_of_what_is_left() {
-    // (838656 - 733696) / 8 = 13120; part = 1025; wb_setpoint = 11475; span = (838656 - 13120 + 204800) * 1025 / 65536 = 16114;
-    // x_intercept = 27589. It has no work: 1024 * 27589 / 16115 = 1753, times eight.
+    // (838656 - 733696) / 8 = 13120; part = 1025; wb_setpoint = 11475; span = (838656 - 13120 + 204800) * 1025 / 65536
+    // = 16114; x_intercept = 27589. It has no work: 1024 * 27589 / 16115 = 1753, times eight.
     let idle = Position { wb_thresh: 0, wb_dirty: 0, ..AT_SETPOINT };
     assert_eq!(idle.ratio(), 14_024);
     // Below half of its part, 6560: 1024 * (27589 - 5000) / 16115 = 1435; 1435 * 6560 / 5000 = 1882.7.
@@ -438,7 +441,7 @@ fn a_device_that_was_idle_gets_an_eighth_of_what_is_left() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
-    /// The formulas of the kernel's comments, in real numbers.
+    /// Formulas of the kernel's comments, in real numbers.
     #[test]
     fn as_the_comments_have_it(
         freerun in 10_000..1_000_000_u64,

@@ -1,4 +1,4 @@
-//! `fs/fs-writeback.c`.
+//! Tests of `fs/fs-writeback.c`.
 
 use super::{busy, writeback};
 use crate::Inode;
@@ -23,7 +23,7 @@ fn dirty(writeback: &mut Writeback, inode: Inode, pages: u64, now: Time) -> Wake
     writeback.dirtied(inode, 0, pages, &mut Dirtier::default(), 0, now)
 }
 
-/// Writes what a step says, in no time. Returns the inode and its pages.
+/// Writes the pages of a step in no time. Returns the inode and its pages.
 fn write(writeback: &mut Writeback, step: WriteInode, now: Time) -> (Inode, u64) {
     let pages = step.pages.min(writeback.dirty_of(step.inode));
     writeback.started(step.inode, pages);
@@ -32,10 +32,10 @@ fn write(writeback: &mut Writeback, step: WriteInode, now: Time) -> (Inode, u64)
     (step.inode, pages)
 }
 
-/// What a run wrote, the works that it finished, and when the flusher runs again.
+/// Writes of a run, its finished works, and the flusher's next run.
 type Ran = (Vec<(Inode, u64)>, Vec<(Reason, u64)>, Option<Time>);
 
-/// Runs a flusher that has been woken until it sleeps.
+/// Runs a woken flusher until it sleeps.
 fn run(writeback: &mut Writeback, now: Time) -> Ran {
     assert!(writeback.start(0, now));
     let (mut written, mut finished) = (Vec::new(), Vec::new());
@@ -96,7 +96,7 @@ fn data_is_written_at_the_first_look_after_30_s() {
         let Some(next) = again_at else { break };
         at = next;
     }
-    // Looks are at 1272, 2552, 3832, 5112, 6392, 7672, 8952, 10232. Data of tick 0 is old at 7500, of 2500 at 10000.
+    // Runs are at 1272, 2552, 3832, 5112, 6392, 7672, 8952, 10232. Data of tick 0 is old at 7500, of 2500 at 10000.
     assert_eq!(written, [(ticks(7_672), A, 10), (ticks(10_232), B, 20)]);
     assert_eq!(writeback.flushers[0].runs, 8);
     assert_eq!(writeback.flushers[0].pages, [0, 0, 0, 30]);
@@ -122,8 +122,8 @@ fn large_inodes_take_turns() {
     }
     assert_eq!(writeback.start_all(0, Reason::Vmscan), Wake::Now);
     assert!(writeback.start(0, Time::ZERO));
-    // 20002 pages and inodes are to be written. A slice is 7168 pages; the third is what is left, 5666 and 1024 in whole pieces, the
-    // fourth 2834 and 1024.
+    // 20002 pages and inodes are to be written. A slice is 7168 pages; the third is the rest, 5666 and 1024 in whole
+    // pieces, the fourth 2834 and 1024.
     let mut slices = Vec::new();
     let finished = loop {
         match writeback.next(0, AVAIL, Time::ZERO) {
@@ -156,7 +156,7 @@ fn the_background_stops_at_its_threshold() {
 #[test]
 fn a_device_that_has_written_nothing_has_no_threshold_of_its_own() {
     let mut writeback = writeback(2, AVAIL);
-    // All that was written was on the other drive: any dirty page of this one is too many, once the flusher runs.
+    // All writes so far were on the other drive: any dirty page of this one is too many, once the flusher runs.
     let _ = writeback.dirtied(B, 1, 100, &mut Dirtier::default(), 0, Time::ZERO);
     writeback.started(B, 100);
     writeback.ended(B, 100, Time::ZERO);
@@ -175,7 +175,7 @@ fn thresholds_are_looked_at_every_tenth_of_a_second() {
     assert_eq!(writeback.balance(0, &mut task, 0, AVAIL, Time::ZERO).wake, Wake::Now);
     assert!(writeback.start(0, Time::ZERO));
     let step = the_write(writeback.next(0, AVAIL, Time::ZERO));
-    // 25 ticks are a tenth of a second, and not more than it: the turn goes on.
+    // 25 ticks are a tenth of a second, and not more: the iteration goes on.
     assert_eq!(write(&mut writeback, step, ticks(25)), (A, 7_168));
     let step = the_write(writeback.next(0, AVAIL, ticks(25)));
     assert_eq!(write(&mut writeback, step, ticks(26)), (B, 7_168));
@@ -274,7 +274,7 @@ fn what_cannot_be_written_waits_for_the_next_time() {
     writeback.wrote(0, Wrote { pages: 4, skipped: 4, next: 0 }, ticks(2));
     let step = the_write(writeback.next(0, AVAIL, ticks(2)));
     assert_eq!(write(&mut writeback, step, ticks(2)), (B, 10));
-    // A is dirty since tick 0, and the list is empty but for it: another round of the same work takes it.
+    // A is dirty since tick 0, and alone on the list: another round of the same work takes it.
     let step = the_write(writeback.next(0, AVAIL, ticks(3)));
     assert_eq!(step.inode, A);
     writeback.wrote(0, Wrote::default(), ticks(3));
@@ -292,7 +292,7 @@ fn old_data_is_looked_for_every_five_seconds_however_often_the_flusher_runs() {
     for at in [1_272, 2_552, 3_832, 5_112, 6_392] {
         assert_eq!(run(&mut writeback, ticks(at)).0, []);
     }
-    // At 7550 the data is older than 30 s, but the last look was at 6392. The timer is set anew: 8800, rounded up.
+    // At 7550 the data is older than 30 s, but the last run was at 6392. The timer is set anew: 8800, rounded up.
     assert_eq!(writeback.wbs[0].flusher.wake(), Wake::Now);
     assert_eq!(run(&mut writeback, ticks(7_550)), (vec![], vec![], Some(ticks(8_824))));
     assert_eq!(run(&mut writeback, ticks(8_824)).0, [(A, 10)]);
@@ -329,7 +329,7 @@ fn what_cannot_be_written_is_as_young_as_the_youngest() {
     let mut writeback = busy(AVAIL);
     let _ = dirty(&mut writeback, A, 10, Time::ZERO);
     let _ = dirty(&mut writeback, B, 10, ticks(1_000));
-    // At 7672, A alone is older than 30 s, and is skipped: it is behind B now, and its age begins anew.
+    // At 7672, only A is older than 30 s, and is skipped: it is behind B now, and its age starts over.
     let mut skip = |at| {
         assert!(writeback.start(0, ticks(at)));
         let mut seen = Vec::new();
@@ -382,7 +382,7 @@ fn an_inode_that_is_dirty_itself_is_written_too() {
     writeback.started(B, 10);
     assert!(writeback.wrote(0, Wrote { pages: 10, skipped: 0, next: 0 }, Time::ZERO));
     assert_eq!(writeback.flags_of(B), DirtyFlags::CLEAN);
-    // Two inodes and ten pages are written, and nothing else is there.
+    // Two inodes and ten pages are written, and nothing is left.
     assert!(matches!(writeback.next(0, AVAIL, Time::ZERO), Step::Finished { pages: 10, .. }));
 }
 
@@ -439,7 +439,7 @@ fn without_an_interval_a_flusher_never_runs_by_itself() {
     let spec = WritebackSpec { dirty_writeback: Duration::default(), ..WritebackSpec::default() };
     let mut writeback = Writeback::new(&spec, 250, 1, 4, AVAIL).expect("good");
     assert_eq!(dirty(&mut writeback, A, 10, Time::ZERO), Wake::Now, "a timer of no ticks");
-    // The device has no part of the threshold yet, and so more than it.
+    // The device has no share of the threshold yet, and so exceeds it.
     let (written, finished, again_at) = run(&mut writeback, Time::from_s(100));
     assert_eq!((written, finished, again_at), (vec![(A, 10)], vec![(Reason::Background, 10)], None));
     let _ = writeback.mark_dirty(A, 0, DirtyFlags::SYNC, Time::from_s(100));

@@ -1,4 +1,5 @@
-//! Write-back as hosts use it: any work in any order keeps the accounts; writers faster than their devices settle.
+//! Write-back as used by hosts: work in any order keeps the accounts consistent; writers faster than their devices
+//! settle.
 
 use super::writeback;
 use crate::writeback::{
@@ -14,7 +15,7 @@ const SMALL: u64 = 262_144;
 const LARGE: u64 = 4_194_304;
 const STEP_US: u64 = 100;
 
-/// Bytes as they gather, and the whole pages of them.
+/// Byte counter that yields whole pages.
 struct Rate {
     bytes_per_s: u64,
     left: u64,
@@ -29,7 +30,7 @@ impl Rate {
     }
 }
 
-/// It writes its own file on a drive.
+/// Writer of its own file on a drive.
 struct Writer {
     rate: Rate,
     drive: u16,
@@ -38,7 +39,7 @@ struct Writer {
     pages: u64,
 }
 
-/// Pages under way of a device, oldest first.
+/// Pages in flight of a device, oldest first.
 struct Device {
     rate: Rate,
     queue: VecDeque<(Inode, u64)>,
@@ -47,7 +48,7 @@ struct Device {
     pages: u64,
 }
 
-/// Requests under way: as much as a drive has tags for, 16 MiB.
+/// Requests in flight: one drive's tags, 16 MiB.
 const DEPTH: u64 = 4_096;
 
 struct Machine {
@@ -59,7 +60,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// Writers by the drive of each, all of one speed, and devices by their speeds, in MB/s.
+    /// Creates writers of equal speed, given by the drive of each, and devices, given by their speeds in MB/s.
     fn new(avail: u64, writer: u64, drives: &[u16], devices: &[u64]) -> Machine {
         let rate = |mb: u64| Rate { bytes_per_s: mb * 1_000_000, left: 0 };
         let writers = drives.iter().map(|drive| Writer {
@@ -86,7 +87,7 @@ impl Machine {
         }
     }
 
-    /// Runs for a time; `look` sees the machine after every step.
+    /// Runs for a time; `look` is called after every step.
     fn run(&mut self, ms: u64, mut look: impl FnMut(&Machine)) {
         let end = self.now + Time::from_ms(ms);
         while self.now < end {
@@ -139,7 +140,7 @@ impl Machine {
         }
     }
 
-    /// The flusher goes on until the device's queue is full or nothing is left.
+    /// Runs the flusher until the device's queue is full or nothing is left.
     fn flush(&mut self, drive: u16) {
         let _ = self.writeback.start(drive, self.now);
         while self.writeback.is_running(drive) {
@@ -168,7 +169,7 @@ impl Machine {
     }
 }
 
-/// Pages a second.
+/// Rate in pages a second.
 fn pages_per_s(pages: u64, ms: u64) -> f64 {
     pages as f64 * 1e3 / ms as f64
 }
@@ -177,7 +178,7 @@ fn near(found: f64, expected: f64, share: f64, what: &str) {
     assert!((found / expected - 1.0).abs() < share, "{what}: {found} and not {expected}");
 }
 
-/// The end of the free run, the set point and the limit with 1 GiB.
+/// End of the free run, set point and limit with 1 GiB.
 const FREERUN: u64 = 39_296;
 const SETPOINT: f64 = 45_856.0;
 const LIMIT: u64 = 52_416;
@@ -220,7 +221,7 @@ fn four_writers_share_alike() {
 #[test]
 fn two_devices_share_by_their_speeds() {
     let mut machine = Machine::new(LARGE, 500, &[0, 1], &[150, 50]);
-    // The slow one begins with as much as the fast one, and gives it up as long as there is too much in all.
+    // The slow drive begins with as much as the fast one, and gives it up while the total is too large.
     machine.run(66_000, |_| {});
     let before: Vec<u64> = machine.devices.iter().map(|device| device.pages).collect();
     let (mut sums, mut looks) = ([0; 2], 0);
@@ -246,7 +247,7 @@ fn lower_bounds_stop_a_writer_until_less_is_dirty() {
     let mut machine = Machine::new(SMALL, 500, &[0], &[100]);
     machine.run(10_000, |_| {});
     let low = DirtyBounds { background: Bound::Bytes(50 << 20), limit: Bound::Bytes(100 << 20) };
-    // What is dirty, about 45856 pages, must go down to 25600 first, at 24414 a second.
+    // Dirty pages, about 45856, must first fall to 25600, at 24414 a second.
     machine.writeback.set_bounds(low, SMALL);
     let before = machine.writers[0].pages;
     machine.run(500, |_| {});
@@ -257,7 +258,7 @@ fn lower_bounds_stop_a_writer_until_less_is_dirty() {
     near(pages_per_s(machine.writers[0].pages - before, 10_000), 100e6 / PAGE as f64, 0.05, "its speed");
 }
 
-// Anything that a host may do, in any order: the accounts hold, and at the end nothing is dirty.
+// Any actions of a host, in any order: the accounts stay consistent, and at the end no page is dirty.
 
 const AVAIL: u64 = 20_000;
 
@@ -298,12 +299,12 @@ struct Host {
     writeback: Writeback,
     task: Dirtier,
     now: Time,
-    /// The step under way of each drive.
+    /// Current step of each drive.
     steps: [Option<WriteInode>; 2],
     writing: [u64; INODES as usize],
 }
 
-/// Inodes are on drives in turn.
+/// Drive of an inode: drives in turn.
 fn drive_of(inode: u32) -> u16 {
     (inode % 2) as u16
 }
@@ -327,7 +328,7 @@ impl Host {
                 }
             }
             Act::Remove { inode } => {
-                // A file whose number comes again is another one: not while the old one is in use.
+                // A reused number is a different file: not while the old one is in use.
                 let used = self.steps.iter().flatten().any(|step| step.inode == Inode(inode));
                 if !used && self.writing[inode as usize] == 0 {
                     let dirty = dirty_of(self, inode);
@@ -371,7 +372,7 @@ impl Host {
         pages
     }
 
-    /// The flusher begins a step, or does `share` quarters of the one that it has.
+    /// Begins a step of the flusher, or does `share` quarters of the current one.
     fn flush(&mut self, drive: u16, share: u64, skipped: u64) {
         let Some(step) = self.steps[usize::from(drive)].take() else {
             let runs = self.writeback.is_running(drive) || self.writeback.start(drive, self.now);
@@ -406,7 +407,7 @@ proptest! {
         }
         for drive in 0..2 {
             let _ = host.writeback.sync(drive);
-            // What is old is written soon after, and a flusher with nothing to do sleeps.
+            // Old data is written soon after, and a flusher without work sleeps.
             for _ in 0..2_000 {
                 host.flush(drive, 4, 0);
                 host.now += Time::from_ms(1);

@@ -1,5 +1,5 @@
-//! Each formula against numbers worked out by hand from the kernel's function, then the machines: alone, in a loop with writers and
-//! devices, and under anything that a host may do.
+//! Each formula against numbers worked out by hand from the kernel's function, then the machines: alone, in a loop with
+//! writers and devices, and under random actions of a host.
 
 mod balance;
 mod flusher;
@@ -24,7 +24,7 @@ fn writeback(drives: u16, avail: u64) -> Writeback {
     Writeback::new(&WritebackSpec::default(), 250, drives, 4, avail).expect("defaults can be built")
 }
 
-/// As [`writeback`] with a drive that all that was ever written is on, so that it has all of the limit.
+/// Like [`writeback`], but one drive has received all earlier writes, so that it has the whole limit.
 fn busy(avail: u64) -> Writeback {
     let mut writeback = writeback(1, avail);
     let inode = Inode(9);
@@ -107,7 +107,7 @@ fn min_pause(max_pause: u64, dirty_ratelimit: u64, task_ratelimit: u64) -> (u64,
 
 #[test]
 fn one_writer_is_looked_at_every_two_ticks() {
-    // 250 / 100 = 2 ticks: 25600 * 2 / 256 = 200 pages. Half of the ticks and one at least.
+    // 250 / 100 = 2 ticks: 25600 * 2 / 256 = 200 pages. Half of the ticks, and at least one.
     assert_eq!(min_pause(50, 25_600, 25_600), (2, 200));
 }
 
@@ -115,13 +115,13 @@ fn one_writer_is_looked_at_every_two_ticks() {
 fn eight_writers_pause_for_longer() {
     // ilog2(25600) - ilog2(3200) = 3: 2 + 3 * 2500 / 1024 = 9 ticks; 3200 * 9 / 256 = 112 pages; 1 + 9 / 2.
     assert_eq!(min_pause(50, 3_200, 3_200), (5, 112));
-    // Half of the longest pause and one at most, 5: 3200 * 5 / 256 = 62; 1 + 5 / 2.
+    // Half of the maximum pause, at most 5, and one: 3200 * 5 / 256 = 62; 1 + 5 / 2.
     assert_eq!(min_pause(9, 3_200, 3_200), (3, 62));
 }
 
 #[test]
 fn slow_writers_dirty_32_pages_if_the_longest_pause_allows_it() {
-    // 2 + 8 * 2500 / 1024 = 21 ticks would be 8 pages; 50 ticks: 100 * 50 / 256 = 19. The whole pause is the least one.
+    // 2 + 8 * 2500 / 1024 = 21 ticks would be 8 pages; 50 ticks: 100 * 50 / 256 = 19. The whole pause is the minimum.
     assert_eq!(min_pause(50, 100, 100), (50, 19));
     // 200 * 50 / 256 = 39: 32 pages in 250 * 32 / 200 = 40 ticks; 1 + 40 / 2.
     assert_eq!(min_pause(50, 200, 200), (21, 32));
@@ -164,7 +164,7 @@ fn a_bound_given_twice_is_an_error() {
     };
     let error = twice.check(1).expect_err("twice");
     assert_eq!(error.key, "dirty_bytes");
-    assert_eq!(error.what, "`dirty_ratio` and `dirty_bytes` are both given, and say the same thing twice");
+    assert_eq!(error.what, "`dirty_ratio` and `dirty_bytes` are both given, but set the same limit");
     let twice = WritebackSpec {
         dirty_background_ratio: Some(Share::percent(20)),
         dirty_background_bytes: Some(Bytes::from_kib(64)),
@@ -200,9 +200,9 @@ fn a_background_that_counts_as_half_is_told() {
         ..spec()
     };
     assert_eq!(with(5, 10).warning(), None);
-    let expected = "write-back begins at 10 %, which is not below the limit of 10 %: half of the limit counts, as in Linux";
+    let expected = "background write-back starts at 10 %, not below the limit of 10 %; as in Linux, half of the limit is used instead";
     assert_eq!(with(10, 10).warning().as_deref(), Some(expected));
-    let expected = "write-back begins at 10 %, which is not below the limit of 3 %: half of the limit counts, as in Linux";
+    let expected = "background write-back starts at 10 %, not below the limit of 3 %; as in Linux, half of the limit is used instead";
     let low = WritebackSpec { dirty_ratio: Some(Share::percent(3)), ..spec() };
     assert_eq!(low.warning().as_deref(), Some(expected));
 }
@@ -220,7 +220,7 @@ fn three_to_one() {
     // A period ends: 4001 / 2 = 2000, 3000 / 2, 1000 / 2.
     assert!(global.new_period());
     assert_eq!((a.fraction(&global), b.fraction(&global)), ((1_500, 2_000), (500, 2_000)));
-    // The other way round for a period: (1500 + 1000) of 6000, (500 + 3000) of 6000.
+    // The reverse for a period: (1500 + 1000) of 6000, (500 + 3000) of 6000.
     a.add(&mut global, FRAC_BASE, 1_000);
     b.add(&mut global, FRAC_BASE, 3_000);
     assert_eq!((a.fraction(&global), b.fraction(&global)), ((2_500, 6_000), (3_500, 6_000)));
@@ -277,13 +277,13 @@ fn periods_are_three_seconds_from_the_first_write_on() {
     domain.written(&mut a, FRAC_BASE, 1_000, 100);
     domain.age(849);
     assert_eq!(domain.wb_thresh(&a, all, 1_001_000), 1_000_000, "1000 of 1001");
-    // At 850: 500 of 500. Then 1500 of another: a quarter.
+    // At 850: 500 of 500. Then 1500 of the other: a quarter.
     domain.written(&mut b, FRAC_BASE, 1_500, 850);
     assert_eq!(domain.wb_thresh(&a, all, 1_000_000), 250_000);
     // At 1600, 2350 and 3100 all halves: nothing changes but what is lost by rounding (62 of 250).
     domain.age(3_100);
     assert_eq!(domain.wb_thresh(&a, all, 1_000_000), 248_000);
-    // After seven more, one page is left, and it is the other's: 1500 / 1024. No period ends any more.
+    // After seven more, one page is left, and it is the other's: 1500 / 1024. No further period ends.
     domain.age(100_000);
     assert_eq!([&a, &b].map(|local| domain.wb_thresh(local, all, 1_000_000)), [0, 1_000_000]);
     // The next write begins one: 64 of 65, and a tick before its end 64 of 129.
@@ -328,7 +328,7 @@ fn bytes_are_rounded_up_to_pages_and_ask_for_no_memory() {
     let expected = DirtyLimits { bg_thresh: 1, thresh: 24_415 };
     assert_eq!((bounds.limits(0), bounds.limits(AVAIL)), (expected, expected));
     let vast = DirtyBounds { background: Bound::Percent(10), limit: Bound::Percent(100) };
-    // 64 and 256 TiB: limits are 32-bit numbers of pages; ten per cent of the latter, 6.9e9 pages, are more.
+    // 64 and 256 TiB: limits are 32-bit numbers of pages; ten per cent of the second, 6.9e9 pages, exceed them.
     let expected = DirtyLimits { bg_thresh: u64::from(u32::MAX) / 2, thresh: u32::MAX.into() };
     assert_eq!(vast.limits(1 << 34).thresh, expected.thresh);
     assert_eq!(vast.limits(1 << 36), expected);
@@ -341,12 +341,12 @@ fn the_limit_rises_at_once_and_falls_by_a_32nd_of_what_is_too_much() {
     assert_eq!(domain.dirty_limit, 0, "200 ms are 50 ticks");
     domain.update_dirty_limit(32_000, 0, 1050);
     assert_eq!(domain.dirty_limit, 32_000);
-    // Memory is gone: 32000 - (32000 - 16000) / 32 = 31500, then 31500 - 484 (484.4), then 31016 - 469 (469.25).
+    // Memory has shrunk: 32000 - (32000 - 16000) / 32 = 31500, then 31500 - 484 (484.4), then 31016 - 469 (469.25).
     for (at, expected) in [(1100, 31_500), (1149, 31_500), (1150, 31_016), (1200, 30_547)] {
         domain.update_dirty_limit(16_000, 20, at);
         assert_eq!(domain.dirty_limit, expected, "at {at}");
     }
-    // What is dirty already is not cut off: 30547 - (30547 - 30500) / 32 = 30546.
+    // The limit stays above the dirty pages: 30547 - (30547 - 30500) / 32 = 30546.
     domain.update_dirty_limit(16_000, 30_500, 1250);
     assert_eq!(domain.dirty_limit, 30_546);
     assert_eq!((domain.hard_limit(16_000), domain.hard_limit(31_000)), (30_546, 31_000));
@@ -371,7 +371,7 @@ fn devices_have_parts_of_the_limit_as_they_have_written() {
     let (mut fast, mut slow) = (Local::default(), Local::default());
     domain.written(&mut fast, FRAC_BASE, 3_000, 0);
     domain.written(&mut slow, FRAC_BASE, 1_000, 0);
-    // Of 4001: one event is nobody's. 400000 * 3000 / 4001 = 299925.02; 400000 * 1000 / 4001 = 99975.006.
+    // Of 4001: one event is of no kind. 400000 * 3000 / 4001 = 299925.02; 400000 * 1000 / 4001 = 99975.006.
     assert_eq!(domain.wb_thresh(&fast, ALL, 400_000), 299_925);
     assert_eq!(domain.wb_thresh(&slow, ALL, 400_000), 99_975);
     assert_eq!(domain.wb_thresh(&Local::default(), ALL, 400_000), 0);
@@ -379,7 +379,7 @@ fn devices_have_parts_of_the_limit_as_they_have_written() {
 
 #[test]
 fn a_device_has_its_least_and_its_most_part() {
-    // Two devices with 10 % each: what is shared is 80 %.
+    // Two devices with 10 % each: 80 % is shared.
     let ratios = |min, max| Ratios { min, max };
     let mut domain = Domain::new(250, 20, 0);
     let (mut all, none) = (Local::default(), Local::default());

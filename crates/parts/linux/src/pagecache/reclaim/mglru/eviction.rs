@@ -1,14 +1,15 @@
-//! Folios that leave the oldest generation, and the tiers of it that are protected.
+//! Eviction from the oldest generation, and its protected tiers.
 
 use super::{MIN_LRU_BATCH, MIN_NR_GENS, Mglru, REFS_MOST, gen_of, refs_of, tier_of};
 use crate::pagecache::folio::flag;
 use crate::pagecache::reclaim::{Core, DEF_PRIORITY, Fate, ScanControl, Tally, shrink_folio};
 
-/// Folios that are looked at in one go at most.
+/// Maximum folios scanned in one go.
 const MAX_LRU_BATCH: u32 = 64 * 64;
 
 impl Mglru {
-    /// Whether a folio of the oldest generation goes elsewhere instead of leaving (`sort_folio`).
+    /// Moves a folio of the oldest generation elsewhere if it is not to be evicted; returns whether it did
+    /// (`sort_folio`).
     fn sort(&mut self, core: &mut Core, at: u32, tier_idx: usize) -> bool {
         let refs = refs_of(core, at);
         let tier = tier_of(refs);
@@ -25,8 +26,8 @@ impl Mglru {
         false
     }
 
-    /// Takes folios that may leave off the oldest generation (`scan_folios`, `isolate_folio`): how many, and how many were looked at, none if
-    /// nothing can be done.
+    /// Takes evictable folios off the oldest generation (`scan_folios`, `isolate_folio`); returns their number and that
+    /// of the folios scanned, or `None` if nothing can be done.
     fn isolate(
         &mut self,
         core: &mut Core,
@@ -59,7 +60,7 @@ impl Mglru {
         (isolated, if isolated > 0 || remaining == 0 { scanned } else { 0 })
     }
 
-    /// `evict_folios`; how much was looked at, none if the reclaim cannot go on.
+    /// Evicts a batch (`evict_folios`); returns the folios scanned, or `None` if the reclaim cannot go on.
     pub(super) fn evict_folios(
         &mut self,
         core: &mut Core,
@@ -90,7 +91,7 @@ impl Mglru {
                 }
             }
         }
-        // What was refused is mapped and in use: it does not come back to the oldest generation.
+        // Kept folios are mapped and in use: they do not return to the oldest generation.
         for &at in &batch[..kept] {
             core.folios.clear(at, flag::REFS_MASK | flag::REFERENCED | flag::WORKINGSET);
             core.folios.set(at, flag::ACTIVE);
@@ -99,7 +100,7 @@ impl Mglru {
         scanned
     }
 
-    /// How much is to be scanned, and whether a new generation is due (`get_nr_to_scan`).
+    /// Number of folios to scan, and whether a new generation is due (`get_nr_to_scan`).
     pub(super) fn nr_to_scan(&mut self, control: &ScanControl) -> (u64, bool) {
         let (nr_to_scan, due) = self.should_run_aging(control.priority);
         if !due {
@@ -116,7 +117,7 @@ impl Mglru {
         (if enough { nr_to_scan } else { 0 }, true)
     }
 
-    /// `should_abort_scan`; `seq` was the youngest generation when the scan began.
+    /// Returns whether to stop (`should_abort_scan`); `seq` was the youngest generation when the scan began.
     pub(super) fn should_abort(&self, core: &Core, control: &mut ScanControl, seq: u64, freed: u64) -> bool {
         if !control.kswapd {
             if self.max_seq - seq > 1 {
@@ -137,30 +138,30 @@ impl Mglru {
     }
 }
 
-// Which tiers are protected: feedback from refaults.
+// Protection of tiers: feedback from refaults.
 //
-// For each tier it is counted how many folios of it were evicted or protected, and how many of those came back while the same generation was the
-// oldest. A tier that comes back at more than twice the rate of the first one is protected. Counts of generations that are gone fade by halves
-// (`read_ctrl_pos`, `reset_ctrl_pos`, `positive_ctrl_err` of `mm/vmscan.c`).
+// For each tier, the control counts folios evicted or protected, and how many of them returned while the same
+// generation was the oldest. A tier that returns at more than twice the rate of the first one is protected. Counts of
+// past generations fade by halves (`read_ctrl_pos`, `reset_ctrl_pos`, `positive_ctrl_err` of `mm/vmscan.c`).
 
 const MAX_NR_TIERS: usize = 4;
 
-/// Fewer refaults than this say nothing (`MIN_LRU_BATCH`).
+/// Number of refaults below which the rate is ignored (`MIN_LRU_BATCH`).
 const SIGNIFICANT: u64 = 64;
 
-/// The counts of a tier.
+/// Counters of a tier.
 #[derive(Clone, Copy, Debug, Default)]
 struct Position {
     refaulted: u64,
     total: u64,
 }
 
-/// The counts of all tiers.
+/// Counters of all tiers.
 #[derive(Debug, Default)]
 pub(super) struct Control {
     refaulted: [u64; MAX_NR_TIERS],
     evicted: [u64; MAX_NR_TIERS],
-    /// The first tier is never protected.
+    /// Protected folios by tier; the first tier is never protected.
     protected: [u64; MAX_NR_TIERS],
     faded: [Position; MAX_NR_TIERS],
 }
@@ -185,7 +186,7 @@ impl Control {
         }
     }
 
-    /// The oldest generation is another one.
+    /// Fades the counters when the oldest generation changes.
     pub(super) fn carry_over(&mut self) {
         for tier in 0..MAX_NR_TIERS {
             let Position { refaulted, total } = self.position(tier);
@@ -194,14 +195,15 @@ impl Control {
         (self.refaulted, self.evicted, self.protected) = Default::default();
     }
 
-    /// The last tier that is not protected (`get_tier_idx`).
+    /// Last tier that is not protected (`get_tier_idx`).
     pub(super) fn tier_idx(&self) -> usize {
         let first = self.position(0);
         (1..MAX_NR_TIERS).find(|tier| !may_evict(first, self.position(*tier))).unwrap_or(MAX_NR_TIERS) - 1
     }
 }
 
-/// Whether a tier has few refaults, or no more than twice the rate of the first one (`positive_ctrl_err` with gains of 1 and 2).
+/// Returns whether a tier has few refaults, or at most twice the rate of the first one (`positive_ctrl_err` with gains
+/// of 1 and 2).
 fn may_evict(first: Position, tier: Position) -> bool {
     tier.refaulted < SIGNIFICANT
         || tier.refaulted * (first.total + SIGNIFICANT) <= (first.refaulted + 1) * tier.total * 2
@@ -222,7 +224,7 @@ mod tests {
         assert_eq!(control.tier_idx(), 3);
         control.refaulted[1] = 203;
         assert_eq!(control.tier_idx(), 0);
-        // What is protected counts as evicted: 203,000 <= 101 * 1005 * 2 = 203,010.
+        // Protected folios count as evicted: 203,000 <= 101 * 1005 * 2 = 203,010.
         control.protected[1] = 5;
         assert_eq!(control.tier_idx(), 3);
     }

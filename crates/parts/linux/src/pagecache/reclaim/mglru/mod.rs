@@ -1,17 +1,18 @@
-//! The multi-generational LRU (`CONFIG_LRU_GEN`, swappiness 0, pages of files alone).
+//! Multi-generational LRU (`CONFIG_LRU_GEN`, swappiness 0, file pages only).
 //!
-//! Folios are in generations, numbered from the oldest (`min_seq`) to the youngest (`max_seq`): two to four of them. The oldest is evicted from its tail;
-//! when it is empty the next one is the oldest. The aging begins a new youngest generation when the folios are spread unevenly
-//! (`should_run_aging`). A page that was read comes to the second oldest generation where there are more than two, a page that a fault brought to
-//! the youngest.
+//! Folios are in two to four generations, numbered from the oldest (`min_seq`) to the youngest (`max_seq`). The oldest
+//! is evicted from its tail; when it is empty, the next one becomes the oldest. Ageing begins a new youngest generation
+//! when the folios are spread unevenly (`should_run_aging`). A page that was read enters the second oldest generation
+//! if there are more than two; a faulted page enters the youngest.
 //!
-//! Accesses through descriptors only count, in the folio: N of them are tier log2 N, rounded up. What tiers above the first are worth is learnt from
-//! refaults (`eviction.rs`): a folio of a protected tier moves to the next generation instead of leaving (`sort_folio`).
+//! Accesses through descriptors are only counted, in the folio: N of them are tier log2 N, rounded up. Refaults show
+//! the value of the tiers above the first (`eviction.rs`). A folio of a protected tier moves to the next generation
+//! instead of being evicted (`sort_folio`).
 //!
-//! Left out, since page table entries are no more than two marks here: the walk of page tables by the aging (`walk_mm`) and what it would promote,
-//! and neighbours of an accessed entry (`lru_gen_look_around`); an entry that was accessed is seen when its folio is about to leave, which then
-//! comes to the youngest generation. Left out as well: the time that a generation lives at least (`min_ttl_ms`, zero by default), anonymous
-//! memory, control groups.
+//! Left out, since page table entries are only two flags here: the page table walk of the ageing (`walk_mm`) with its
+//! promotions, and the neighbours of an accessed entry (`lru_gen_look_around`). An accessed entry is seen when its
+//! folio is about to be evicted, which then moves to the youngest generation. Also left out: the minimum lifetime of a
+//! generation (`min_ttl_ms`, zero by default), anonymous memory, control groups.
 
 mod eviction;
 
@@ -23,14 +24,14 @@ use eviction::Control;
 
 const MIN_NR_GENS: u64 = 2;
 const MAX_NR_GENS: u64 = 4;
-/// Folios that are evicted at once.
+/// Folios evicted at once.
 const MIN_LRU_BATCH: usize = 64;
-/// Bits of a shadow entry for a generation's number; two more are for accesses, one for the working set.
+/// Bits of a shadow entry for the generation number; two more are for accesses, one for the working set.
 const SEQ_MASK: u64 = (1 << 28) - 1;
-/// Accesses beyond the first that a folio counts at most: those in two bits, and the mark of the working set.
+/// Maximum count of accesses beyond the first: those in two bits, and the working-set flag.
 const REFS_MOST: u32 = 4;
 
-/// The policy.
+/// Multi-generational policy.
 #[derive(Debug)]
 pub struct Mglru {
     min_seq: u64,
@@ -51,7 +52,7 @@ impl Default for Mglru {
     }
 }
 
-/// The place of a generation.
+/// Index of a generation.
 fn gen_of(seq: u64) -> usize {
     (seq % MAX_NR_GENS) as usize
 }
@@ -62,13 +63,13 @@ fn refs_of(core: &Core, at: u32) -> u32 {
     ((flags & flag::REFS_MASK) >> flag::REFS_SHIFT) + u32::from(flags & flag::WORKINGSET != 0)
 }
 
-/// `lru_tier_from_refs`: the logarithm of one more, rounded up.
+/// Tier of an access count: the logarithm of one more, rounded up (`lru_tier_from_refs`).
 fn tier_of(refs: u32) -> usize {
     (refs + 1).next_power_of_two().trailing_zeros() as usize
 }
 
 impl Mglru {
-    /// The place of a folio's generation (`folio_lru_gen`).
+    /// Index of a folio's generation (`folio_lru_gen`).
     fn gen_at(core: &Core, at: u32) -> usize {
         ((core.folios.flags(at) & flag::GEN_MASK) >> flag::GEN_SHIFT) as usize - 1
     }
@@ -92,7 +93,7 @@ impl Mglru {
         }
     }
 
-    /// `lru_gen_add_folio`; `reclaiming`: it should be evicted first.
+    /// Adds a folio (`lru_gen_add_folio`); `reclaiming`: it should be evicted first.
     fn add_folio(&mut self, core: &mut Core, at: u32, reclaiming: bool) {
         let flags = core.folios.flags(at);
         let waits = flags & flag::RECLAIM != 0 && flags & (flag::DIRTY | flag::WRITEBACK) != 0;
@@ -115,7 +116,7 @@ impl Mglru {
         core.folios.clear(at, flag::GEN_MASK);
     }
 
-    /// A folio of the oldest generation goes to the next one (`folio_inc_gen`), at its tail or at its head.
+    /// Moves a folio of the oldest generation to the next one (`folio_inc_gen`), at its tail or head.
     fn inc_gen(&mut self, core: &mut Core, at: u32, reclaiming: bool, tail: bool) {
         self.del_folio(core, at);
         core.folios.clear(at, flag::REFS_MASK | flag::REFERENCED | flag::WORKINGSET);
@@ -163,13 +164,14 @@ impl Mglru {
         (total >> priority, due)
     }
 
-    /// A new youngest generation (`inc_max_seq`): there are never more than three when one is due.
+    /// Begins a new youngest generation (`inc_max_seq`); at most three exist when one is due.
     fn inc_max_seq(&mut self) {
         debug_assert!(self.nr_gens() < MAX_NR_GENS);
         self.max_seq += 1;
     }
 
-    /// The oldest generation is one that has folios, or one of the two youngest (`try_to_inc_min_seq`). Whether it was another one before.
+    /// Moves the oldest generation on to one that has folios, or to the second youngest (`try_to_inc_min_seq`); returns
+    /// whether it changed.
     fn try_to_inc_min_seq(&mut self) -> bool {
         let before = self.min_seq;
         while self.min_seq + MIN_NR_GENS <= self.max_seq && self.generations[gen_of(self.min_seq)].is_empty()
@@ -292,7 +294,7 @@ mod tests {
 
     const FILE: Inode = Inode(0);
 
-    /// A core, and a policy of its own.
+    /// Core with its own policy.
     struct Bench {
         cache: PageCache,
         lru: Mglru,
@@ -310,7 +312,7 @@ mod tests {
             at
         }
 
-        /// Folios of the generations, the oldest first.
+        /// Number of folios by generation, oldest first.
         fn sizes(&self) -> Vec<u64> {
             (self.lru.min_seq..=self.lru.max_seq).map(|seq| self.lru.generations[gen_of(seq)].len()).collect()
         }
@@ -322,7 +324,8 @@ mod tests {
         }
     }
 
-    /// "A page accessed N times through file descriptors is in tier order_base_2(N)", says `include/linux/mmzone.h`, up to the fourth tier.
+    /// `include/linux/mmzone.h`: "A page accessed N times through file descriptors is in tier order_base_2(N)", up to
+    /// the fourth tier.
     #[test]
     fn accesses_are_tiers() {
         let mut cache = cache(ReclaimPolicy::mglru, 1 << 16);
@@ -344,13 +347,14 @@ mod tests {
         bench.add(3, flag::RECLAIM);
         assert_eq!(bench.sizes(), [0, 2, 1, 1]);
         assert_eq!((bench.lru.active(), bench.lru.nr_gens()), (2, 4));
-        // Without the oldest there are three: the oldest of them is where reads come to.
+        // Three generations are left without the oldest: reads enter the oldest of them.
         assert!(bench.lru.try_to_inc_min_seq());
         bench.add(4, 0);
         assert_eq!(bench.sizes(), [3, 1, 1]);
     }
 
-    /// `should_run_aging`: three generations of 40, 30, 30 are even; more than half young, or less than a quarter old, is not.
+    /// `should_run_aging`: three generations of 40, 30, 30 are even; more than half young, or less than a quarter old,
+    /// is uneven.
     #[test]
     fn a_new_generation_is_due_when_they_are_uneven() {
         for (sizes, due) in
@@ -367,13 +371,13 @@ mod tests {
             assert_eq!(bench.lru.should_run_aging(2), (25, due), "{sizes:?}");
         }
         let mut bench = Bench::new();
-        assert!(!bench.lru.should_run_aging(0).1, "four are enough");
+        assert!(!bench.lru.should_run_aging(0).1, "four generations are enough");
         bench.lru.min_seq = 2;
-        assert!(bench.lru.should_run_aging(0).1, "two are too few");
+        assert!(bench.lru.should_run_aging(0).1, "two generations are too few");
     }
 
-    /// The oldest generation of five folios: one used five times is protected, one is dirty, one is locked, two leave. One that comes back while the
-    /// same generation is the oldest is a refault of its tier.
+    /// Oldest generation of five folios: one used five times is protected, one is dirty, one is locked, two are
+    /// evicted. A folio that returns while the same generation is the oldest is a refault of its tier.
     #[test]
     fn the_oldest_generation_is_sorted_and_evicted() {
         let mut bench = Bench::new();
@@ -390,19 +394,20 @@ mod tests {
         bench.cache.core.keeps_shadows = true;
         let tally = bench.evict();
         assert_eq!((tally.taken, tally.refilled, tally.freed), (2, 3, 2));
-        // The protected one is at the tail of the next generation, the others at its head.
+        // The protected folio is at the tail of the next generation, the others at its head.
         let list: Vec<u32> = bench.lru.generations[gen_of(2)].iter(&bench.cache.core.folios).collect();
         assert_eq!(list, [folios[2], folios[1], folios[0]]);
         let core = &bench.cache.core;
         assert!(core.folios.has(folios[1], flag::RECLAIM) && !core.folios.has(folios[0], flag::RECLAIM));
         assert_eq!(refs_of(core, folios[0]), 0, "uses are forgotten with the generation");
-        // It is empty, so that the next one is the oldest: it became so before the two left, whose return is a refault of it.
+        // The oldest is empty, so the next one became the oldest before the two were evicted; their return is a refault
+        // of it.
         assert_eq!((bench.sizes(), bench.lru.min_seq), (vec![3, 0], 2));
         bench.add(3, 0);
         assert_eq!(bench.cache.core.stats.refaults, 1);
     }
 
-    /// A page that a fault brings back, or that was used four times and more, is protected from the beginning.
+    /// A page that a fault brings back, or that was used four times or more, is protected from the start.
     #[test]
     fn a_hot_page_that_returns_is_protected() {
         let mut cache = cache(ReclaimPolicy::mglru, 1 << 16);
@@ -414,7 +419,7 @@ mod tests {
         ] {
             let folio = read(&mut cache, FILE, page);
             cache.reclaim.remove(&mut cache.core, folio.0);
-            // The oldest generation is number 0; accesses beyond the second, and whether there was a second.
+            // Generation number 0; accesses beyond the second, and whether there was a second.
             let token = u32::max(refs, 1) - 1;
             cache.core.reclaim(folio.0, Shadow(token << 1 | u32::from(refs > 0)));
             let Folio(at) = cache.insert(FILE, page, cause);

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 
 pub(super) struct Generations {
     lists: VecDeque<Vec<Key>>,
-    /// The number of the oldest.
+    /// Number of the oldest generation.
     oldest: u64,
-    /// For each tier: refaulted and evicted or protected, now and faded.
+    /// For each tier: refaulted and evicted or protected pages, current and faded.
     now: [(u64, u64); 4],
     faded: [(u64, u64); 4],
 }
@@ -27,12 +27,12 @@ fn forget_uses(page: &mut Page) {
 }
 
 impl Generations {
-    /// `lru_gen_init_lruvec`: four of them.
+    /// Creates four generations (`lru_gen_init_lruvec`).
     pub(super) fn new() -> Generations {
         Generations { lists: vec![Vec::new(); 4].into(), oldest: 0, now: [(0, 0); 4], faded: [(0, 0); 4] }
     }
 
-    /// Where `lru_gen_add_folio` puts a page.
+    /// Generation that `lru_gen_add_folio` selects for a page.
     fn place(&self, page: &Page, reclaiming: bool) -> usize {
         let count = self.lists.len();
         if page.active {
@@ -44,7 +44,7 @@ impl Generations {
         }
     }
 
-    /// The last tier that may leave.
+    /// Last tier that may be evicted.
     fn limit(&self) -> usize {
         let sum =
             |tier: usize| (self.now[tier].0 + self.faded[tier].0, self.now[tier].1 + self.faded[tier].1);

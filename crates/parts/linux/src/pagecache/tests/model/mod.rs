@@ -1,4 +1,5 @@
-//! The whole cache against a naive one: pages in a sorted map, lists as vectors, and the kernel's functions told once more.
+//! Cache against a naive one: pages in a sorted map, lists as vectors, and the kernel's functions written a second
+//! time.
 
 mod generations;
 mod world;
@@ -11,10 +12,10 @@ use generations::Generations;
 use proptest::prelude::*;
 use world::{Counts, Key, Policy, Scan, Verdict, World};
 
-/// Pages of the memory: 40 are the min watermark, and 10 apart.
+/// Pages of the memory: the min watermark is 40 pages, and the watermarks are 10 apart.
 const MEMORY: u64 = 400;
 
-/// Something happens to a few pages of a file that follow each other, where it can.
+/// Action on a few consecutive pages of a file, where possible.
 #[derive(Clone, Copy, Debug)]
 enum Deed {
     Insert(Cause),
@@ -129,7 +130,7 @@ impl<P: Policy> Pair<P> {
         }
     }
 
-    /// A write-back begins, of what is dirty alone.
+    /// Begins the write-back of a dirty page.
     fn begin(&mut self, key: Key, folio: Folio) {
         if self.cache.clear_dirty_for_io(folio) {
             self.cache.start_writeback(folio);
@@ -322,7 +323,7 @@ impl Policy for Lists {
     fn age(&mut self, _scan: &mut Scan) {}
 
     fn shrink(&mut self, world: &mut World, scan: &mut Scan, counts: &mut Counts) {
-        // Far below a gigabyte the lists are to be as long as each other.
+        // Far below a gigabyte both lists should be equally long.
         let may_deactivate =
             scan.force || self.activations != self.seen || self.inactive.len() < self.active.len();
         let (mut inactive, mut active) =

@@ -1,4 +1,4 @@
-//! Pages in a sorted map, and reclaim of `mm/vmscan.c` without what the policies decide.
+//! Pages in a sorted map, and reclaim of `mm/vmscan.c` without the decisions of policies.
 
 use crate::pagecache::{Cause, Next, Reclaimed, Throttle};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ pub(super) struct Page {
     pub(super) dirty: bool,
     pub(super) writeback: bool,
     pub(super) referenced: bool,
-    /// Set between lists alone where there are generations.
+    /// Active flag; with generations set only between lists.
     pub(super) active: bool,
     pub(super) workingset: bool,
     /// `PG_reclaim`, `PG_readahead`.
@@ -23,15 +23,15 @@ pub(super) struct Page {
     pub(super) refs: u64,
 }
 
-/// The order of pages.
+/// Order of pages.
 pub(super) trait Policy {
     fn add(&mut self, world: &mut World, key: Key, shadow: Option<(u64, u64)>, fault: bool);
     fn accessed(&mut self, world: &mut World, key: Key);
-    /// It leaves its list.
+    /// Removes a page from its list.
     fn unlink(&mut self, key: Key);
-    /// To the end from which pages leave.
+    /// Moves a page to the end that is evicted from.
     fn to_tail(&mut self, world: &mut World, key: Key);
-    /// As one that is not used.
+    /// Adds a page as an unused one.
     fn to_head(&mut self, world: &mut World, key: Key);
     fn is_active(&self, world: &World, key: Key) -> bool;
     fn age(&mut self, scan: &mut Scan);
@@ -40,7 +40,7 @@ pub(super) trait Policy {
     fn lists(&self) -> Vec<Vec<Key>>;
 }
 
-/// A reclaim.
+/// Reclaim in progress.
 pub(super) struct Scan {
     pub(super) kswapd: bool,
     pub(super) priority: u32,
@@ -69,7 +69,7 @@ impl Scan {
     }
 }
 
-/// Of a round.
+/// Counters of a round.
 #[derive(Default)]
 pub(super) struct Counts {
     pub(super) taken: u64,
@@ -111,7 +111,7 @@ pub(super) const HIGH: u64 = 60;
 
 impl World {
     pub(super) fn new(memory: u64) -> World {
-        // 1600 kbytes: the root of 25,600 is 160, a quarter of it pages; a quarter of these apart.
+        // 1600 kbytes: the root of 25,600 is 160, a quarter of it pages; the watermarks are a quarter of these apart.
         assert_eq!((memory, MIN), (400, 160 / 4));
         World {
             pages: BTreeMap::new(),
@@ -212,7 +212,7 @@ impl World {
         count
     }
 
-    /// `shrink_folio_list`, for one that is on no list.
+    /// `shrink_folio_list`, for one unlisted page.
     pub(super) fn judge(&mut self, key: Key, scan: &mut Scan, counts: &mut Counts) -> Verdict {
         let (node_dirty, node_writeback, kswapd) = (self.node_dirty, self.node_writeback, scan.kswapd);
         let page = self.page(key);
@@ -271,7 +271,7 @@ impl World {
         self.failures >= 16 || 2 * pending.sum::<usize>() <= self.pages.len()
     }
 
-    /// An iteration of `balance_pgdat` or `do_try_to_free_pages`.
+    /// Runs an iteration of `balance_pgdat` or `do_try_to_free_pages`.
     pub(super) fn round(&mut self, policy: &mut impl Policy, scan: &mut Scan) -> Reclaimed {
         let mut counts = Counts::default();
         scan.scanned = 0;
