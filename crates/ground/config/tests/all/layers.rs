@@ -193,11 +193,11 @@ fn a_wrong_value_names_what_is_expected() {
         ("flash = 3", "`3` is not a table"),
         ("tenant = 'a'", "`a` is not an array"),
         ("tenant = [{}]", "missing key `name`"),
-        ("flash.gc.fallback = {}", "an empty table chooses nothing"),
+        ("flash.gc.fallback = {}", "an empty table makes no choice"),
         ("flash.gc.fallback = 7", "one of greedy, d_choices"),
         (
             "flash.gc.fallback = { greedy = {}, d_choices = {} }",
-            "only one can be chosen of `d_choices`, `greedy`",
+            "choose only one of `d_choices`, `greedy`",
         ),
         ("tenant = [{ name = 'a', job = 'random' }]", "`random` needs parameters"),
         ("tenant = [{ name = 'a', job = { idle = { depth = 1 } } }]", "`idle` takes no parameters"),
@@ -365,11 +365,11 @@ fn what_is_no_override_is_refused() {
     for (text, what) in [
         ("threads", "`key.path=value`"),
         ("=4", "not a key path"),
-        ("inherits=fast-ssd", "cannot change what is inherited"),
+        ("inherits=fast-ssd", "cannot set `inherits`"),
         ("flash..read=4", "not a key path"),
         ("flash read=4", "not a key path"),
-        ("tenant.1.name=x", "`tenant` is an array of 1; `1` is no index in it"),
-        ("tenant.first.name=x", "`first` is no index in it"),
+        ("tenant.1.name=x", "`tenant` is an array of length 1; `1` is not an index of it"),
+        ("tenant.first.name=x", "`first` is not an index of it"),
     ] {
         let fault = load("inherits = 'base-ssd'").set(text).expect_err(text);
         assert!(fault.what.contains(what), "{text}: {fault}");
@@ -555,7 +555,7 @@ fn a_table_that_cannot_be_inherited_is_told() {
     assert!(missing.to_string().contains("`fast-ssd` has no table `flash.geometri`"), "{missing}");
     assert_eq!(missing.nearest.as_deref(), Some("flash.geometry"));
     let number = of("3");
-    assert!(number.to_string().contains("names one table"), "{number}");
+    assert!(number.to_string().contains("must be the quoted name"), "{number}");
     let scalar = of("'fast-ssd.flash.read'");
     assert!(scalar.to_string().contains("has no table `flash.read`"), "{scalar}");
 }
@@ -570,5 +570,5 @@ fn a_table_does_not_inherit_from_its_own_file() {
     )
     .unwrap();
     let fault = Layers::load(&mine.to_string_lossy(), &shelf()).expect_err("a circle");
-    assert!(fault.to_string().contains("goes round in a circle"), "{fault}");
+    assert!(fault.to_string().contains("circular inheritance"), "{fault}");
 }

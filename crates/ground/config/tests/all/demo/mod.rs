@@ -265,16 +265,16 @@ fn values_within_their_limits_are_left_alone() {
 #[test]
 fn values_beyond_their_limits_are_told_at_their_key() {
     for (change, what) in [
-        ("flash.geometry.channels=65", "65 is out of range; allowed are 1 to 64"),
-        ("flash.geometry.ways=-1", "-1 is out of range; allowed are 1 to 64"),
-        ("flash.geometry.ways=0", "`ways` is 0, but must be at least 1; allowed are 1 to 64"),
+        ("flash.geometry.channels=65", "65 is out of range; allowed: 1 to 64"),
+        ("flash.geometry.ways=-1", "-1 is out of range; allowed: 1 to 64"),
+        ("flash.geometry.ways=0", "`ways` is 0, but must be at least 1; allowed: 1 to 64"),
         ("flash.geometry.page='3KiB'", "3KiB is not a power of two"),
-        ("flash.geometry.page='2MiB'", "2MiB is too large to simulate; 1MiB is the most"),
-        ("flash.geometry.page='256B'", "256B is too small; 512B is the least"),
+        ("flash.geometry.page='2MiB'", "2MiB is too large to simulate; the maximum is 1MiB"),
+        ("flash.geometry.page='256B'", "256B is too small; the minimum is 512B"),
         ("flash.geometry.page='0B'", "`page` is 0, but must be at least 512B"),
-        ("flash.read='2h'", "7200s is too long to simulate: the clock ends at 213 days; 1h is the most"),
-        ("link.a.bandwidth='1kB/s'", "1kB/s is too slow to simulate; 1MB/s is the least"),
-        ("flash.gc.victim.d_choices.d=0", "`d` is 0, but must be at least 1; allowed are 1 to 4294967295"),
+        ("flash.read='2h'", "7200s is too long to simulate: the clock ends at 213 days; the maximum is 1h"),
+        ("link.a.bandwidth='1kB/s'", "1kB/s is too slow to simulate; the minimum is 1MB/s"),
+        ("flash.gc.victim.d_choices.d=0", "`d` is 0, but must be at least 1; allowed: 1 to 4294967295"),
     ] {
         let (key, _) = change.split_once('=').unwrap();
         assert_eq!(told(change), [(key.to_owned(), what.to_owned())], "{change}");
