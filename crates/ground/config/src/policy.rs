@@ -1,8 +1,8 @@
 //! Policy families: one list defines the configuration type, its serde and JSON Schema, the catalogue entry and the
 //! builder.
 //!
-//! In a file a policy is either a bare name, with default parameters, or a table with the name as its only key: `victim
-//! = "greedy"` or `victim = { d_choices = { d = 10 } }`.
+//! In a file a policy is either a bare name, with default parameters, or a table with the name as its only key:
+//! `victim = "greedy"` or `victim = { d_choices = { d = 10 } }`.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -224,8 +224,8 @@ pub mod reexport {
 /// written `r#static` in the list and `static` in a file.
 ///
 /// The list becomes an enum whose variants are named as in a file (`VictimPolicy::d_choices(Params)`), with `Default`,
-/// serde, `JsonSchema`, [`Choice`], `FAMILY`, `all_defaults()`, `name()` and `build(&self, &Context) -> Box<dyn
-/// Victim>`.
+/// serde, `JsonSchema`, [`Choice`], `FAMILY`, `all_defaults()`, `name()` and
+/// `build(&self, &Context) -> Box<dyn Victim>`.
 ///
 /// A family does not know its keys: any field of its type chooses from it, and the catalogue finds those fields in the
 /// schema ([`listed`](crate::catalogue::listed)).

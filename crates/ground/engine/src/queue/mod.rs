@@ -5,6 +5,7 @@
 //! is opened: a slot with few events is sorted into the list, a crowded one is dealt out to finer levels first. If many
 //! events arrive while a slot is open, the later half of the list goes back to the wheel. If the finest slot is still
 //! crowded, usually with events of one instant, the excess goes to a heap beside the list. So the list stays in the L1
+//! cache, whatever the number of pending events.
 
 use crate::{Event, Time};
 use std::collections::BTreeSet;
