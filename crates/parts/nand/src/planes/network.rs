@@ -29,7 +29,7 @@ engine::events! {
 pub enum Way {
     /// From a package to its controller.
     Out,
-    /// To a package, behind its command.
+    /// To a package, after its command.
     Into,
 }
 
