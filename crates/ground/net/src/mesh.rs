@@ -69,7 +69,7 @@ impl MeshSpec {
         SpecError::positive("width", self.width.get())?;
         SpecError::positive("rate", self.rate.per_s())?;
         if u64::from(self.rows) * u64::from(self.columns) > 1 << 16 {
-            let what = format!("{} rows of {} routers; at most 65,536 routers are modelled", self.rows, self.columns);
+            let what = format!("{} rows of {} routers; at most 65,536 are modelled", self.rows, self.columns);
             return Err(SpecError::new("rows", what));
         }
         Ok(())

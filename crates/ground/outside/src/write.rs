@@ -67,7 +67,7 @@ pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), Fault> {
 /// loss leaves a partial file.
 ///
 /// # Errors
-/// The same as for [`write_whole`].
+/// Errors of [`write_whole`].
 pub fn write_durable(path: &Path, content: &[u8]) -> Result<(), Fault> {
     let cannot = |fault: io::Error| cannot_write(path, &fault);
     let (beside, mut file) = Beside::hidden(path).map_err(cannot)?;
@@ -78,7 +78,7 @@ pub fn write_durable(path: &Path, content: &[u8]) -> Result<(), Fault> {
 /// Writes as [`write_whole`] does, with the content that `fill` writes.
 ///
 /// # Errors
-/// The same as for [`write_whole`], and those of `fill`.
+/// Errors of [`write_whole`], and those of `fill`.
 pub fn write_whole_with<T>(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> Result<T, Diagnostic>,
@@ -118,13 +118,13 @@ pub fn remedy(path: &Path, fault: ErrorKind) -> String {
     use ErrorKind as E;
     match fault {
         E::StorageFull | E::QuotaExceeded | E::FileTooLarge => {
-            "the disk is full: free some space, or write to a different disk; no partial file was left".to_owned()
+            "the disk is full: free space on it or use a different one; no partial file was left".to_owned()
         }
         E::NotFound => {
             let folder = path.parent().unwrap_or(path).display();
             format!("the folder `{folder}` does not exist: create it first")
         }
-        E::NotADirectory => "a component of the path is a file, not a folder: choose a different path".to_owned(),
+        E::NotADirectory => "a part of the path is a file, not a folder: choose a different path".to_owned(),
         E::IsADirectory => "the path is a folder: name a file in it".to_owned(),
         _ => "give a writable path: a file in a folder that you own".to_owned(),
     }

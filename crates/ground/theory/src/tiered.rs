@@ -9,8 +9,8 @@
 //! * in each period of a job, `work + overhead` occupies the core and `flash` does not, so that
 //!   `k = ceil((work + overhead + flash) / (work + overhead))` jobs cover it;
 //! * each of them has a `k`-th of a core, so that a job of processor time `service` stays
-//!   `k service (1 + overhead / work)`, and the station completes `1 / (service (1 + overhead / work))` jobs per unit of
-//!   time, the capacity of a core.
+//!   `k service (1 + overhead / work)`, and the station completes `1 / (service (1 + overhead / work))` jobs per unit
+//!   of time, the capacity of a core.
 //!
 //! If the quotient is not a whole number, rounding up makes a job stay a little longer than its own accesses take: its
 //! core serves a different job in that time.

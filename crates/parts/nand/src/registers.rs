@@ -390,7 +390,7 @@ impl RegisterNetwork {
     /// table.
     pub fn check(&self, count: u32) -> Result<(), SpecError> {
         if count < 2 {
-            let what = format!("{count} registers per plane; at least 2 are needed: one for data, one for writes");
+            let what = format!("{count} registers per plane; at least 2 are needed: for data and for writes");
             return Err(SpecError::new("registers.count", what));
         }
         if count > 1 << 10 {

@@ -86,7 +86,7 @@ impl<'p> Layers<'p> {
     /// Reads a text in memory; `source` is its name in diagnostics. It may inherit presets only.
     ///
     /// # Errors
-    /// As [`Layers::load`].
+    /// Errors of [`Layers::load`].
     pub fn from_text(source: &str, text: &str, presets: &'p dyn Presets) -> Result<Resolved, Diagnostic> {
         let first = Opened {
             identity: String::new(),

@@ -111,7 +111,7 @@ impl Resolved {
     }
 }
 
-/// How a value is read.
+/// Context of reading a value.
 #[derive(Default)]
 struct Reading<'a> {
     /// Path of the value.

@@ -163,7 +163,7 @@ impl<E: Event> EventQueue<E> {
     /// Schedules `event` at `now + delay`, after every normal event of that instant.
     ///
     /// # Panics
-    /// As [`EventQueue::after`].
+    /// If the time lies beyond the horizon, as for [`EventQueue::after`].
     #[inline(always)]
     pub fn late(&mut self, delay: Time, event: E) -> Ticket {
         self.schedule(delay, LATE, event)
@@ -185,7 +185,7 @@ impl<E: Event> EventQueue<E> {
     /// Schedules `event` at `now + delay` in a reserved place of the schedule order. A place can be used once.
     ///
     /// # Panics
-    /// As [`EventQueue::after`].
+    /// If the time lies beyond the horizon, as for [`EventQueue::after`].
     #[inline(always)]
     pub fn at_place(&mut self, place: Ticket, delay: Time, event: E) {
         self.insert(delay.ps(), place.0, event.word());

@@ -32,7 +32,7 @@ impl Spare {
     /// # Panics
     /// If negative or not a number.
     pub fn of_logical(ratio: f64) -> Spare {
-        assert!(ratio >= 0.0, "over-provisioning of {ratio} of the logical units is out of range");
+        assert!(ratio >= 0.0, "over-provisioning of {ratio} of logical units is out of range");
         Spare { utilisation: 1.0 / (1.0 + ratio) }
     }
 
@@ -41,7 +41,7 @@ impl Spare {
     /// # Panics
     /// Outside 0 to 1, one excluded.
     pub fn of_physical(ratio: f64) -> Spare {
-        assert!((0.0..1.0).contains(&ratio), "over-provisioning of {ratio} of the physical units is out of range");
+        assert!((0.0..1.0).contains(&ratio), "over-provisioning of {ratio} of physical units is out of range");
         Spare { utilisation: 1.0 - ratio }
     }
 

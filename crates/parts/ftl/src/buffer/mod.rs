@@ -67,7 +67,7 @@ impl Buffer {
     /// If the shape has no line, a unit of no sector or of more than [`MAX_SECTORS`], or `low` above `high`.
     pub fn new(shape: BufferShape, eviction: Box<dyn Eviction>, admission: Box<dyn Admission>) -> Buffer {
         assert!(shape.lines > 0, "a buffer needs at least one line");
-        assert!((1..=MAX_SECTORS).contains(&shape.unit_sectors), "invalid sectors per unit: {}", shape.unit_sectors);
+        assert!((1..=MAX_SECTORS).contains(&shape.unit_sectors), "sectors per unit: {}", shape.unit_sectors);
         assert!(shape.low <= shape.high, "the low watermark is above the high one");
         let (high, low) = if shape.caches_writes { (shape.high, shape.low) } else { (0, 0) };
         Buffer {

@@ -139,7 +139,7 @@ impl DirectMapping {
             let share = u64::from(self.log_share);
             let most = u64::from(geometry.blocks).saturating_sub(share) / (share + 1) * share;
             let what = format!(
-                "{} data blocks need {} log blocks and {share} free ones for a merge: {} blocks, but a plane has {}",
+                "{} data blocks need {} log blocks and {share} free ones for merges: {} blocks; a plane has {}",
                 self.data_blocks,
                 self.data_blocks / self.log_share,
                 self.needed(),

@@ -80,7 +80,7 @@ impl fmt::Display for GroupError {
             GroupError::Full { data, capacity } => {
                 write!(
                     f,
-                    "{data} page groups of data; at most {capacity} fit beside metadata, map and free blocks"
+                    "{data} groups of data; at most {capacity} fit beside metadata, map and free blocks"
                 )
             }
         }

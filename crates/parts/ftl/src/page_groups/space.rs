@@ -144,7 +144,7 @@ impl Space {
 
     fn open(&mut self) -> u32 {
         let block = self.free.first(None, self.last + 1..self.blocks());
-        let block = block.or_else(|| self.free.first(None, 0..self.last + 1)).expect("at least one block is free");
+        let block = block.or_else(|| self.free.first(None, 0..self.last + 1)).expect("a block is free");
         self.unfree(block, State::Open);
         self.last = block;
         block

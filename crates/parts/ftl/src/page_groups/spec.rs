@@ -140,7 +140,7 @@ impl GroupsSpec {
             return Err(SpecError::new("geometry.blocks", what));
         }
         if self.reclaim.below > layout.blocks() {
-            let what = format!("{} free blocks exceed the {} of the flash", self.reclaim.below, layout.blocks());
+            let what = format!("{} free blocks, but only {} blocks", self.reclaim.below, layout.blocks());
             return Err(SpecError::new("reclaim.below", what));
         }
         Ok(())
@@ -164,7 +164,7 @@ impl GroupGeometry {
         within("geometry.pages", self.pages, 2, 1 << 12)?;
         let page = self.page.get();
         if !(512..=65_536).contains(&page) || !page.is_multiple_of(ENTRY_BYTES) {
-            let what = format!("a page of {page} B; a page must have 512 to 65,536 B and be a multiple of 4 B");
+            let what = format!("a page of {page} B; pages must have 512 to 65,536 B, a multiple of 4 B");
             return Err(SpecError::new("geometry.page", what));
         }
         let groups = [self.packages, self.dies, self.blocks, self.pages].map(u64::from);

@@ -131,7 +131,7 @@ impl Ftl {
 
 // Counters of the FTL.
 
-/// Counters of the FTL, in map units unless said otherwise.
+/// Counters of the FTL, in map units unless stated otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FtlCounters {
     /// Units committed by the host.

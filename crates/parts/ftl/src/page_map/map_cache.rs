@@ -79,7 +79,7 @@ impl MapCache {
     /// # Panics
     /// If either is zero.
     pub fn new(granularity: Granularity, entries_per_page: u64, capacity: u32) -> MapCache {
-        assert!(capacity > 0 && entries_per_page > 0, "a map cache needs at least one place and one entry per page");
+        assert!(capacity > 0 && entries_per_page > 0, "a map cache needs a place and an entry per page");
         MapCache {
             granularity_is_page: granularity == Granularity::Page,
             entries_per_page,

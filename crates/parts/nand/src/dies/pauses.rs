@@ -91,7 +91,7 @@ impl Backend {
 // Conservation of array time: the time that arrays have worked equals the times of the operations, plus the cost of
 // suspends.
 
-/// Both sides, counted where an operation begins and where the clock shows that it has ended.
+/// Array times of both sides, counted where an operation begins and where the clock shows that it has ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ArrayTime {
     /// Array time of the commands given to dies.

@@ -244,7 +244,7 @@ pub enum MultiPlane {
     SameBlock,
 }
 
-/// How planes of a die share a command.
+/// Sharing of a command by planes of a die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sharing {
     /// Rule for the operations that may share.

@@ -147,7 +147,7 @@ fn more_data_than_fits_is_refused() {
     visor.written(last);
     assert_eq!(visor.write(Logical(901)), Err(full));
     assert!(visor.write(Logical(900)).expect("it is there already").is_some());
-    assert_eq!(full.to_string(), "847 page groups of data; at most 846 fit beside metadata, map and free blocks");
+    assert_eq!(full.to_string(), "847 groups of data; at most 846 fit beside metadata, map and free blocks");
     let beyond = GroupError::OutOfRange { group: 1_024, groups: 1_024 };
     assert_eq!(visor.lookup(Logical(1_024)), Err(beyond));
     assert_eq!(visor.write(Logical(1_024)), Err(beyond));

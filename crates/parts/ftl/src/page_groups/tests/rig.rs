@@ -19,7 +19,7 @@ struct Section {
     is_mapped: bool,
 }
 
-/// Both cores, a flash, and the model.
+/// Test rig: both cores, a flash, and the model.
 pub(super) struct Rig {
     spec: GroupsSpec,
     pub(super) visor: Flashvisor,

@@ -1,4 +1,4 @@
-//! Which used block Storengine reclaims next.
+//! Victims: which used block Storengine reclaims next.
 
 pub mod greedy;
 pub mod round_robin;
