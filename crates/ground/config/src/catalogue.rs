@@ -1,4 +1,4 @@
-//! What can be chosen, in words: the text behind `list` and `explain`.
+//! Text of `list` and `explain`: the policy families and their policies.
 
 use std::fmt::Write as _;
 
@@ -7,51 +7,51 @@ use schemars::{Schema, SchemaGenerator};
 use crate::diag::Diagnostic;
 use crate::schema::{self, Param};
 
-/// One list of policies that are interchangeable. Which keys choose from it is not its own affair: see [`listed`].
+/// Policy family: a list of interchangeable policies. A family does not know which keys choose from it; see [`listed`].
 #[derive(Debug)]
 pub struct Family {
-    /// Its name in a schema: that of the type.
+    /// Name of the family in a schema: that of its type.
     pub name: &'static str,
-    /// Documentation as it stands in the source.
+    /// Documentation as written in the source.
     pub doc: &'static str,
-    /// The policies.
+    /// Policies of the family.
     pub entries: &'static [Entry],
 }
 
 /// One policy of a family.
 #[derive(Debug)]
 pub struct Entry {
-    /// The name that a file has for it.
+    /// Name of the policy in a file.
     pub name: &'static str,
-    /// Documentation as it stands in the source.
+    /// Documentation as written in the source.
     pub doc: &'static str,
-    /// Whether it is used where a file chooses none.
+    /// True for the policy used when a file chooses none.
     pub default: bool,
     /// JSON Schema of its parameters, if it has any.
     pub parameters: Option<fn(&mut SchemaGenerator) -> Schema>,
 }
 
 impl Family {
-    /// The documentation without the margin of a doc comment.
+    /// Returns the documentation without the margin of a doc comment.
     pub fn text(&self) -> String {
         unmargined(self.doc)
     }
-    /// The first paragraph of the documentation, on one line.
+    /// Returns the first paragraph of the documentation, on one line.
     pub fn summary(&self) -> String {
         first_paragraph(self.doc)
     }
 }
 
-/// A family with its instances: the keys of a spec that choose from it.
+/// Family with the spec keys that choose from it.
 #[derive(Clone, Debug)]
 pub struct Listed {
     /// The family.
     pub family: &'static Family,
-    /// The keys, such as `flash.ftl.gc.victim`, in the order of the spec.
+    /// Keys, such as `flash.ftl.gc.victim`, in spec order.
     pub keys: Vec<String>,
 }
 
-/// The families with the keys that choose from them: those whose field has the family's type.
+/// Returns the families with the keys that choose from them: those whose field has the family's type.
 pub fn listed(families: &[&'static Family], params: &[Param]) -> Vec<Listed> {
     let of = |family: &'static Family| {
         let chooses = params.iter().filter(|param| param.family.as_deref() == Some(family.name));
@@ -61,42 +61,42 @@ pub fn listed(families: &[&'static Family], params: &[Param]) -> Vec<Listed> {
 }
 
 impl Listed {
-    /// Whether a key chooses from the family, or belongs to one of its policies.
+    /// Returns whether a key chooses from the family, or belongs to one of its policies.
     pub fn has(&self, key: &str) -> bool {
         self.keys.iter().any(|own| key.strip_prefix(own.as_str()).is_some_and(is_end))
     }
-    /// The key that is `name` or ends in it; the first, if several do.
+    /// Returns the first key that equals `name` or ends in it.
     fn named(&self, name: &str) -> Option<&str> {
         let is_named =
             |key: &&String| *key == name || key.strip_suffix(name).is_some_and(|front| front.ends_with('.'));
         self.keys.iter().find(is_named).map(String::as_str)
     }
-    /// Every key, and the last part of each.
+    /// Iterates over every key and its last segment.
     fn names(&self) -> impl Iterator<Item = &str> {
         self.keys.iter().flat_map(|key| [key.as_str(), last(key)])
     }
 }
 
-/// What stands before the `=` in a file.
+/// Returns the last segment of a key: the part before the `=` in a file.
 fn last(key: &str) -> &str {
     key.rsplit('.').next().unwrap_or(key)
 }
 
-/// Whether a key ends before `rest`.
+/// Returns whether `rest`, which follows a key, begins a new segment.
 fn is_end(rest: &str) -> bool {
     rest.is_empty() || rest.starts_with('.')
 }
 
 impl Entry {
-    /// The documentation without the margin of a doc comment.
+    /// Returns the documentation without the margin of a doc comment.
     pub fn text(&self) -> String {
         unmargined(self.doc)
     }
-    /// The first paragraph of the documentation, on one line.
+    /// Returns the first paragraph of the documentation, on one line.
     pub fn summary(&self) -> String {
         first_paragraph(self.doc)
     }
-    /// The parameters, with keys relative to the policy.
+    /// Returns the parameters, with keys relative to the policy.
     pub fn params(&self) -> Vec<Param> {
         let Some(parameters) = self.parameters else { return Vec::new() };
         let mut generator = SchemaGenerator::default();
@@ -108,7 +108,7 @@ impl Entry {
     }
 }
 
-/// Doc comments begin every line with a space.
+/// Removes the space that begins every line of a doc comment.
 fn unmargined(doc: &str) -> String {
     let lines: Vec<_> = doc.lines().map(|line| line.strip_prefix(' ').unwrap_or(line).trim_end()).collect();
     lines.join("\n").trim().to_owned()
@@ -120,8 +120,8 @@ fn first_paragraph(doc: &str) -> String {
     lines.join(" ")
 }
 
-/// The families of which a key is `name`, ends in it (`victim`) or begins with it (`flash.ftl`), with one line for every
-/// key and every policy. Without a name, all families.
+/// Lists the families with a key that is `name`, ends in it (`victim`) or begins with it (`flash.ftl`), with one line
+/// for each key and policy. Lists all families if no name is given.
 ///
 /// # Errors
 /// No family has such a key.
@@ -150,9 +150,9 @@ pub fn list(families: &[Listed], name: Option<&str>) -> Result<String, Diagnosti
     Ok(text)
 }
 
-/// What a family or a policy does, the keys that take it, its parameters, and how a file writes it. A policy is named by
-/// itself (`greedy`), or after a key (`victim.greedy`) if several families have one of that name; without a key all are
-/// explained.
+/// Describes a family or a policy: the keys that take it, its parameters, and how to write it in a file. Name a policy
+/// alone (`greedy`), or after a key (`victim.greedy`) if several families have a policy of that name. Without a key,
+/// all of them are explained.
 ///
 /// # Errors
 /// Nothing has that name.
@@ -190,7 +190,7 @@ fn explain_family(Listed { family, keys }: &Listed) -> String {
     text
 }
 
-/// `key` is what stands before the `=` in a file.
+/// Describes one policy. `key` is the text before the `=` in a file.
 fn explain_entry(listed: &Listed, entry: &Entry, key: &str) -> String {
     let default = if entry.default { ", the default" } else { "" };
     let keys = listed.keys.join(", ");
@@ -220,7 +220,7 @@ fn shown_name(entry: &Entry) -> String {
 }
 
 fn unknown(name: &str, kind: &str, candidates: Vec<&str>) -> Diagnostic {
-    let mut fault = Diagnostic::new(format!("there is no {kind} `{name}`")).allowed(name, candidates);
+    let mut fault = Diagnostic::new(format!("unknown {kind} `{name}`")).allowed(name, candidates);
     fault.allowed.clear();
     fault
 }

@@ -1,4 +1,4 @@
-//! One readable diagnostic: what is wrong, where, what is allowed, the nearest right spelling.
+//! Readable diagnostics: what is wrong, where, what is allowed, and the nearest correct spelling.
 
 use serde::{Deserialize, Serialize};
 use std::{
@@ -14,44 +14,44 @@ use crate::synonym::{self, ends_in};
 /// Characters of an input line that a diagnostic shows.
 const SHOWN: usize = 120;
 
-/// Unusable input. The command line prints it and exits with status 2.
+/// Diagnostic for unusable input. The command line prints it and exits with status 2.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Diagnostic {
-    /// What is wrong, in one sentence without a final stop.
+    /// Error in one sentence, without a final full stop.
     pub what: String,
-    /// Where it stands, if it stands in a file or an option.
+    /// Place of the error, if it is in a file or an option.
     pub place: Option<Box<Place>>,
-    /// The other place of a limit between two values.
+    /// Second place, if a limit relates two values.
     pub beside: Option<Box<Place>>,
-    /// The things it is about, a line each.
+    /// Items that the error is about, one per line.
     pub listed: Vec<String>,
-    /// What would have been allowed.
+    /// Allowed values.
     pub allowed: Vec<String>,
-    /// The nearest right spelling.
+    /// Nearest correct spelling.
     pub nearest: Option<String>,
-    /// What the reader can do about it.
+    /// Remedy: what the user can do about it.
     pub help: Option<String>,
-    /// Further faults of the same input, found in the same reading.
+    /// Further errors found in the same pass over the input.
     pub also: Box<[Diagnostic]>,
 }
 
-/// A place in an input.
+/// Place in an input.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
 pub struct Place {
     /// File name, or the option (`--set`, `--workload`) that carried the text.
     pub source: String,
-    /// Line, counted from one; zero if the input has no lines.
+    /// Line number, counted from one; zero if the input has no lines.
     pub line: u64,
     /// Column in characters, counted from one; zero if unknown.
     pub column: u64,
     /// The offending line.
     pub text: String,
-    /// Configuration key (`flash.geometry.channels`), if there is one.
+    /// Configuration key (`flash.geometry.channels`), if any.
     pub key: String,
 }
 
 impl Diagnostic {
-    /// A diagnostic that says only what is wrong.
+    /// Creates a diagnostic that only says what is wrong.
     pub fn new(what: impl Into<String>) -> Diagnostic {
         Diagnostic {
             what: what.into(),
@@ -87,7 +87,7 @@ impl Diagnostic {
         self.help = Some(help.into());
         self
     }
-    /// Says where that is for which `given` is another word, unless the nearest spelling already does.
+    /// Adds the location of the item that `given` is a synonym of, unless the nearest spelling already shows it.
     #[must_use]
     pub fn pointed(self, given: &str) -> Diagnostic {
         let last = given.rsplit('.').next().unwrap_or(given);
@@ -96,13 +96,13 @@ impl Diagnostic {
             _ => self,
         }
     }
-    /// Adds further faults of the same input.
+    /// Adds further errors of the same input.
     #[must_use]
     pub fn also(mut self, further: impl IntoIterator<Item = Diagnostic>) -> Diagnostic {
         self.also = self.also.into_iter().chain(further).collect();
         self
     }
-    /// The diagnostic without its place, on one line: for a message inside another message.
+    /// Formats the diagnostic without its place, on one line, for use inside another message.
     pub fn one_line(&self) -> String {
         let mut line = self.what.clone();
         if !self.listed.is_empty() {
@@ -121,15 +121,15 @@ impl Diagnostic {
     }
 }
 
-/// The candidate that is meant by `given`: one that ends in it or in the name of what it is another word for, else the
-/// nearest by edit distance, if any is near enough.
+/// Returns the candidate that `given` means: one that ends in `given` or in the name it is a synonym of, otherwise the
+/// nearest by edit distance, if near enough.
 pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let candidates: Vec<&str> = candidates.into_iter().collect();
-    // Distances are quadratic in length, and nothing this long is a misspelt name.
+    // Edit distance is quadratic in length, and no misspelt name is this long.
     if given.len() > 256 {
         return None;
     }
-    // Another word for something that is no candidate is not a misspelt one.
+    // A synonym of something that is not a candidate is not a misspelling.
     let meant = ends_in(given, candidates.iter().copied());
     if meant.is_some() || synonym::meant(given).is_some() {
         return meant;
@@ -139,7 +139,7 @@ pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .into_iter()
         .map(|c| (strsim::damerau_levenshtein(&given_lower, &c.to_lowercase()), c))
         .filter(|(distance, c)| {
-            // Words of up to three letters that are meant share some of them.
+            // Short words (up to three letters) must share some letters.
             let longer = given.len().max(c.len());
             *distance < longer && *distance <= 1 + longer / 3 && (*distance <= 1 || 2 * distance <= longer)
         })
@@ -147,19 +147,19 @@ pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .map(|(_, c)| c)
 }
 
-/// Whether two words differ by one letter, whatever their case.
+/// Returns whether two words differ by one letter, ignoring case.
 pub fn is_slip(given: &str, word: &str) -> bool {
     strsim::damerau_levenshtein(&given.to_lowercase(), &word.to_lowercase()) <= 1
 }
 
 impl Place {
-    /// The offending line with a caret under the column; a long line is shown around the column.
+    /// Writes the offending line with a caret under the column; a long line is cut to the surroundings of the column.
     fn write_line(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let column = usize::try_from(self.column).unwrap_or(usize::MAX);
         let before = self.text.char_indices().nth(column.saturating_sub(1)).map_or(self.text.len(), |c| c.0);
         let mut first = 0;
         if column > SHOWN - 20 || before > QUOTED - 20 {
-            // As much as fits into half of a line, in characters and in bytes.
+            // At most half a line of context on either side, in characters and in bytes.
             let fits =
                 |(n, (byte, _)): &(usize, (usize, char))| *n < SHOWN / 2 && before - byte <= QUOTED / 2;
             let back = self.text[..before].char_indices().rev().enumerate().take_while(fits).count();
@@ -175,7 +175,7 @@ impl Place {
         let number = if self.line > 0 { self.line.to_string() } else { String::new() };
         write!(f, "\n{number:>5} | {shown}")?;
         if column > first && column - first <= shown.chars().count() + 1 {
-            // Tabs are kept, so that the caret stands under the right character.
+            // Tabs are kept, so that the caret is under the right character.
             let indent = shown.chars().take(column - first - 1).map(|c| if c == '\t' { c } else { ' ' });
             write!(f, "\n      | {}^", indent.collect::<String>())?;
         }
@@ -184,7 +184,7 @@ impl Place {
 }
 
 impl fmt::Display for Place {
-    /// `file:line:column`, as far as known.
+    /// Formats `file:line:column`, as far as known.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&clip(&self.source))?;
         if self.line > 0 {
@@ -237,24 +237,24 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-// Reading small files that a person has written.
+// Reading small files written by a person.
 
-/// The largest file. A system, a sweep or a job has a few kilobytes; what is larger is something else.
+/// Maximum file size in bytes. A system, a sweep or a job takes a few kilobytes; a larger file is something else.
 const LARGEST: u64 = 16 << 20;
 
 /// Reads a text file.
 ///
 /// # Errors
-/// A file that cannot be read, is larger than 16 MiB, or is not UTF-8.
+/// The file cannot be read, is larger than 16 MiB, or is not UTF-8.
 pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
     let shown = path.display().to_string();
     let unreadable = |fault: io::Error| {
         let help = match fault.kind() {
             io::ErrorKind::NotFound => {
-                "is the path right? it is relative to the folder that the command runs in"
+                "check the path: it is relative to the folder that the command runs in"
             }
             io::ErrorKind::IsADirectory => "name one of the files in it",
-            _ => "the file must be readable by you",
+            _ => "check that you have permission to read the file",
         };
         Diagnostic::new(format!("cannot read `{shown}`: {fault}")).help(help)
     };
@@ -263,7 +263,7 @@ pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
     if bytes.len() as u64 > LARGEST {
         let what = format!("`{shown}` is larger than {} MiB", LARGEST >> 20);
         return Err(
-            Diagnostic::new(what).help("a file written by hand is expected; is it a trace or a result?")
+            Diagnostic::new(what).help("expected a hand-written file, not a trace or a result")
         );
     }
     String::from_utf8(bytes).map_err(|fault| {
@@ -273,16 +273,16 @@ pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
         let place = Place { source: shown.clone(), line, ..Place::default() };
         Diagnostic::new(format!("`{shown}` is not UTF-8 text (byte {byte})"))
             .at(place)
-            .help("write it as UTF-8")
+            .help("save it as UTF-8")
     })
 }
 
-// Quoting what somebody else wrote: short, and harmless to a terminal.
+// Quoting foreign input: short, and harmless to a terminal.
 
-/// Bytes of an input that a diagnostic quotes at most in one place.
+/// Maximum bytes of an input that a diagnostic quotes in one place.
 pub(crate) const QUOTED: usize = 200;
 
-/// The text's beginning, at most [`QUOTED`] bytes of it, with a mark where it was cut.
+/// Returns the beginning of the text, at most [`QUOTED`] bytes, with a mark where it was cut.
 pub(crate) fn clip(text: &str) -> Cow<'_, str> {
     if text.len() <= QUOTED {
         return text.into();
@@ -291,14 +291,14 @@ pub(crate) fn clip(text: &str) -> Cow<'_, str> {
     format!("{}{mark}", beginning(text, QUOTED - mark.len())).into()
 }
 
-/// As many whole characters as fit into so many bytes.
+/// Returns the longest prefix of whole characters that fits in `bytes` bytes.
 fn beginning(text: &str, bytes: usize) -> &str {
     let end = (0..=bytes.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     &text[..end.unwrap_or(0)]
 }
 
-/// A sentence in which what stands between backquotes or double quotes is clipped, and nothing moves a cursor. A sentence that is
-/// still longer than eight quotes is cut.
+/// Clips every quotation (between backquotes or double quotes) in a sentence, and removes characters that move the
+/// cursor. The whole sentence is cut at the length of eight quotations.
 pub(crate) fn clip_quotes(sentence: &str) -> String {
     let mut text = String::with_capacity(sentence.len().min(8 * QUOTED));
     let mut rest = sentence;
@@ -320,12 +320,13 @@ pub(crate) fn clip_quotes(sentence: &str) -> String {
     text.chars().map(plain).collect()
 }
 
-/// The character, or a mark for one that would move the cursor or change colours.
+/// Returns the character, or a mark in place of one that would move the cursor or change colours.
 pub(crate) fn harmless(c: char) -> char {
     if c.is_control() && c != '\t' { char::REPLACEMENT_CHARACTER } else { c }
 }
 
-/// A text as a terminal may show it: line feeds and tabs stay, and no other character moves a cursor or changes colours.
+/// Returns a text that is safe for a terminal: line feeds and tabs stay; other characters that move the cursor or
+/// change colours are replaced.
 pub fn plain(text: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c == '\n' || harmless(c) == c;
     match text.chars().all(is_plain) {

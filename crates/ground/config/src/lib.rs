@@ -1,8 +1,8 @@
 //! Configuration: units in values, policy families, layered TOML that remembers the place of each value, and
-//! diagnostics that name a remedy.
+//! diagnostics that suggest a remedy.
 //!
 //! * Knows the syntax of specs, `policies!`, JSON schemas with limits, inheritance, the catalogue of keys.
-//! * Does not know any key. Types of keys stand with their components.
+//! * Does not know any key. Types of keys are defined by their components.
 //! * Read first: `layer/mod.rs`, from files to one resolved spec; then `policy.rs`.
 
 pub mod catalogue;
@@ -22,29 +22,29 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Power};
 
-// Powers that specs of several parts name alike.
+// Power keys that the specs of several components share.
 
-/// What something takes that is at work or not.
+/// Power of a component that is either busy or idle.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StatePower {
-    /// Power while there is nothing to do.
+    /// Power while idle.
     pub idle: Power,
-    /// Power at work, the idle power included.
+    /// Power while busy, the idle power included.
     pub busy: Power,
 }
 
-// Sleep between uses, as specs of several parts name it.
+// Sleep between uses, shared by the specs of several components.
 
-/// A low-power state between uses: it is entered after an idle time, and the next use pays for leaving it.
+/// Low-power state between uses. It is entered after an idle time, and the next use waits for the exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SleepSpec {
-    /// Idle time after which the state is entered; left out, at once.
+    /// Idle time after which the state is entered; if left out, the state is entered at once.
     #[serde(default = "at_once", skip_serializing_if = "is_at_once")]
     #[schemars(extend("default" = "0us"))]
     pub after: Duration,
-    /// Exit latency: what the first use after that waits.
+    /// Exit latency: the delay of the first use after the state was entered.
     pub exit: Duration,
 }
 
@@ -58,7 +58,7 @@ fn is_at_once(after: &Duration) -> bool {
 }
 
 impl SleepSpec {
-    /// Wait of a use that comes at `now`, where the last one ended at `since`.
+    /// Returns the wait of a use at `now` if the previous one ended at `since`.
     #[inline]
     pub fn wait(&self, since: Time, now: Time) -> Time {
         if now >= since + self.after.time() { self.exit.time() } else { Time::ZERO }

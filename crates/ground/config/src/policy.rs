@@ -1,7 +1,8 @@
-//! Policy families: one list makes the configuration type, its serde and JSON Schema, the catalogue entry and the builder.
+//! Policy families: one list defines the configuration type, its serde and JSON Schema, the catalogue entry and the
+//! builder.
 //!
-//! In a file a policy is either a bare name, which means its default parameters, or a table with the name as its one
-//! key: `victim = "greedy"` or `victim = { d_choices = { d = 10 } }`.
+//! In a file a policy is either a bare name, with default parameters, or a table with the name as its only key:
+//! `victim = "greedy"` or `victim = { d_choices = { d = 10 } }`.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,36 +15,36 @@ use crate::catalogue::Family;
 use crate::diag::Diagnostic;
 use crate::layer::{Layers, Presets};
 
-/// Name under which a choice asks its deserialiser for the one entry of a table, so that layers can decide it.
+/// Name under which a choice asks its deserialiser for the one entry of a table, so that layers can select it.
 pub(crate) const CHOICE: &str = "$nandscape::choice";
 
 /// Key in a JSON Schema that names the family that a value chooses from.
 pub const FAMILY_KEY: &str = "x-family";
 
-/// What [`policies!`](crate::policies) writes for a family beside its inherent methods.
+/// Items that [`policies!`](crate::policies) generates for a family besides its inherent methods.
 pub trait Choice:
     Sized + Clone + fmt::Debug + PartialEq + Default + Serialize + DeserializeOwned + JsonSchema
 {
-    /// The catalogue's entry.
+    /// Catalogue entry of the family.
     const FAMILY: &'static Family;
-    /// The names, in the order of the list.
+    /// Policy names, in list order.
     const NAMES: &'static [&'static str];
-    /// The policy of that name with its default parameters.
+    /// Returns the policy of that name with its default parameters.
     fn with_defaults(name: &str) -> Option<Self>;
-    /// The policy of that name with the parameters that are the next value of `map`.
+    /// Returns the policy of that name, with the next value of `map` as its parameters.
     ///
     /// # Errors
     /// The parameters do not fit, or the name is not one of [`Choice::NAMES`].
     fn with_parameters<'de, A: MapAccess<'de>>(name: &str, map: &mut A) -> Result<Self, A::Error>;
 }
 
-/// The parameters of a policy that has none.
+/// Parameters of a policy without parameters.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 #[doc(hidden)]
 pub struct NoParameters {}
 
-/// A name without the `r#` that a Rust keyword needs.
+/// Removes the `r#` that a Rust keyword needs from a name.
 #[doc(hidden)]
 pub const fn plain_name(name: &'static str) -> &'static str {
     match name.as_bytes() {
@@ -74,19 +75,19 @@ impl<'de, C: Choice> Visitor<'de> for ChoiceVisitor<C> {
     }
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<C, A::Error> {
         let Some(name) = map.next_key_seed(Name(C::NAMES))? else {
-            return Err(A::Error::custom("an empty table chooses nothing; expected one name as its key"));
+            return Err(A::Error::custom("an empty table makes no choice; expected one name as its key"));
         };
         let choice = C::with_parameters(name, &mut map)?;
         match map.next_key_seed(Name(C::NAMES))? {
             None => Ok(choice),
             Some(second) => {
-                Err(A::Error::custom(format_args!("only one can be chosen of `{name}`, `{second}`")))
+                Err(A::Error::custom(format_args!("choose only one of `{name}`, `{second}`")))
             }
         }
     }
 }
 
-/// Reads one of the names, so that an unknown one is reported at its own place.
+/// Reader of one of the names, so that an unknown name is reported at its own place.
 struct Name(&'static [&'static str]);
 
 impl<'de> DeserializeSeed<'de> for Name {
@@ -106,7 +107,7 @@ impl Visitor<'_> for Name {
     }
 }
 
-/// The JSON Schema of a choice: every bare name, and every name with its parameters.
+/// Returns the JSON Schema of a choice: every bare name, and every name with its parameters.
 #[doc(hidden)]
 pub fn json_schema(family: &Family, generator: &mut SchemaGenerator) -> Schema {
     let mut forms = Vec::new();
@@ -127,11 +128,11 @@ pub fn json_schema(family: &Family, generator: &mut SchemaGenerator) -> Schema {
     json_schema!({ "description": family.text(), "oneOf": forms, FAMILY_KEY: family.name })
 }
 
-/// The contract of every family, for a test beside each list: it is documented to the last parameter, every policy
-/// reads back as it was written, a bare name means the default parameters, and a misspelt parameter is refused.
+/// Checks the contract of every family, for a test beside each list: every policy and parameter is documented, every
+/// policy reads back as written, a bare name means the default parameters, and a misspelt parameter is refused.
 ///
 /// # Errors
-/// What is broken, and in which policy.
+/// The broken rule and the policy that breaks it.
 pub fn check_family<C: Choice>() -> Result<(), Diagnostic> {
     let family = C::FAMILY;
     let broken = |name: &str, what: &str| Err(Diagnostic::new(format!("{}.{name}: {what}", family.name)));
@@ -168,7 +169,7 @@ pub fn check_family<C: Choice>() -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Reads a choice as a file would have it.
+/// Reads a choice as it is written in a file.
 fn read<C: Choice>(text: &str) -> Result<C, Diagnostic> {
     #[derive(Deserialize)]
     struct File<C> {
@@ -187,13 +188,13 @@ fn read<C: Choice>(text: &str) -> Result<C, Diagnostic> {
     Layers::from_text("policy", &text, &NoPresets)?.parse::<File<C>>().map(|file| file.policy)
 }
 
-/// The position of a name in a family, as serde counts variants.
+/// Returns the position of a name in a family, as serde counts variants.
 #[doc(hidden)]
 pub fn position(family: &Family, name: &str) -> u32 {
     family.entries.iter().take_while(|entry| entry.name != name).count() as u32
 }
 
-/// What the macro's output names, so that its caller needs no dependency of its own.
+/// Items that the macro's output uses, so that its caller needs no dependency of its own.
 #[doc(hidden)]
 pub mod reexport {
     pub use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -201,7 +202,7 @@ pub mod reexport {
     pub use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 }
 
-/// Makes a policy family from one list.
+/// Defines a policy family from one list.
 ///
 /// ```text
 /// policies! {
@@ -219,18 +220,17 @@ pub mod reexport {
 ///
 /// The first entry is the default. Parameters implement `Default + Clone + Debug + PartialEq`, serde's traits with
 /// `#[serde(default, deny_unknown_fields)]`, and `JsonSchema`; each field has a doc comment. The constructor is
-/// `fn(&Params, &Context) -> P`, or `fn(&Context) -> P` without parameters. A policy named by a Rust keyword is written
-/// `r#static` in the list and `static` in a file.
+/// `fn(&Params, &Context) -> P`, or `fn(&Context) -> P` without parameters. A policy named like a Rust keyword is
+/// written `r#static` in the list and `static` in a file.
 ///
-/// The list becomes an enum whose variants have the names of the file (`VictimPolicy::d_choices(Params)`), with
-/// `Default`, serde, `JsonSchema`, [`Choice`], `FAMILY`, `all_defaults()`, `name()` and
+/// The list becomes an enum whose variants are named as in a file (`VictimPolicy::d_choices(Params)`), with `Default`,
+/// serde, `JsonSchema`, [`Choice`], `FAMILY`, `all_defaults()`, `name()` and
 /// `build(&self, &Context) -> Box<dyn Victim>`.
 ///
-/// A family knows no key: any field of its type chooses from it, and the catalogue finds those fields in the schema
-/// ([`listed`](crate::catalogue::listed)).
+/// A family does not know its keys: any field of its type chooses from it, and the catalogue finds those fields in the
+/// schema ([`listed`](crate::catalogue::listed)).
 ///
-/// A family that only chooses, and builds nothing, has `choice` for its object and no constructors; derives can be
-/// added to it:
+/// A family that only chooses, and builds nothing, has `choice` as its object and no constructors. It may have derives:
 ///
 /// ```text
 /// policies! {
@@ -276,7 +276,7 @@ macro_rules! policies {
             }
         }
         impl $family {
-            /// Builds the policy from its parameters and what the part knows.
+            /// Builds the policy from its parameters and the component's context.
             $vis fn build(&self, context: &$context) -> ::std::boxed::Box<$object> {
                 match self {
                     $crate::policies!(@pattern $family, $default, params, [$($default_params)?]) => {
@@ -304,7 +304,7 @@ macro_rules! policies {
 
         #[allow(dead_code)]
         impl $family {
-            /// The catalogue's entry of this family.
+            /// Catalogue entry of this family.
             $vis const FAMILY: &'static $crate::catalogue::Family = &$crate::catalogue::Family {
                 name: stringify!($family),
                 doc: concat!($($doc, "\n"),*),
@@ -315,11 +315,11 @@ macro_rules! policies {
                     parameters: $crate::policies!(@schema [$($params)?]),
                 }),+],
             };
-            /// Every policy of the family with its default parameters, in the order of the list.
+            /// Returns every policy of the family with its default parameters, in list order.
             $vis fn all_defaults() -> ::std::vec::Vec<$family> {
                 ::std::vec![$($crate::policies!(@value $family, $name, [$($params)?])),+]
             }
-            /// The name that a file has for this policy.
+            /// Returns the name of this policy in a file.
             $vis const fn name(&self) -> &'static str {
                 match self {
                     $($family::$name { .. } => $crate::policy::plain_name(stringify!($name)),)+

@@ -1,6 +1,6 @@
-//! Words that people use for what is called otherwise here.
+//! Common words for things that have a different name here.
 
-/// A word, what it is called here, and what to do where that name is no choice.
+/// Word, its name here, and a hint where that name is not a choice.
 const SYNONYMS: &[(&str, &str, &str)] = &[
     ("waf", "write_amplification", "`flash.0.write_amplification` of a result"),
     ("wa", "write_amplification", "`flash.0.write_amplification` of a result"),
@@ -34,16 +34,16 @@ const SYNONYMS: &[(&str, &str, &str)] = &[
 const QUEUE_DEPTH: &str = "`iodepth` of a job (fio:rw=randread,bs=4k,iodepth=32), --queue-depth of a trace, \
                            `flash.host.nvme.depth` of a drive";
 
-/// What somebody means who says `word`: the name it has here, and where that stands.
+/// Returns the name that `word` has here, and where to find it.
 pub fn meant(word: &str) -> Option<(&'static str, &'static str)> {
     let word = word.to_ascii_lowercase().replace([' ', '-'], "_");
     SYNONYMS.iter().find(|(typed, ..)| *typed == word).map(|(_, name, place)| (*name, *place))
 }
 
-/// The candidate whose last part has that name, or the name that is meant by it; `given` may be a key path. Of several, the one
-/// that shares the most tables with it, else the one in the fewest tables.
+/// Returns the candidate whose last segment is `given`, or the name that `given` means; `given` may be a key path.
+/// Among several, the one that shares the most tables with it wins, then the one in the fewest tables.
 pub(crate) fn ends_in<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // A percentile may be written with a point.
+    // A percentile may be written with a decimal point.
     let table = match meant(given) {
         Some(_) => "",
         None => given.rsplit_once('.').map_or("", |(table, _)| table),
@@ -58,7 +58,7 @@ pub(crate) fn ends_in<'a>(given: &str, candidates: impl IntoIterator<Item = &'a 
         tables.split('.').zip(table.split('.')).take_while(|(a, b)| a == b && !a.is_empty()).count()
     };
     let called = candidates.into_iter().filter(|candidate| candidate.rsplit('.').next() == Some(name));
-    // Of equals the one that lies least deep, and of these the first.
+    // Among equals, the least deeply nested; among these, the first.
     called.min_by_key(|candidate| (std::cmp::Reverse(shared(candidate)), candidate.matches('.').count()))
 }
 

@@ -1,4 +1,4 @@
-//! The event queue against a binary heap: nanoseconds an event in the hold model (pop one, schedule one).
+//! Event queue against a binary heap: nanoseconds per event in the hold model (pop one, schedule one).
 //!
 //! `cargo bench -p nandscape-engine --bench queue`
 
@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Instant;
 
-/// Delays as in a flash device: most of them around a read, some around a program, some short.
+/// Delay as in a flash device: most are around a read, some around a program, a few are short.
 fn delay(rng: &mut Rng) -> u64 {
     let jitter = rng.below(1 << 16);
     match rng.below(8) {

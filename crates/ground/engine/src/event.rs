@@ -1,29 +1,30 @@
-//! Events as one word each, so that the queue moves them in registers: copying a small enum that was just built part
-//! by part costs more than all else that the queue does with it. And the context that a part schedules them in.
+//! Events as one word each, so that the queue moves them in registers: copying a small enum that was just built field
+//! by field costs more than everything else the queue does with it. Also the context in which a component schedules
+//! them.
 
 use crate::{Ticket, Time};
 use std::{convert::Infallible, marker::PhantomData};
 
-/// An event that fits into the lowest bits of a word.
+/// Event that fits into the low bits of a word.
 pub trait Event: Copy {
-    /// Bits that [`Event::word`] uses.
+    /// Number of bits that [`Event::word`] uses.
     const BITS: u32;
-    /// The event as a word.
+    /// Returns the event as a word.
     fn word(self) -> u64;
-    /// The event that [`Event::word`] gave this word for.
+    /// Returns the event whose [`Event::word`] is this word.
     fn from_word(word: u64) -> Self;
 }
 
-/// An event of one of several parts of a kind.
+/// Event of one of several instances of a component.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct At<E> {
-    /// Which of the parts.
+    /// Index of the instance.
     pub instance: u16,
-    /// What happens there.
+    /// Event at that instance.
     pub event: E,
 }
 
-/// The instance stands above the event's own bits.
+/// The instance is stored above the event's own bits.
 impl<E: Event> Event for At<E> {
     const BITS: u32 = E::BITS + u16::BITS;
     #[inline(always)]
@@ -53,7 +54,7 @@ macro_rules! numbers {
 }
 numbers!(u16, u32);
 
-/// Defines an enum of events, each with one value that is an [`Event`] itself: a name, or the event of a part.
+/// Defines an enum of events, each with one value that is itself an [`Event`]: a name, or a component's event.
 #[macro_export]
 macro_rules! events {
     (
@@ -73,10 +74,10 @@ macro_rules! events {
         const _: () = {
             enum Kind { $first, $($variant),* }
 
-            /// Bits that number the kinds.
+            /// Number of bits of the kind.
             const KIND: u32 = usize::BITS - ([Kind::$first as u8, $(Kind::$variant as u8),*].len() - 1).leading_zeros();
 
-            /// Bits of the longest value: the kind stands above them.
+            /// Number of bits of the longest value; the kind is stored above them.
             const VALUE: u32 = {
                 let mut bits = <$first_value as $crate::Event>::BITS;
                 $(if <$value as $crate::Event>::BITS > bits { bits = <$value as $crate::Event>::BITS; })*
@@ -85,7 +86,7 @@ macro_rules! events {
 
             impl $crate::Event for $name {
                 const BITS: u32 = VALUE + KIND;
-                // Where an event is scheduled, its kind is known, and this is a constant and an addition.
+                // Where an event is scheduled, its kind is known, so this is a constant and an addition.
                 #[inline(always)]
                 fn word(self) -> u64 {
                     match self {
@@ -97,7 +98,7 @@ macro_rules! events {
                         })*
                     }
                 }
-                // Nothing here may panic: what is not asked for of the event is then not found out.
+                // Nothing here may panic, so that unused properties of the event are not computed.
                 #[inline(always)]
                 fn from_word(word: u64) -> Self {
                     let kind = word >> VALUE;
@@ -105,7 +106,7 @@ macro_rules! events {
                     $(if kind == Kind::$variant as u64 {
                         return Self::$variant($crate::Event::from_word(value));
                     })*
-                    debug_assert!(kind == Kind::$first as u64, "a word that no event gave: {word:#x}");
+                    debug_assert!(kind == Kind::$first as u64, "not the word of an event: {word:#x}");
                     Self::$first($crate::Event::from_word(value))
                 }
             }
@@ -115,33 +116,33 @@ macro_rules! events {
     };
 }
 
-// The effects of a part on the outside world.
+// Effects of a component on the outside.
 
-/// The context of a part: its clock, its own future events, its messages. `E` are the part's own events, `O` its
+/// Context of a component: its clock, its own future events, its messages. `E` are the component's own events, `O` its
 /// outgoing messages.
 pub trait Cx<E, O> {
-    /// The present.
+    /// Returns the current time.
     fn now(&self) -> Time;
-    /// Schedules one of the part's own events.
+    /// Schedules one of the component's own events.
     fn after(&mut self, delay: Time, event: E) -> Ticket;
-    /// Schedules one of the part's own events behind every normal event of its instant. For arbiters, which must see
+    /// Schedules one of the component's own events after every normal event of its instant, for arbiters that must see
     /// every arrival.
     fn late(&mut self, delay: Time, event: E) -> Ticket;
-    /// Takes the next place in the schedule order without an event yet. An event put there later sorts as if it had
-    /// been scheduled now: a stage that is folded away and one that is not leave the same order behind.
+    /// Reserves the next place in the schedule order without an event. An event put there later sorts as if it had been
+    /// scheduled now, so a stage leaves the same order whether or not it is folded away.
     fn reserve(&mut self) -> Ticket;
-    /// As [`Cx::reserve`], for an event of the late phase.
+    /// Reserves a place as [`Cx::reserve`] does, for an event of the late phase.
     fn reserve_late(&mut self) -> Ticket;
-    /// Schedules one of the part's own events at a reserved place.
+    /// Schedules one of the component's own events at a reserved place.
     fn at_place(&mut self, place: Ticket, delay: Time, event: E);
-    /// Takes a pending event of the part back.
+    /// Cancels a pending event of the component.
     fn cancel(&mut self, ticket: Ticket);
-    /// Hands a message to the machine, which routes it after the handler returns and before time advances.
+    /// Passes a message to the machine, which routes it after the handler returns and before time advances.
     fn emit(&mut self, out: O);
 }
 
-/// Implements [`Cx`] for a context in whose queue the events of a part stand inside larger ones: where the queue is, what an
-/// event of the part becomes, and what happens to a message.
+/// Implements [`Cx`] for a context whose queue wraps a component's events in larger ones: given are the queue, how an
+/// event is wrapped, and what happens to a message.
 #[macro_export]
 macro_rules! context {
     (
@@ -207,14 +208,14 @@ macro_rules! context {
     };
 }
 
-/// The context of something inside a part, whose events are among the part's own, and which sends no messages.
+/// Context of something inside a component: its events are among the component's own, and it sends no messages.
 pub struct Inside<'a, C, E, O> {
     cx: &'a mut C,
     part: PhantomData<fn(E, O)>,
 }
 
 impl<'a, E, O, C: Cx<E, O>> Inside<'a, C, E, O> {
-    /// The part's context, for what is inside it.
+    /// Wraps the component's context for something inside it.
     #[inline]
     pub fn of(cx: &'a mut C) -> Self {
         Inside { cx, part: PhantomData }
@@ -255,11 +256,11 @@ impl<I, E: From<I>, O, C: Cx<E, O>> Cx<I, Infallible> for Inside<'_, C, E, O> {
     }
 }
 
-/// A context that drives one part alone: for unit tests, examples, and a part that goes through a piece of its past again.
+/// Context that drives one component alone: for unit tests, examples, and replaying a piece of a component's past.
 pub struct Recorder<E, O> {
-    /// The part's events.
+    /// Events of the component.
     pub queue: crate::EventQueue<E>,
-    /// Every message it has sent, with the time.
+    /// Messages sent, with the time of each.
     pub sent: Vec<(Time, O)>,
 }
 
@@ -325,7 +326,7 @@ mod tests {
             assert_eq!(Outer::from_word(event.word()), event);
             assert_eq!(event.word() >> Outer::BITS, 0);
         }
-        // One bit numbers two kinds, two bits three; the longest is one of an instance.
+        // One bit numbers two kinds, two bits three; the longest value is the one with an instance.
         assert_eq!((Inner::BITS, Outer::BITS), (33, 33 + 16 + 2));
     }
 }

@@ -1,5 +1,5 @@
-//! The event engine: simulated time, the event queue, contexts, resources, slabs, waiting lists, named random streams, snapshots, and the faults that
-//! mutation tests plant.
+//! Event engine: simulated time, the event queue, contexts, resources, slabs, waiting lists, named random streams,
+//! snapshots, and the faults that mutation tests inject.
 //!
 //! * Knows order of events, one clock per machine, determinism: the same events in the same order on every machine.
 //! * Does not know any component, any unit but time and bytes. It depends on no other crate.
@@ -26,25 +26,26 @@ pub use time::Time;
 
 use std::sync::{Mutex, PoisonError};
 
-// Answers that follow from their question alone, worked out once in a process: runs of a study have the same programs on the
-// same cores, and the same data.
+// Results that depend only on their input, computed once per process: runs of a study share the programs, cores and
+// data.
 
-/// The last so many answers, the newest last. Whoever finds one has what working it out would have given, so that results do not depend on it.
+/// Cache of the most recent results, the newest last. A hit equals what computing the result would give, so results do
+/// not depend on the cache.
 pub struct Known<K, V> {
     kept: Mutex<Vec<(K, V)>>,
     most: usize,
 }
 
 impl<K: PartialEq, V: Clone> Known<K, V> {
-    /// No answers, and room for so many.
+    /// Creates an empty cache with room for `most` results.
     pub const fn new(most: usize) -> Known<K, V> {
         Known { kept: Mutex::new(Vec::new()), most }
     }
 
-    /// The answer to a question, which is worked out if it is not known. Two who ask at the same time may both work it out.
+    /// Returns the result for an input, computing it if it is not cached. Two concurrent callers may both compute it.
     ///
     /// # Errors
-    /// What working it out says; that is not kept.
+    /// The error of the computation; it is not cached.
     pub fn ask<E>(&self, of: K, work_out: impl FnOnce(&K) -> Result<V, E>) -> Result<V, E> {
         let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, found)) = kept().iter().find(|(other, _)| *other == of) {
@@ -75,7 +76,7 @@ mod tests {
             });
             assert_eq!(answer, if question == 3 { Err("three") } else { Ok(10 * question) });
         }
-        // Nothing that failed is kept.
+        // Failed computations are not cached.
         assert_eq!(asked, [1, 2, 3, 3]);
         assert_eq!(known.ask(4, |_| Ok::<_, ()>(40)), Ok(40));
         assert_eq!(known.ask(1, |_| Ok::<_, ()>(11)), Ok(11));

@@ -5,12 +5,12 @@ use crate::Slab;
 /// End of a list.
 const END: u32 = u32::MAX;
 
-/// A list of [`Lists`]: its owner keeps it, and gives it to every call. It belongs to the lists that it was first pushed to. A
-/// copy is good until the list or another copy of it changes.
+/// Handle of a list in [`Lists`]: its owner keeps it and passes it to every call. It belongs to the lists that it was
+/// first pushed to. A copy is valid until the list or another copy of it changes.
 #[derive(Clone, Copy, Debug)]
 pub struct List {
     first: u32,
-    /// Without meaning if there is no first one.
+    /// Index of the last item; meaningless if the list is empty.
     last: u32,
 }
 
@@ -22,27 +22,27 @@ impl Default for List {
 }
 
 impl List {
-    /// Nobody waits.
+    /// Empty list.
     pub const EMPTY: List = List { first: END, last: END };
 
-    /// Whether nobody waits.
+    /// Returns whether the list is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.first == END
     }
 
-    /// Takes the whole list; what its owner has is empty afterwards. Who is served may so wait again, and is not served twice.
+    /// Takes the whole list and leaves an empty one. A waiter that re-queues while being served is not served twice.
     #[inline]
     pub fn take(&mut self) -> List {
         std::mem::take(self)
     }
 }
 
-/// Any number of lists, first in first out, whose items lie in one slab: those who wait for one of many things. Nothing is allocated
-/// once as many items have waited at the same time as ever will.
+/// Any number of first-in-first-out lists whose items share one slab: waiters for each of many things. Allocates
+/// nothing once the number of simultaneous waiters has reached its maximum.
 #[derive(Clone, Debug)]
 pub struct Lists<T> {
-    /// Each item with the name of the next one.
+    /// Items, each with the index of the next one.
     items: Slab<(T, u32)>,
 }
 
@@ -53,7 +53,7 @@ impl<T> Default for Lists<T> {
 }
 
 impl<T: Copy> Lists<T> {
-    /// An item joins a list, behind the others.
+    /// Appends an item to a list.
     ///
     /// # Panics
     /// If 2^32 - 1 items wait.
@@ -68,7 +68,7 @@ impl<T: Copy> Lists<T> {
         list.last = name;
     }
 
-    /// The first item leaves a list.
+    /// Removes the first item of a list.
     #[inline]
     pub fn pop(&mut self, list: &mut List) -> Option<T> {
         if list.is_empty() {
@@ -80,7 +80,7 @@ impl<T: Copy> Lists<T> {
         Some(item)
     }
 
-    /// The items of a list, in the order in which they came.
+    /// Iterates over the items of a list in arrival order.
     pub fn iter(&self, list: &List) -> impl Iterator<Item = &T> {
         let mut next = list.first;
         std::iter::from_fn(move || {
@@ -93,21 +93,21 @@ impl<T: Copy> Lists<T> {
         })
     }
 
-    /// Items of all lists together.
+    /// Returns the number of items in all lists together.
     #[inline]
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether no list has an item.
+    /// Returns whether all lists are empty.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 }
 
-// A set of small numbers that is asked for the next one in a ring: who is ready, whose queue has something.
+// A set of small numbers, searched as a ring for the next member: who is ready, which queue is not empty.
 
-/// A set of numbers below a bound, as bits, with a bit for each word that has any.
+/// Set of numbers below a bound, as bits, with a summary bit for each non-zero word.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
     words: Vec<u64>,
@@ -115,20 +115,20 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// No number, of those below `len`.
+    /// Creates an empty set of numbers below `len`.
     pub fn new(len: usize) -> Flags {
         let words = len.div_ceil(64);
         Flags { words: vec![0; words], occupied: vec![0; words.div_ceil(64)] }
     }
 
-    /// Takes a number in.
+    /// Adds a number.
     #[inline]
     pub fn insert(&mut self, number: usize) {
         self.words[number / 64] |= 1 << (number % 64);
         self.occupied[number / 4096] |= 1 << (number / 64 % 64);
     }
 
-    /// Leaves a number out.
+    /// Removes a number.
     #[inline]
     pub fn remove(&mut self, number: usize) {
         let word = &mut self.words[number / 64];
@@ -138,13 +138,13 @@ impl Flags {
         }
     }
 
-    /// Whether the set is empty.
+    /// Returns whether the set is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.occupied.iter().all(|word| *word == 0)
     }
 
-    /// The first number from `from` on.
+    /// Returns the first number at or above `from`.
     #[inline]
     pub fn next(&self, from: usize) -> Option<usize> {
         let at = from / 64;
@@ -157,7 +157,7 @@ impl Flags {
     }
 }
 
-/// The first bit of all words from `from` on.
+/// Returns the index of the first set bit at or above `from`, over all words.
 #[inline]
 fn first(words: &[u64], from: usize) -> Option<usize> {
     let mut at = from / 64;
@@ -169,19 +169,19 @@ fn first(words: &[u64], from: usize) -> Option<usize> {
     Some(at * 64 + word.trailing_zeros() as usize)
 }
 
-// A digest of a run: two runs with the same digest did the same things in the same order.
+// Digest of a run: two runs with the same digest did the same things in the same order.
 
-/// A 64-bit running digest. Not cryptographic: it finds change, not malice.
+/// Running 64-bit digest. Not cryptographic: it detects change, not malice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Digest(u64);
 
 impl Digest {
-    /// Takes a word in; order matters.
+    /// Adds a word; order matters.
     #[inline]
     pub fn word(&mut self, word: u64) {
         self.0 = crate::mix(self.0.rotate_left(5) ^ word).wrapping_add(0x9e37_79b9_7f4a_7c15);
     }
-    /// The digest so far.
+    /// Returns the digest so far.
     pub fn value(self) -> u64 {
         self.0
     }
@@ -226,7 +226,7 @@ mod tests {
     enum Step {
         Push(usize),
         Pop(usize),
-        /// All of a list goes to the end of another one.
+        /// Moves all items of a list to the end of a different one.
         Drain(usize, usize),
     }
 
@@ -282,7 +282,7 @@ mod tests {
             let (mut flags, mut naive) = (Flags::new(len), BTreeSet::new());
             for _ in 0..3_000 {
                 let number = rng.below(len as u64) as usize;
-                // Few numbers at a time, so that words are empty.
+                // Few numbers at a time, so that some words are zero.
                 if naive.len() > 5 || rng.below(3) == 0 {
                     let gone = naive.range(number..).next().copied().unwrap_or(number);
                     flags.remove(gone);

@@ -1,31 +1,31 @@
-//! Faults planted on purpose, to prove that the checks find them.
+//! Injected faults, which prove that the checks find them.
 //!
-//! The code of a part asks [`planted`] where a fault would be made, and goes wrong if that mutant is armed in this thread.
-//! A build without debug assertions has the constant `false` there. To add a mutant: a line in the list below, the
-//! question in the code that it breaks, and a run that kills it in `crates/machine/machine/tests/mutants/`.
+//! A component calls [`planted`] where a fault can be injected, and misbehaves if that mutant is armed in this thread.
+//! Without debug assertions the call is the constant `false`. To add a mutant: a line in the list below, the call in
+//! the code that it breaks, and a run that kills it in `crates/machine/machine/tests/mutants/`.
 
 use std::cell::Cell;
 
 macro_rules! mutants {
     ($($part:literal { $($(#[doc = $breaks:literal])+ $name:ident,)+ })+) => {
-        /// A fault.
+        /// Injected fault.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         pub enum Mutant {
             $($($(#[doc = $breaks])+ $name,)+)+
         }
 
         impl Mutant {
-            /// All of them.
+            /// All mutants.
             pub const ALL: &[Mutant] = &[$($(Mutant::$name,)+)+];
 
-            /// The crate that it breaks; `control` if it is no fault, and must survive.
+            /// Returns the crate that the mutant breaks; `control` if it is harmless and must survive.
             pub const fn part(self) -> &'static str {
                 match self {
                     $($(Mutant::$name)|+ => $part,)+
                 }
             }
 
-            /// What it breaks, in words.
+            /// Describes what the mutant breaks.
             pub const fn breaks(self) -> &'static str {
                 match self {
                     $($(Mutant::$name => concat!($($breaks),+),)+)+
@@ -37,65 +37,65 @@ macro_rules! mutants {
 
 mutants! {
     "control" {
-        /// No fault: a die erases before it does anything else. Pins keep reads out of its way.
+        /// A die erases before it does anything else; harmless, because pins keep reads safe.
         EagerErase,
     }
     "flash" {
-        /// Two units of one program unit change places in the map.
+        /// Two units of one program unit are swapped in the map.
         SwappedEntries,
         /// A moved copy is committed although the host has overwritten its source.
         StaleCopy,
-        /// The array forgets a program.
+        /// The array loses a program.
         LostProgram,
         /// A write is acknowledged before it is durable: a read can pass it.
         EarlyAcknowledge,
-        /// A deallocated unit comes back.
+        /// A deallocated unit reappears.
         TrimUndone,
-        /// A deallocation is answered, and nothing is deallocated.
+        /// A deallocation completes, but nothing is deallocated.
         TrimIgnored,
-        /// A block is erased at once, although reads of it wait.
+        /// A block is erased at once, although reads of it are waiting.
         PinIgnored,
-        /// Old data that is out of date goes with a unit written in part.
+        /// Stale data is merged into a partly written unit.
         BlindMerge,
-        /// The buffer drops a line that is dirty.
+        /// The buffer drops a dirty line.
         LostLine,
-        /// A flush is answered before anything is on flash.
+        /// A flush completes before anything is on flash.
         EarlyFlush,
-        /// A write that must be on flash is answered before it is.
+        /// A forced-unit-access write completes before it is on flash.
         FuaIgnored,
-        /// A read does not look into the buffer: it passes the writes there.
+        /// A read bypasses the buffer and overtakes the writes in it.
         BufferPassed,
-        /// A unit that was deallocated on its way from the buffer to flash comes back.
+        /// A unit that was deallocated on its way from the buffer to flash reappears.
         DiscardIgnored,
-        /// Of a program of several units only the first is in the array.
+        /// Only the first of a program's several units reaches the array.
         TornProgram,
-        /// What leaves the map's cache is not written to its translation page.
+        /// A dirty entry evicted from the map cache is not written to its translation page.
         LostWriteBack,
-        /// A translation page that has changed while it was being programmed stays as it was.
+        /// A translation page that changed while it was being programmed keeps its old content.
         StalePage,
         /// A moved copy of a translation page is committed although the page has been written back.
         StalePageCopy,
-        /// What was read ahead enters the buffer although the unit has been written meanwhile.
+        /// Read-ahead data enters the buffer although the unit has been written meanwhile.
         StaleFill,
-        /// A read is merged with a sensing of its page from before an erase: the register is taken to hold it still.
+        /// A read is merged with a sensing of its page from before an erase, as if the register still held it.
         MergeAcrossErase,
-        /// A translation page is written back without having been read, though memory has a part of it only.
+        /// A translation page is written back without a read, although memory holds only part of it.
         UnreadPage,
-        /// Garbage collection moves data behind the frontier of another placement.
+        /// Garbage collection moves data to the frontier of a different placement.
         WrongStream,
         /// A command's statistics are recorded twice, one in 101.
         RecordedTwice,
-        /// An operation that goes on after a suspend does not take the time to resume.
+        /// An operation that resumes after a suspend skips the resume time.
         FreeResume,
         /// A die that is told to suspend takes commands at once.
         FreeSuspend,
-        /// An operation that goes on after a suspend begins with what it has done already.
+        /// An operation that resumes after a suspend repeats the work already done.
         RestartedProgram,
-        /// An operation is suspended as often as a read asks for it, whatever the limit.
+        /// An operation is suspended at every read request, ignoring the limit.
         EndlessSuspends,
-        /// The free unit that the rule names last is opened, one time in four.
+        /// The free unit that the policy ranks last is opened, one time in four.
         WrongBlock,
-        /// A cache of one bit a cell opens the unit freed last, one time in four.
+        /// An SLC cache opens the unit freed last, one time in four.
         WrongCacheBlock,
         /// A read of the array costs no energy, one in 16.
         UnpaidRead,
@@ -103,13 +103,13 @@ mutants! {
         UnpaidProgram,
         /// An erase costs no energy, one in four.
         UnpaidErase,
-        /// Data on a channel cost no energy, one command in 16.
+        /// A transfer on a channel costs no energy, one command in 16.
         UnpaidTransfer,
-        /// What an array of flash as memory does costs no energy, one in 16.
+        /// An operation of flash used as memory costs no energy, one in 16.
         UnpaidPageOfMemory,
         /// An erase does not wear its block, one in 16.
         FreeErase,
-        /// A page that has left a drive's register is still held, though the register is free, one in 1,009.
+        /// A page that has left a drive's register still occupies it, although the register is free, one in 1,009.
         HeldTwice,
         /// A dirty page leaves its register without being programmed.
         DroppedRegister,
@@ -121,99 +121,99 @@ mutants! {
         DroppedLine,
         /// A store to a line of the shared cache does not make it dirty, one in 16.
         LostStore,
-        /// A line of the shared cache that was written in part counts as whole.
+        /// A partly written line of the shared cache counts as whole.
         PartialLine,
-        /// A fetch that a write has passed on its way to memory is kept.
+        /// A fetch is kept although a write has overtaken it on its way to memory.
         StaleFetch,
         /// A line stays in the shared cache although it was written through.
         StaleLine,
-        /// A line of a parked page does not go to memory with it.
+        /// A line of a parked page is not written to memory with it.
         LostParked,
-        /// A line of a page that overcrowded registers hand back is not parked.
+        /// A line of a page returned by overcrowded registers is not parked.
         UnparkedLine,
-        /// A DRAM cache drops a changed page, one in four.
+        /// A DRAM cache drops a dirty page, one in four.
         DroppedPage,
-        /// A write to a page of a DRAM cache does not change it.
+        /// A write to a page of a DRAM cache does not make it dirty.
         CleanPage,
-        /// A line that an owner has changed and now shares does not reach its bank, one in four.
+        /// A dirty line that its owner now shares does not reach its bank, one in four.
         LostSpill,
-        /// A read of a line that its owner has changed takes the bank's old copy, one in four.
+        /// A read of a line that its owner has changed takes the bank's stale copy, one in four.
         StaleBank,
-        /// Of the copies of a line that must go, one is not probed, one time in four.
+        /// One of a line's copies to invalidate is not probed, one time in four.
         SkippedProbe,
-        /// A translation stays in a buffer although its page has gone.
+        /// A translation stays in a TLB although its page has gone.
         StaleTranslation,
-        /// A translation buffer ignores which application asks.
+        /// A TLB ignores which application asks.
         ForeignTranslation,
-        /// Every second refresh of DRAM is left out.
+        /// Every second refresh of DRAM is skipped.
         SkippedRefresh,
         /// A refresh of DRAM costs no energy.
         UnpaidRefresh,
         /// An activation of DRAM costs no energy, one in 16.
         UnpaidActivation,
-        /// A burst that is written to DRAM costs what one that is read does.
+        /// A write burst to DRAM costs the energy of a read burst.
         WriteAsRead,
-        /// A row of DRAM is opened without the one before being closed.
+        /// A row of DRAM is opened without closing the previous one.
         FreePrecharge,
-        /// Both pages of an exchange are written to the frames that they had.
+        /// Both pages of an exchange are written to their old frames.
         UnmovedPage,
-        /// Pages have changed their frames, and the table has them where they were.
+        /// Pages have moved to new frames, but the table keeps the old ones.
         StaleTable,
-        /// Pages have changed their frames, and each frame knows the page that it had.
+        /// Pages have moved to new frames, but each frame keeps its old page.
         StaleFrame,
     }
     "compute" {
-        /// A core drops a changed line, one in 16.
+        /// A core drops a dirty line, one in 16.
         LostWriteBackOfCore,
-        /// A core says that it has not changed a line that it gives away, one in four.
+        /// A core gives a dirty line away as clean, one in four.
         HiddenChange,
         /// A core keeps a line that it was told to give up, one in 16.
         KeptLine,
-        /// A core drops a line and does not say so, one in 16.
+        /// A core drops a line without reporting it, one in 16.
         SilentDrop,
-        /// A line of a warp's instruction is not accessed, one in 101.
+        /// One line of a warp's instruction is not accessed, one in 101.
         LostLane,
-        /// An instruction of a warp does not wait for the registers that it reads, one in four.
+        /// A warp's instruction does not wait for the registers that it reads, one in four.
         EarlyIssue,
-        /// A cycle in which multiprocessors issue costs no energy, one in 16.
+        /// A cycle in which SMs issue costs no energy, one in 16.
         UnpaidIssue,
-        /// A time in which a core of a server is at work costs no energy, one in four.
+        /// A busy period of a server core costs no energy, one in four.
         UnpaidCore,
-        /// A worker turns to something else, and its power stays, one time in 16.
+        /// A worker changes its activity without changing its power, one time in 16.
         UnpaidWorker,
     }
     "net" {
         /// A network on a chip does not carry headers.
         FreeHeader,
-        /// A packet does not hold the link out of a network on a chip.
+        /// A packet does not occupy the link out of a network on a chip.
         SharedLink,
-        /// A packet does not hold the links between routers of a mesh.
+        /// A packet does not occupy the links between routers of a mesh.
         FreeHop,
-        /// What goes to a device over PCI Express takes no time.
+        /// A transfer to a device over PCI Express takes no time.
         FreeBytes,
-        /// What goes to the host over PCI Express passes what is on the link, one packet in 16.
+        /// A transfer to the host over PCI Express overtakes what is on the link, one packet in 16.
         Overtaking,
-        /// A frame over Serial ATA does not wait for the answers around it.
+        /// A Serial ATA frame skips its handshake.
         FreeHandshake,
         /// Bytes over PCI Express cost no energy, one transfer in 16.
         UnpaidPacket,
     }
     "host" {
-        /// A part of a command over several drives, but the first, goes to the drive behind its own.
+        /// A part of a command over several drives, other than the first, goes to the next drive.
         WrongDrive,
-        /// The last part of a command over several drives goes nowhere, and is not waited for.
+        /// The last part of a command over several drives is neither sent nor waited for.
         LostPart,
-        /// A command over several drives is answered with the first of its parts.
+        /// A command over several drives completes with the first of its parts.
         EarlyStripe,
-        /// An operating system drops a changed page, one in four.
+        /// An operating system drops a dirty page, one in four.
         DroppedFrame,
-        /// A fault of a GPU is never resolved, one in 16.
+        /// A page fault of a GPU is never resolved, one in 16.
         LostFault,
-        /// The host drops a part of a GPU's memory that makes room, one in four.
+        /// The host drops an evicted granule of a GPU's memory, one in four.
         DroppedGranule,
         /// A journal writes its commit block before ordered data are on the drive.
         EarlyCommit,
-        /// A sync that has nothing to commit does not flush the drive.
+        /// A sync with nothing to commit does not flush the drive.
         UnflushedSync,
         /// A sync does not wait for the commit of its transaction, one in four.
         EarlySync,
@@ -221,9 +221,9 @@ mutants! {
         OlderCommit,
         /// Reclaim frees dirty pages.
         ReclaimedDirty,
-        /// A burst of a thread on a core of a host costs no energy, one in 16.
+        /// A burst of a host thread costs no energy, one in 16.
         UnpaidThread,
-        /// What a completion says of a drive's buffer is read the other way round, one in 16.
+        /// A completion reports the state of a drive's buffer inverted, one in 16.
         CorruptedHead,
     }
     "stats" {
@@ -231,13 +231,13 @@ mutants! {
         LowPercentile,
     }
     "workload" {
-        /// A request of the host is measured twice, one in 101.
+        /// A host request is measured twice, one in 101.
         MeasuredTwice,
-        /// A request of the host is not measured, one in 101.
+        /// A host request is not measured, one in 101.
         Unmeasured,
-        /// A request of a trace is left out, one in 101.
+        /// A trace request is left out, one in 101.
         LeftOut,
-        /// Two requests of a trace that follow one another change places, one in 101.
+        /// Two consecutive trace requests are swapped, one in 101.
         ChangedPlaces,
     }
     "machine" {
@@ -245,9 +245,9 @@ mutants! {
         LostAnswer,
         /// A command to memory is delivered twice, one in 101.
         TwiceDelivered,
-        /// The device goes on counting when the measured window begins.
+        /// The device keeps its counts when the measured window begins.
         OldWindow,
-        /// A command of a GPU at the flash device is not noted as its own, one in four.
+        /// A GPU's command at the flash device is not recorded as the GPU's, one in four.
         Unclaimed,
     }
 }
@@ -260,13 +260,13 @@ thread_local! {
     static ASKED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Whether a fault is to be made here. The constant `false` in a build without debug assertions.
+/// Returns whether a fault is to be injected here. The constant `false` in a build without debug assertions.
 #[inline(always)]
 pub fn planted(mutant: Mutant) -> bool {
     cfg!(debug_assertions) && ARMED.get() == mutant as u16
 }
 
-/// The same, but only every `nth` time that it is asked for while it is armed, from the `nth` on.
+/// Works as [`planted`], but only for every `nth` call while armed, from the `nth` on.
 #[inline(always)]
 pub fn planted_nth(mutant: Mutant, nth: u64) -> bool {
     planted(mutant) && is_due(nth)
@@ -286,12 +286,12 @@ pub fn arm(mutant: Mutant) -> Armed {
     Armed(())
 }
 
-/// Whether a mutant is armed in this thread.
+/// Returns whether a mutant is armed in this thread.
 pub fn is_armed() -> bool {
     ARMED.get() != NONE
 }
 
-/// As long as it lives, a mutant is armed.
+/// Guard that keeps a mutant armed while it lives.
 pub struct Armed(());
 
 impl Drop for Armed {

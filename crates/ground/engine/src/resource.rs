@@ -1,11 +1,11 @@
-//! Resources that serve one after another.
+//! Resources that serve one request after another.
 
 use crate::Time;
 
-/// A server with one queue, first in first out: a link direction, a processor.
+/// Server with one first-in-first-out queue: a link direction, a processor.
 ///
-/// It is granted only at the present. Because nobody can overtake, the end of a grant is known at once, and the queue
-/// needs no event of its own.
+/// Requests are granted only at the current time. Because nothing can overtake, the end of a grant is known at once,
+/// and the queue needs no event of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Serial {
     free_at: Time,
@@ -22,8 +22,8 @@ impl Serial {
         self.grant_until(now, |start| start + service)
     }
 
-    /// Joins the queue at `now` for a service that ends, if it begins at a time, when `end` says: a server that waits for something
-    /// is not free.
+    /// Joins the queue at `now` for a service that ends at `end(start)` if it begins at `start`: a server that waits
+    /// for something is not free.
     #[inline]
     pub fn grant_until(&mut self, now: Time, end: impl FnOnce(Time) -> Time) -> Time {
         let start = self.free_at.max(now);
@@ -33,24 +33,24 @@ impl Serial {
         self.free_at
     }
 
-    /// When the last grant ends.
+    /// Returns the end of the last grant.
     #[inline]
     pub fn free_at(&self) -> Time {
         self.free_at
     }
 
-    /// Service granted so far, up to `now`.
+    /// Returns the service granted so far, up to `now`.
     pub fn busy(&self, now: Time) -> Time {
         self.busy - self.free_at.since(now)
     }
 
-    /// Grants so far.
+    /// Returns the number of grants so far.
     pub fn grants(&self) -> u64 {
         self.grants
     }
 }
 
-/// Several equal servers behind one first-in-first-out queue: processor cores.
+/// Several equal servers behind one first-in-first-out queue, such as processor cores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pool {
     servers: Vec<Serial>,
@@ -59,12 +59,12 @@ pub struct Pool {
 crate::snapshot!(Pool { servers });
 
 impl Pool {
-    /// `count` idle servers.
+    /// Creates a pool of `count` idle servers.
     ///
     /// # Panics
     /// If `count` is zero.
     pub fn new(count: usize) -> Pool {
-        assert!(count > 0, "a pool needs a server");
+        assert!(count > 0, "a pool needs at least one server");
         Pool { servers: vec![Serial::default(); count] }
     }
 
@@ -74,24 +74,24 @@ impl Pool {
         self.grant_until(now, |start| start + service)
     }
 
-    /// As [`Serial::grant_until`], on the server that is free first.
+    /// Joins the queue as [`Serial::grant_until`] does, on the server that is free first.
     #[inline]
     pub fn grant_until(&mut self, now: Time, end: impl FnOnce(Time) -> Time) -> Time {
         let first = self.servers.iter_mut().min_by_key(|s| s.free_at).expect("a pool has a server");
         first.grant_until(now, end)
     }
 
-    /// Service granted so far, summed over the servers, up to `now`.
+    /// Returns the service granted so far, summed over the servers, up to `now`.
     pub fn busy(&self, now: Time) -> Time {
         self.servers.iter().fold(Time::ZERO, |sum, s| sum + s.busy(now))
     }
 
-    /// Servers.
+    /// Returns the number of servers.
     pub fn len(&self) -> usize {
         self.servers.len()
     }
 
-    /// A pool always has a server.
+    /// Returns false: a pool always has a server.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(server.grant(us(1), us(5)), us(10));
         assert_eq!(server.grant(us(20), us(5)), us(25));
         assert_eq!(server.busy(us(22)), us(12));
-        // It waits until 31 with what begins at 25.
+        // The server waits until 31 with the service that begins at 25.
         assert_eq!(server.grant_until(us(21), |start| start.max(us(31)) + us(2)), us(33));
         assert_eq!(server.busy(us(30)), us(20));
     }

@@ -1,7 +1,7 @@
 //! Named random streams.
 
-/// A small fast generator (xoshiro256++, Blackman and Vigna 2019). Each part opens its own stream by name, so that
-/// adding a part does not move another part's numbers.
+/// Small fast generator (xoshiro256++, Blackman and Vigna 2019). Each component opens its own stream by name, so that
+/// adding a component does not change the numbers of the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rng {
     state: [u64; 4],
@@ -10,9 +10,9 @@ pub struct Rng {
 crate::snapshot!(Rng { state });
 
 impl Rng {
-    /// The stream `name` under the run's seed.
+    /// Opens the stream `name` under the run's seed.
     pub fn stream(seed: u64, name: &str) -> Rng {
-        // FNV-1a over the name, then SplitMix64 to fill the state: the recipe that xoshiro's authors give.
+        // FNV-1a over the name, then SplitMix64 to fill the state, as xoshiro's authors recommend.
         let mut hash = 0xcbf2_9ce4_8422_2325u64;
         for byte in name.bytes() {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -25,7 +25,7 @@ impl Rng {
         Rng { state }
     }
 
-    /// The next 64 random bits.
+    /// Returns the next 64 random bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         let s = &mut self.state;
@@ -40,7 +40,7 @@ impl Rng {
         result
     }
 
-    /// A uniform integer in `0..n`, without bias (Lemire 2019).
+    /// Returns a uniform integer in `0..n`, without bias (Lemire 2019).
     ///
     /// # Panics
     /// If `n` is zero.
@@ -57,7 +57,7 @@ impl Rng {
         (wide >> 64) as u64
     }
 
-    /// A uniform real number in `[0, 1)` with 53 random bits.
+    /// Returns a uniform real number in `[0, 1)` with 53 random bits.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
@@ -71,7 +71,7 @@ impl Rng {
     }
 }
 
-/// SplitMix64's finaliser: a bijection of 64-bit words that looks random.
+/// Applies SplitMix64's finaliser: a bijection of 64-bit words that looks random.
 #[inline]
 pub fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

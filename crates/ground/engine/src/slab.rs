@@ -1,11 +1,11 @@
-//! Records with `u32` names that are reused, and telling the processor which of them will be read.
+//! Records with reused `u32` names, and prefetch hints.
 
-/// A table of records. A freed place is reused first, so that the hot records stay in the cache.
+/// Table of records. A freed place is reused first, so that the hot records stay in the cache.
 #[derive(Clone, Debug)]
 pub struct Slab<T> {
     items: Vec<T>,
     free: Vec<u32>,
-    /// Which places are free, to find those that are freed twice.
+    /// Flags of free places, to detect double frees.
     #[cfg(debug_assertions)]
     is_free: Vec<bool>,
 }
@@ -22,7 +22,7 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Stores a record and names it.
+    /// Stores a record and returns its name.
     ///
     /// # Panics
     /// If 2^32 - 1 records are live.
@@ -42,7 +42,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Has the processor fetch the place that the next record will have: where thousands are live, it has left the caches long ago.
+    /// Prefetches the place of the next record: with thousands of live records it has long left the caches.
     #[inline]
     pub fn fetch_next(&self) {
         if let Some(next) = self.free.last() {
@@ -50,7 +50,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Gives a name back. The record stays readable until its place is reused.
+    /// Frees a name. The record stays readable until its place is reused.
     #[inline]
     pub fn remove(&mut self, name: u32) {
         #[cfg(debug_assertions)]
@@ -58,17 +58,18 @@ impl<T> Slab<T> {
         self.free.push(name);
     }
 
-    /// Live records.
+    /// Returns the number of live records.
     pub fn len(&self) -> usize {
         self.items.len() - self.free.len()
     }
 
-    /// Whether no record is live.
+    /// Returns whether no record is live.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The live records with their names, in the order of names. Sorts the free names: for reports, not for every event.
+    /// Iterates over the live records with their names, in the order of names. Sorts the free names: for reports, not
+    /// for every event.
     pub fn live(&self) -> impl Iterator<Item = (u32, &T)> {
         let mut free = self.free.clone();
         free.sort_unstable();
@@ -76,7 +77,7 @@ impl<T> Slab<T> {
         named.filter(move |(name, _)| free.binary_search(name).is_err())
     }
 
-    /// Places ever used: every name is below this.
+    /// Returns the number of places ever used: every name is below it.
     pub fn places(&self) -> usize {
         self.items.len()
     }
@@ -96,9 +97,10 @@ impl<T> std::ops::IndexMut<u32> for Slab<T> {
     }
 }
 
-// Telling the processor what will be read.
+// Prefetch hints.
 
-/// Has the processor fetch a value into its caches. Nothing else happens: what is not known to it is not fetched.
+/// Prefetches a value into the processor's caches. Does nothing else, and nothing on an architecture without a known
+/// instruction.
 #[inline(always)]
 pub fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]

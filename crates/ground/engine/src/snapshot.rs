@@ -1,7 +1,7 @@
 //! Saving and loading state.
 //!
-//! Every part and every policy implements [`Snapshot`]; the [`snapshot!`](crate::snapshot) macro lists the fields, and
-//! fails to compile when one is forgotten.
+//! Every component and every policy implements [`Snapshot`]; the [`snapshot!`](crate::snapshot) macro lists the fields,
+//! and does not compile if one is missing.
 
 use crate::Time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -10,17 +10,17 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 pub trait Snapshot: Sized {
     /// Appends this value.
     fn save(&self, out: &mut Vec<u8>);
-    /// Takes one value off the front of `input`; `None` if it is cut short or malformed.
+    /// Reads one value off the front of `input`; `None` if it is truncated or malformed.
     fn load(input: &mut &[u8]) -> Option<Self>;
 }
 
-/// Implements [`Snapshot`] for a struct from the list of all its fields.
+/// Implements [`Snapshot`] for a struct, given the list of all its fields.
 #[macro_export]
 macro_rules! snapshot {
     ($name:ident { $($field:ident),* $(,)? }) => {
         impl $crate::Snapshot for $name {
             fn save(&self, out: &mut Vec<u8>) {
-                // Naming every field makes a forgotten one a compile error.
+                // Naming every field turns a forgotten one into a compile error.
                 let $name { $($field),* } = self;
                 $($crate::Snapshot::save($field, out);)*
                 let _ = out;
@@ -129,7 +129,7 @@ macro_rules! sequences {
             }
             fn load(input: &mut &[u8]) -> Option<Self> {
                 let len = usize::load(input)?;
-                // No reservation: a damaged length must end in `None`, not in a giant allocation.
+                // No reservation: a damaged length must end in `None`, not in a huge allocation.
                 (0..len).map(|_| <$item>::load(input)).collect()
             }
         }

@@ -3,67 +3,67 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
-/// A point in simulated time, or a span of it, in picoseconds. `u64` reaches 213 days.
+/// Point in simulated time, or a span of it, in picoseconds. `u64` reaches 213 days.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(u64);
 
 impl Time {
-    /// The start of every simulation.
+    /// Start of every simulation.
     pub const ZERO: Time = Time(0);
-    /// Beyond every event.
+    /// Time after every event.
     pub const MAX: Time = Time(u64::MAX);
 
-    /// From picoseconds.
+    /// Creates a time from picoseconds.
     #[inline]
     pub const fn from_ps(ps: u64) -> Time {
         Time(ps)
     }
-    /// From nanoseconds.
+    /// Creates a time from nanoseconds.
     #[inline]
     pub const fn from_ns(ns: u64) -> Time {
         Time(ns * 1_000)
     }
-    /// From microseconds.
+    /// Creates a time from microseconds.
     #[inline]
     pub const fn from_us(us: u64) -> Time {
         Time(us * 1_000_000)
     }
-    /// From milliseconds.
+    /// Creates a time from milliseconds.
     #[inline]
     pub const fn from_ms(ms: u64) -> Time {
         Time(ms * 1_000_000_000)
     }
-    /// From seconds.
+    /// Creates a time from seconds.
     #[inline]
     pub const fn from_s(s: u64) -> Time {
         Time(s * 1_000_000_000_000)
     }
-    /// Picoseconds.
+    /// Returns picoseconds.
     #[inline]
     pub const fn ps(self) -> u64 {
         self.0
     }
-    /// Whole nanoseconds, rounded down.
+    /// Returns whole nanoseconds, rounded down.
     #[inline]
     pub const fn ns(self) -> u64 {
         self.0 / 1_000
     }
-    /// Nanoseconds as a real number; for reports only.
+    /// Returns nanoseconds as a real number; for reports only.
     pub fn as_ns_f64(self) -> f64 {
         self.0 as f64 / 1e3
     }
-    /// Seconds as a real number; for reports only.
+    /// Returns seconds as a real number; for reports only.
     pub fn as_s_f64(self) -> f64 {
         self.0 as f64 / 1e12
     }
-    /// `self - earlier`, or zero if `earlier` is later.
+    /// Returns `self - earlier`, or zero if `earlier` is later.
     #[inline]
     pub const fn since(self, earlier: Time) -> Time {
         Time(self.0.saturating_sub(earlier.0))
     }
-    /// The time that `bytes` take at `bytes_per_s`, rounded up to a picosecond.
+    /// Returns the time of `bytes` at `bytes_per_s`, rounded up to a picosecond.
     ///
-    /// A rate of zero means infinitely fast.
+    /// A rate of zero is infinitely fast.
     pub const fn transfer(bytes: u64, bytes_per_s: u64) -> Time {
         if bytes_per_s == 0 {
             return Time::ZERO;
@@ -71,22 +71,22 @@ impl Time {
         let ps = (bytes as u128 * 1_000_000_000_000).div_ceil(bytes_per_s as u128);
         Time(ps as u64)
     }
-    /// The period of a clock of `hz` cycles a second, rounded to the nearest picosecond.
+    /// Returns the period of a clock of `hz` cycles per second, rounded to the nearest picosecond.
     ///
     /// # Panics
     /// If `hz` is zero.
     pub const fn period(hz: u64) -> Time {
-        assert!(hz > 0, "a clock that stands still has no period");
+        assert!(hz > 0, "a clock of 0 Hz has no period");
         Time((1_000_000_000_000 + hz / 2) / hz)
     }
-    /// Addition that reports the horizon (213 days) instead of wrapping.
+    /// Adds two times; `None` past the horizon (213 days), instead of wrapping.
     pub const fn checked_add(self, other: Time) -> Option<Time> {
         match self.0.checked_add(other.0) {
             Some(t) => Some(Time(t)),
             None => None,
         }
     }
-    /// `self * n`.
+    /// Returns `self * n`.
     #[inline]
     pub const fn times(self, n: u64) -> Time {
         Time(self.0 * n)
@@ -120,7 +120,7 @@ impl fmt::Debug for Time {
     }
 }
 impl fmt::Display for Time {
-    /// The largest unit that leaves at least one whole, with up to three decimals: `54.92us`.
+    /// Formats the largest unit that leaves at least one whole, with up to three decimals: `54.92us`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = [(1_000_000_000_000, "s"), (1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns")];
         for (scale, name) in units {

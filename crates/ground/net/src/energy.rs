@@ -1,4 +1,4 @@
-//! What links spend.
+//! Energy of links.
 
 use config::units::{Energy, Power};
 use engine::Time;
@@ -10,17 +10,17 @@ const TRANSFER: usize = 0;
 const ON: usize = 1;
 const ACTIVITIES: [Activity; 2] = [Activity::operation("link transfer"), Activity::state("link on")];
 
-/// What a link spends, both of its ends together.
+/// Energy of a link, both ends together.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkEnergySpec {
-    /// Energy of a byte of payload, either way, with what its packets have around it.
+    /// Energy per byte of payload in either direction, packet overhead included.
     pub transfer: Energy,
-    /// Power of being on, whatever is sent: clocks, receivers, idle symbols.
+    /// Power of a link that is on, regardless of traffic: clocks, receivers, idle symbols.
     pub on: Power,
 }
 
-/// What a link has spent.
+/// Energy spent by a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkMeter {
     byte: Attojoules,
@@ -28,35 +28,35 @@ pub struct LinkMeter {
 }
 
 impl LinkMeter {
-    /// A link that is on from the start.
+    /// Creates the meter of a link that is on from the start.
     pub fn new(spec: &LinkEnergySpec) -> LinkMeter {
         let mut meter = Meter::new(&ACTIVITIES);
         meter.set_power(ON, Time::ZERO, spec.on.microwatts());
         LinkMeter { byte: spec.transfer.attojoules().into(), meter }
     }
 
-    /// So many bytes cross it from one time to another, which may lie ahead.
+    /// Adds `bytes` that cross the link from one time to another, which may be in the future.
     #[inline]
     pub fn transfer(&mut self, bytes: u64, from: Time, to: Time) {
         self.meter.spread(TRANSFER, from, to, Attojoules::from(bytes) * self.byte);
     }
 
-    /// So many bytes have crossed it within a time that [is one window](LinkMeter::is_one_window).
+    /// Adds `bytes` that have crossed the link within a time that [is one window](LinkMeter::is_one_window).
     pub fn crossed(&mut self, bytes: u64, from: Time) {
         self.meter.spend(TRANSFER, from, Attojoules::from(bytes) * self.byte);
     }
 
-    /// Whether all of a time lies in one window of the power series.
+    /// Returns whether a time span lies in one window of the power series.
     pub fn is_one_window(&self, from: Time, to: Time) -> bool {
         self.meter.is_one_window(from, to)
     }
 
-    /// Whether both accounts of what was spent agree.
+    /// Returns whether both accounts of the energy agree.
     pub fn conserves(&self) -> bool {
         self.meter.conserves()
     }
 
-    /// Energy since the measured window began.
+    /// Returns the energy since the measured window began.
     pub fn report(&self, now: Time) -> EnergyReport {
         self.meter.report(now)
     }

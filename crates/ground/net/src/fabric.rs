@@ -1,11 +1,11 @@
 //! Packets over a mesh, hop by hop.
 //!
-//! A packet takes whole transfers of every link on its way, and asks for each link when its head is at the router before
-//! it. Packets of one sender to one receiver arrive in the order in which they were sent: they take the same links, and
-//! links serve first in, first out.
+//! A packet takes whole transfers on every link of its path, and requests each link when its head reaches the router
+//! before it. Packets of one sender to one receiver arrive in the order in which they were sent: they take the same
+//! links, and links are first in, first out.
 //!
-//! Requests and answers share the links. Routers have room for every packet that waits, so that no packet ever waits for
-//! another to give up a buffer: there is no cycle of waits, and no need for virtual channels of message classes.
+//! Requests and answers share the links. Routers have room for every waiting packet, so no packet waits for another to
+//! free a buffer. Hence waits form no cycle, and message classes need no virtual channels.
 
 use crate::mesh::{Mesh, MeshSpec, Reach};
 use config::SpecError;
@@ -14,11 +14,11 @@ use engine::{Cx, Slab, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A network of packets over a mesh.
+/// Network of packets over a mesh.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FabricSpec {
-    /// The mesh.
+    /// Mesh of the network.
     pub mesh: MeshSpec,
     /// Bytes of a packet besides its data: address, command, routing.
     #[schemars(extend("x-minimum" = "1B", "x-maximum" = "1MiB"))]
@@ -26,10 +26,10 @@ pub struct FabricSpec {
 }
 
 impl FabricSpec {
-    /// Whether it can be built; keys relative to the network's table.
+    /// Checks that the network can be built; keys are relative to the network's table.
     ///
     /// # Errors
-    /// The first value that cannot be.
+    /// The first invalid value.
     pub fn check(&self) -> Result<(), SpecError> {
         let inside = |mut fault: SpecError| {
             fault.key.insert_str(0, "mesh.");
@@ -41,7 +41,7 @@ impl FabricSpec {
 }
 
 engine::events! {
-    /// The network's own events.
+    /// Events of the network.
     pub enum Event {
         /// The head of a packet is at a router.
         Head(u32),
@@ -50,23 +50,23 @@ engine::events! {
     }
 }
 
-/// A packet that has arrived.
+/// Packet that has arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Out<P> {
-    /// The router behind which the receiver stands.
+    /// Router of the receiver.
     pub to: u32,
-    /// What it carries.
+    /// Payload of the packet.
     pub payload: P,
 }
 
-/// What a network has moved.
+/// Traffic of a network.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FabricStats {
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Bytes, headers included, once a packet.
+    /// Bytes, headers included, counted once per packet.
     pub bytes: u64,
-    /// Links between routers that packets have to take.
+    /// Number of links between routers on the paths of packets.
     pub hops: u64,
 }
 
@@ -78,21 +78,21 @@ struct Packet<P> {
     payload: P,
 }
 
-/// A mesh whose packets carry `P`.
+/// Mesh whose packets carry `P`.
 pub struct Fabric<P> {
     mesh: Mesh,
     packets: Slab<Packet<P>>,
     width: u64,
     header: u64,
-    /// What has been sent since the measured window began.
+    /// Traffic sent since the measured window began.
     pub stats: FabricStats,
 }
 
 impl<P: Copy> Fabric<P> {
-    /// An idle network.
+    /// Creates an idle network.
     ///
     /// # Errors
-    /// What [`FabricSpec::check`] says.
+    /// The first error of [`FabricSpec::check`].
     pub fn new(spec: &FabricSpec) -> Result<Fabric<P>, SpecError> {
         spec.check()?;
         Ok(Fabric {
@@ -104,8 +104,8 @@ impl<P: Copy> Fabric<P> {
         })
     }
 
-    /// Takes a packet of `bytes` of payload data, its header not counted, from the router `from` to the router `to`. To
-    /// the same router it takes the link in, the router, and the link out.
+    /// Takes a packet of `bytes` of payload data, without its header, from the router `from` to the router `to`. If
+    /// both are the same router, the packet takes the link in, the router, and the link out.
     #[inline]
     pub fn send(&mut self, (from, to): (u32, u32), bytes: u64, payload: P, cx: &mut impl Cx<Event, Out<P>>) {
         let bytes = bytes + self.header;
@@ -118,13 +118,13 @@ impl<P: Copy> Fabric<P> {
         cx.after(at.head - cx.now(), Event::Head(name));
     }
 
-    /// How long a packet of `bytes` takes on one link: whole transfers.
+    /// Returns the time of a packet of `bytes` on one link, in whole transfers.
     #[inline]
     fn service(&self, bytes: u64) -> Time {
         self.mesh.service(bytes.next_multiple_of(self.width))
     }
 
-    /// Runs one of the network's own events.
+    /// Handles one of the network's own events.
     #[inline]
     pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out<P>>) {
         match event {
@@ -147,12 +147,12 @@ impl<P: Copy> Fabric<P> {
         }
     }
 
-    /// The mesh: its links and how busy they have been.
+    /// Returns the mesh, with its links and their busy times.
     pub fn mesh(&self) -> &Mesh {
         &self.mesh
     }
 
-    /// Packets under way.
+    /// Returns the number of packets in flight.
     pub fn outstanding(&self) -> usize {
         self.packets.len()
     }
@@ -212,7 +212,7 @@ mod tests {
         }
     }
 
-    /// Corner to corner: six hops and the router of the receiver, 3 cycles each, and a line of five transfers: 26 cycles.
+    /// Corner to corner: six hops and the receiver's router at 3 cycles each, and a line of five transfers: 26 cycles.
     #[test]
     fn a_line_crosses_the_mesh_of_astriflash_in_26_cycles() {
         let (mut fabric, mut cx) = (fabric(Switching::cut_through), Records::default());
@@ -221,9 +221,9 @@ mod tests {
         assert_eq!(fabric.stats, FabricStats { packets: 1, bytes: 72, hops: 6 });
     }
 
-    /// In cycles: two lines from 0 and 1 to 2 share the links from 1 to 2 and out of 2. The one from 1 asks at 3, has the link
-    /// from 3 to 8, is at router 2 at 6 and out at 11. The one from 0 is at router 1 at 6, has the link from 8 to 13, is at
-    /// router 2 at 11 and out at 16. One from 4 to 0 meets neither.
+    /// In cycles: two lines from 0 and 1 to 2 share the links from 1 to 2 and out of 2. The one from 1 requests at 3,
+    /// holds the link from 3 to 8, is at router 2 at 6 and out at 11. The one from 0 is at router 1 at 6, holds the
+    /// link from 8 to 13, is at router 2 at 11 and out at 16. A packet from 4 to 0 meets neither.
     #[test]
     fn packets_wait_for_a_link_that_they_share() {
         let (mut fabric, mut cx) = (fabric(Switching::cut_through), Records::default());
@@ -246,8 +246,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Every packet arrives once, where it was sent, no sooner than an idle mesh lets it, and never before one that was
-        /// sent earlier by the same sender to the same receiver; links have been busy for each of their packets.
+        /// Every packet arrives once, at its destination. It arrives no sooner than through an idle mesh, and never
+        /// before an earlier packet of the same sender and receiver. Links are busy for each of their packets.
         #[test]
         fn nothing_is_lost_made_or_overtaken(
             store in any::<bool>(),

@@ -1,7 +1,8 @@
 //! Links between components, and transfer times at a fixed rate.
 //!
-//! * Knows PCIe and SATA links, the network on a GPU's chip (crossbar, ring), meshes; their bandwidth, latency, queues and energy.
-//! * Does not know the payload of a transfer, and its ends.
+//! * Knows PCIe and SATA links, the network on a GPU's chip (crossbar, ring), meshes; their bandwidth, latency, queues
+//!   and energy.
+//! * Does not know the payload of a transfer or the components at its ends.
 //! * Read first: `pcie.rs`; then `noc/`.
 
 pub mod energy;
@@ -20,7 +21,7 @@ const STEP: u64 = 512;
 
 const STEPS: u64 = 256;
 
-/// A byte rate. Common sizes are looked up, because a 128-bit division costs as much as an event.
+/// Byte rate. Times of common sizes are in a table, because a 128-bit division costs as much as an event.
 #[derive(Clone, Debug)]
 pub struct Rate {
     bytes_per_s: u64,
@@ -28,11 +29,11 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// `bytes_per_s` of zero means infinitely fast.
+    /// Creates a rate; `bytes_per_s` of zero is infinitely fast.
     pub fn new(bytes_per_s: u64) -> Rate {
         Rate { bytes_per_s, table: (0..=STEPS).map(|n| Time::transfer(n * STEP, bytes_per_s)).collect() }
     }
-    /// How long `bytes` take, rounded up to a picosecond.
+    /// Returns the time of `bytes`, rounded up to a picosecond.
     #[inline]
     pub fn time(&self, bytes: u64) -> Time {
         if bytes.is_multiple_of(STEP) && bytes <= STEP * STEPS {
@@ -41,11 +42,12 @@ impl Rate {
             Time::transfer(bytes, self.bytes_per_s)
         }
     }
-    /// Bytes a second.
+    /// Returns bytes per second.
     pub fn bytes_per_s(&self) -> u64 {
         self.bytes_per_s
     }
-    /// Bytes that so many transfers with a total time have moved, at least and at most; `None` if bytes take no time.
+    /// Returns the minimum and maximum bytes moved by `transfers` transfers in a total time; `None` if bytes take no
+    /// time.
     pub(crate) fn bytes_in(&self, time: Time, transfers: u64) -> Option<[u64; 2]> {
         let of = |ps: u64| (u128::from(self.bytes_per_s) * u128::from(ps) / 1_000_000_000_000) as u64;
         // Each transfer may have been rounded up by less than a picosecond.

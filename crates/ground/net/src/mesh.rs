@@ -1,7 +1,7 @@
-//! A mesh of routers: links between neighbours, a link in and one out at every router, XY routing.
+//! Mesh of routers: links between neighbours, a link in and a link out at every router, XY routing.
 //!
-//! A message is one grant on each link of its way. The mesh holds no messages: whoever sends one asks for the next link
-//! when the message's head has reached a router.
+//! A message is one grant on each link of its path. The mesh holds no messages: the sender requests the next link when
+//! the message's head has reached a router.
 
 use config::SpecError;
 use config::units::{Bytes, Duration, TransferRate};
@@ -10,41 +10,42 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 config::policies! {
-    /// When a router passes a message on.
+    /// Condition under which a router forwards a message.
     #[derive(Copy, Eq)]
     pub family Switching: choice {
-        /// As soon as its head is there, with room for all of it if the next link is taken (virtual cut-through).
+        /// As soon as the head has arrived; the router buffers the whole message if the next link is busy (virtual
+        /// cut-through).
         ///
         /// Kermani and Kleinrock, Computer Networks 3, 1979.
         default cut_through,
-        /// Once all of it is there.
+        /// Once the whole message has arrived.
         store_and_forward,
     }
 }
 
-/// A mesh.
+/// Mesh of routers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MeshSpec {
     /// Routers in a column.
     #[schemars(range(min = 1, max = 65_536))]
     pub rows: u32,
-    /// Routers in a row. Router `n` stands in row `n / columns`.
+    /// Routers in a row. Router `n` is in row `n / columns`.
     #[schemars(range(min = 1, max = 65_536))]
     pub columns: u32,
     /// Bytes that a link moves in one transfer.
     #[schemars(extend("x-minimum" = "1B", "x-maximum" = "1MiB"))]
     pub width: Bytes,
-    /// Transfers a second of a link.
+    /// Transfers per second of a link.
     pub rate: TransferRate,
-    /// Time that a router takes to pass a head on.
+    /// Time that a router takes to forward a head.
     pub router: Duration,
-    /// When a router passes a message on.
+    /// Condition under which a router forwards a message.
     pub switching: Switching,
 }
 
 impl Default for MeshSpec {
-    /// The flash network of ZnG's Table I; rows, columns and the router's time are chosen.
+    /// Flash network of ZnG's Table I; rows, columns and the router's time are chosen.
     fn default() -> MeshSpec {
         MeshSpec {
             rows: 4,
@@ -58,10 +59,10 @@ impl Default for MeshSpec {
 }
 
 impl MeshSpec {
-    /// Whether it can be built; keys relative to the mesh's table.
+    /// Checks that the mesh can be built; keys are relative to the mesh's table.
     ///
     /// # Errors
-    /// A count or a rate of zero, and a mesh of more than 65,536 routers.
+    /// A count or a rate is zero, or the mesh has more than 65,536 routers.
     pub fn check(&self) -> Result<(), SpecError> {
         SpecError::positive("rows", self.rows.into())?;
         SpecError::positive("columns", self.columns.into())?;
@@ -74,29 +75,29 @@ impl MeshSpec {
         Ok(())
     }
 
-    /// Bytes a second of one link.
+    /// Returns bytes per second of one link.
     pub fn bytes_per_s(&self) -> u64 {
         self.width.get().saturating_mul(self.rate.per_s())
     }
 
-    /// Routers.
+    /// Returns the number of routers.
     pub fn routers(&self) -> u32 {
         self.rows * self.columns
     }
 }
 
-/// A message at a place: when its head and its tail are there.
+/// Position of a message, with the arrival times of its head and tail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reach {
-    /// Where: a router; for the last link of a way, the router that it has left.
+    /// Router; on the last link of a path, the router that the message has left.
     pub router: u32,
-    /// When the next link may be asked for; at the end of the way, when all of the message is there.
+    /// Time at which the next link may be requested; at the end of the path, the arrival of the whole message.
     pub head: Time,
-    /// When its last byte is there.
+    /// Arrival time of the last byte.
     pub tail: Time,
 }
 
-/// Links of a router, by what they lead to.
+/// Links of a router, by destination.
 const LINKS: usize = 6;
 const EAST: usize = 0;
 const WEST: usize = 1;
@@ -105,7 +106,7 @@ const NORTH: usize = 3;
 const OUT: usize = 4;
 const IN: usize = 5;
 
-/// A mesh of routers.
+/// State of a mesh of routers.
 #[derive(Clone, Debug)]
 pub struct Mesh {
     columns: u32,
@@ -117,10 +118,10 @@ pub struct Mesh {
 }
 
 impl Mesh {
-    /// An idle mesh.
+    /// Creates an idle mesh.
     ///
     /// # Errors
-    /// What [`MeshSpec::check`] says.
+    /// The first error of [`MeshSpec::check`].
     pub fn new(spec: &MeshSpec) -> Result<Mesh, SpecError> {
         spec.check()?;
         Ok(Mesh {
@@ -133,20 +134,21 @@ impl Mesh {
         })
     }
 
-    /// How long `bytes` take on one link.
+    /// Returns the time of `bytes` on one link.
     pub fn service(&self, bytes: u64) -> Time {
         Time::transfer(bytes, self.bytes_per_s)
     }
 
-    /// Links between the routers `from` and `to`.
+    /// Returns the number of links between the routers `from` and `to`.
     pub fn hops(&self, from: u32, to: u32) -> u32 {
         let (fy, fx) = (from / self.columns, from % self.columns);
         let (ty, tx) = (to / self.columns, to % self.columns);
         fx.abs_diff(tx) + fy.abs_diff(ty)
     }
 
-    /// How long a message takes from a device at `from` to one at `to` through an idle mesh: a router more than there
-    /// are hops; the bytes once with cut-through, else on every link, the one in and the one out among them.
+    /// Returns the latency of a message from a device at `from` to one at `to` through an idle mesh. The message passes
+    /// one more router than hops. With cut-through the bytes count once, otherwise on every link, the links in and out
+    /// included.
     pub fn zero_load(&self, from: u32, to: u32, service: Time) -> Time {
         let hops = u64::from(self.hops(from, to));
         let links = match self.switching {
@@ -156,26 +158,26 @@ impl Mesh {
         self.router.times(hops + 1) + service.times(links)
     }
 
-    /// A device at `router` sends a message in over its link.
+    /// Sends a message of the device at `router` over the link in.
     #[inline]
     pub fn inject(&mut self, now: Time, router: u32, service: Time) -> Reach {
         let end = self.links[router as usize * LINKS + IN].grant(now, service);
         self.passed(router, end, service, end)
     }
 
-    /// A message has left a device's own port, on which it was granted until `end`, towards `router`.
+    /// Registers a message that leaves a device's own port, where it was granted until `end`, towards `router`.
     #[inline]
     pub fn entered(&self, router: u32, end: Time, service: Time) -> Reach {
         self.passed(router, end, service, end)
     }
 
-    /// When the last byte of a message that is to reach its first router `at` has left the sender.
+    /// Returns the time at which the last byte of a message that reaches its first router at `at` leaves the sender.
     #[inline]
     pub fn left(&self, at: Reach) -> Time {
         at.tail - self.router
     }
 
-    /// A message whose head is at `at` takes the next link to `to`, along its row first; `at` and `to` differ.
+    /// Forwards a message whose head is at `at` over the next link to `to`, along its row first; `at` and `to` differ.
     #[inline]
     pub fn forward(&mut self, now: Time, at: Reach, to: u32, service: Time) -> Reach {
         let (y, x) = (at.router / self.columns, at.router % self.columns);
@@ -189,20 +191,20 @@ impl Mesh {
         } else {
             (NORTH, at.router - self.columns)
         };
-        debug_assert!(at.router != to, "a message that has arrived goes out");
+        debug_assert!(at.router != to, "a message at its destination must be ejected");
         let service = if planted(Mutant::FreeHop) { Time::ZERO } else { service };
         let end = self.links[at.router as usize * LINKS + link].grant(now, service);
         self.passed(next, end, service, end.max(at.tail))
     }
 
-    /// A message whose head is at its last router leaves over the router's link to a device.
+    /// Sends a message whose head is at its last router over the router's link out.
     #[inline]
     pub fn eject(&mut self, now: Time, at: Reach, service: Time) -> Reach {
         let end = self.links[at.router as usize * LINKS + OUT].grant(now, service).max(at.tail);
         Reach { router: at.router, head: end, tail: end }
     }
 
-    /// A link has been granted until `end`, and the last byte is through at `tail`.
+    /// Returns the reach of a message whose link was granted until `end`, with the last byte through at `tail`.
     #[inline]
     fn passed(&self, router: u32, end: Time, service: Time, tail: Time) -> Reach {
         let head = match self.switching {
@@ -212,12 +214,12 @@ impl Mesh {
         Reach { router, head: head + self.router, tail: tail + self.router }
     }
 
-    /// Routers.
+    /// Returns the number of routers.
     pub fn routers(&self) -> u32 {
         self.routers
     }
 
-    /// The links that exist: between neighbours, and in and out of every router.
+    /// Iterates over the existing links: between neighbours, and in and out of every router.
     pub fn links(&self) -> impl Iterator<Item = &Serial> {
         let (columns, routers) = (self.columns, self.routers);
         self.links
@@ -245,7 +247,8 @@ mod tests {
         Mesh::new(&MeshSpec { switching, ..MeshSpec::default() }).expect("the default is sound")
     }
 
-    /// Sends messages through the mesh at once, each link asked for when the head is there; when each has arrived.
+    /// Sends messages through the mesh at once, requesting each link when the head arrives; returns their arrival
+    /// times.
     fn run(mesh: &mut Mesh, ways: &[(u32, u32)], service: Time) -> Vec<Time> {
         let mut arrived = vec![Time::ZERO; ways.len()];
         let mut heads: Vec<(Time, usize, Reach)> = Vec::new();
@@ -282,7 +285,7 @@ mod tests {
         }
     }
 
-    /// Two flows of 100 pages over the link from 1 to 2 take as long as 200 pages; over links of their own, as 100.
+    /// Two flows of 100 pages over the link from 1 to 2 take as long as 200 pages; over separate links, as 100.
     #[test]
     fn flows_that_share_a_link_halve() {
         let page = Time::from_ns(640);
@@ -291,8 +294,8 @@ mod tests {
             run(&mut mesh(Switching::cut_through), &ways, page).into_iter().max().expect("messages")
         };
         let head = Time::from_ps(2_500);
-        // 0 to 2 and 1 to 6 both take the link from 1 to 2: XY routing goes along the row first. It is busy from when
-        // 1's first message has passed one router; the last message, 0's, passes one more.
+        // 0 to 2 and 1 to 6 both take the link from 1 to 2: XY routing goes along the row first. The link is busy from
+        // the time when 1's first message has passed one router; the last message, 0's, passes one more.
         assert_eq!(flows((0, 2), (1, 6)), page.times(200) + head.times(2));
         // 1 to 5 and 0 to 2 share the router 1, but no link.
         assert_eq!(flows((0, 2), (1, 5)), page.times(100) + head.times(3));
@@ -300,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_mesh_has_the_links_of_a_grid() {
-        // 4 x 4: 24 neighbour pairs in both directions, and a link in and one out at each of 16 routers.
+        // 4 x 4: 24 neighbour pairs in both directions, and a link in and a link out at each of 16 routers.
         assert_eq!(mesh(Switching::cut_through).links().count(), 48 + 32);
         let line = Mesh::new(&MeshSpec { rows: 1, columns: 3, ..MeshSpec::default() }).expect("sound");
         assert_eq!(line.links().count(), 4 + 6);

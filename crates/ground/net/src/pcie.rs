@@ -1,4 +1,4 @@
-//! A PCI Express link: two directions, each first in first out, packets with headers.
+//! PCI Express link: two first-in-first-out directions, packets with headers.
 
 use crate::Rate;
 use crate::energy::{LinkEnergySpec, LinkMeter};
@@ -10,7 +10,7 @@ use stats::EnergyReport;
 /// header, 4 B sequence and framing, 4 B LCRC).
 const PACKET_OVERHEAD: u64 = 24;
 
-/// Bytes a second of one lane after line coding, by generation.
+/// Bytes per second of one lane after line coding, by generation.
 ///
 /// Source: PCIe base specification: 2.5 and 5 GT/s with 8b/10b, 8 to 32 GT/s with 128b/130b, 64 GT/s with 1b/1b flits.
 pub fn lane_bytes_per_s(generation: u32) -> Option<u64> {
@@ -25,7 +25,7 @@ pub fn lane_bytes_per_s(generation: u32) -> Option<u64> {
     }
 }
 
-/// One link.
+/// PCI Express link.
 #[derive(Clone, Debug)]
 pub struct Link {
     payload: Rate,
@@ -33,13 +33,13 @@ pub struct Link {
     to_host: Serial,
     to_device: Serial,
     meter: Option<Box<LinkMeter>>,
-    /// Time and transfers that were booked before the measured window.
+    /// Time and transfers booked before the measured window.
     before: (Time, u64),
 }
 
 impl Link {
-    /// A link of `bytes_per_s` each way after line coding, whose packets carry at most `max_payload` bytes, with a
-    /// one-way `latency`. A `max_payload` of zero leaves packet headers out of account.
+    /// Creates a link of `bytes_per_s` each way after line coding, whose packets carry at most `max_payload` bytes,
+    /// with a one-way `latency`. A `max_payload` of zero ignores packet headers.
     pub fn new(bytes_per_s: u64, max_payload: u64, latency: Time) -> Link {
         let effective = match max_payload {
             0 => bytes_per_s,
@@ -55,20 +55,20 @@ impl Link {
         }
     }
 
-    /// Acknowledgements and updates of flow control take this share of what there was for packets, each way.
+    /// Reserves a share of each direction's bandwidth for acknowledgements and flow-control updates.
     #[must_use]
     pub fn with_flow_control(self, share: Share) -> Link {
         let rate = self.payload.bytes_per_s();
         Link { payload: Rate::new(rate - share.of(rate)), ..self }
     }
 
-    /// One-way latency.
+    /// Returns the one-way latency.
     #[inline]
     pub fn latency(&self) -> Time {
         self.latency
     }
 
-    /// Sends `bytes` to the host; returns when the last byte leaves the sender.
+    /// Sends `bytes` to the host; returns the time at which the last byte leaves the sender.
     #[inline]
     pub fn to_host(&mut self, now: Time, bytes: u64) -> Time {
         let service = self.payload.time(bytes);
@@ -81,7 +81,7 @@ impl Link {
         end
     }
 
-    /// Sends `bytes` to the device; returns when the last byte leaves the sender.
+    /// Sends `bytes` to the device; returns the time at which the last byte leaves the sender.
     #[inline]
     pub fn to_device(&mut self, now: Time, bytes: u64) -> Time {
         let bytes = if planted(Mutant::FreeBytes) { 0 } else { bytes };
@@ -99,13 +99,13 @@ impl Link {
         }
     }
 
-    /// What it carries and that it is on costs energy from here on.
+    /// Adds an energy meter to the link.
     #[must_use]
     pub fn with_energy(self, spec: &LinkEnergySpec) -> Link {
         Link { meter: Some(Box::new(LinkMeter::new(spec))), ..self }
     }
 
-    /// Energy since the measured window began, payload of both directions; `None` if nothing is known of it.
+    /// Returns the energy since the measured window began, for the payload of both directions; `None` without a meter.
     pub fn energy(&self, now: Time) -> Option<EnergyReport> {
         self.meter.as_ref().map(|meter| meter.report(now))
     }
@@ -118,27 +118,27 @@ impl Link {
         }
     }
 
-    /// Time and transfers booked so far, both ways together.
+    /// Returns the time and transfers booked so far, both directions together.
     fn booked(&self) -> (Time, u64) {
         let [one, other] = [&self.to_host, &self.to_device];
         (one.busy(Time::MAX) + other.busy(Time::MAX), one.grants() + other.grants())
     }
 
-    /// Bytes of payload since the measured window began, by the time for which the link was booked: at least and at most. `None`
-    /// if bytes take no time.
+    /// Returns the minimum and maximum payload bytes since the measured window began, derived from the booked time.
+    /// `None` if bytes take no time.
     pub fn carried(&self) -> Option<[u64; 2]> {
         let ((time, transfers), (before, earlier)) = (self.booked(), self.before);
         self.payload.bytes_in(time - before, transfers - earlier)
     }
 
-    /// Appends how far each direction is booked, and what it has carried; rate, latency and energy are not part of it.
+    /// Appends the booked time and transfers of each direction, without rate, latency and energy.
     pub fn save(&self, out: &mut Vec<u8>) {
         let Link { payload: _, latency: _, to_host, to_device, meter: _, before: _ } = self;
         to_host.save(out);
         to_device.save(out);
     }
 
-    /// Replaces that by what a link saved; `None` if it is cut short or malformed.
+    /// Restores the state that a link saved; `None` if it is truncated or malformed.
     pub fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         self.to_host = Serial::load(input)?;
         self.to_device = Serial::load(input)?;
@@ -146,12 +146,12 @@ impl Link {
         Some(())
     }
 
-    /// Payload bytes a second, each way.
+    /// Returns payload bytes per second, each way.
     pub fn bytes_per_s(&self) -> u64 {
         self.payload.bytes_per_s()
     }
 
-    /// Time that the direction to the host, and the one to the device, have been busy up to `now`.
+    /// Returns the busy time of the direction to the host, and of the one to the device, up to `now`.
     pub fn busy(&self, now: Time) -> (Time, Time) {
         (self.to_host.busy(now), self.to_device.busy(now))
     }
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(link.bytes_per_s(), 1_000_000_000u64 * 256 / 280);
     }
 
-    /// Neugebauer et al., SIGCOMM 2018: of the 62.96 Gb/s of a Gen 3 x8 link 57.88 Gb/s are left for packets.
+    /// Neugebauer et al., SIGCOMM 2018: 57.88 of the 62.96 Gb/s of a Gen 3 x8 link are left for packets.
     #[test]
     fn acknowledgements_and_flow_control_cost() {
         let eight_lanes = 8 * lane_bytes_per_s(3).expect("a generation");

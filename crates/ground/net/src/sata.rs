@@ -1,7 +1,8 @@
-//! A Serial ATA link: frames one way at a time, each behind a handshake.
+//! Serial ATA link: frames in one direction at a time, each behind a handshake.
 //!
-//! Its two pairs carry primitives both ways at once, frames one way only: while one side sends a frame, the other answers it. So
-//! all frames share one resource. Sources are sections of the Serial ATA specification, revision 3.x.
+//! The two pairs carry primitives in both directions at once, but frames in one direction only: while one side sends a
+//! frame, the other answers it. So all frames share one resource. Sources are sections of the Serial ATA specification,
+//! revision 3.x.
 
 use crate::energy::{LinkEnergySpec, LinkMeter};
 use engine::{Mutant, Snapshot, Time, planted, resource::Serial};
@@ -9,20 +10,20 @@ use stats::EnergyReport;
 
 /// Bytes of a Dword, four characters of 8b/10b on the wire ("Link layer", encoding).
 const DWORD: u64 = 4;
-/// Of 256 Dwords two are ALIGN primitives, whatever is sent ("Link layer", ALIGN: two at least each 254 Dwords).
+/// Dwords left for frames: two of 256 are ALIGN primitives ("Link layer", ALIGN: at least two per 254 Dwords).
 const ALIGNED: (u64, u64) = (254, 256);
-/// Dwords around what a frame carries: X_RDY and R_RDY before it, SOF, CRC and EOF, WTRM and R_OK behind it, SYNC until the next
-/// ("Link layer", transmission of a frame: each primitive once, as if it were understood at once).
+/// Dwords around a frame's content: X_RDY and R_RDY before it, SOF, CRC and EOF, WTRM and R_OK behind it, SYNC until
+/// the next ("Link layer", transmission of a frame: each primitive once, as if it were understood at once).
 const AROUND: u64 = 8;
-/// Those of them that follow when the receiver has checked the frame: R_OK and SYNC.
+/// Dwords of these that follow once the receiver has checked the frame: R_OK and SYNC.
 const BEHIND: u64 = 2;
-/// One-way latencies that a frame holds the wire for: X_RDY there, R_RDY back, the frame there, R_OK back.
+/// One-way latencies for which a frame holds the wire: X_RDY there, R_RDY back, the frame there, R_OK back.
 const CROSSINGS: u64 = 4;
 
-/// Most bytes that a Data FIS carries ("Transport layer", Data: 2,048 Dwords and their header).
+/// Maximum bytes of a Data FIS ("Transport layer", Data: 2,048 Dwords and their header).
 pub const DATA_PAYLOAD: u64 = 8192;
 
-/// Bytes a second after 8b/10b, by generation: 1.5, 3 and 6 Gb/s ("Physical layer", general requirements).
+/// Bytes per second after 8b/10b, by generation: 1.5, 3 and 6 Gb/s ("Physical layer", general requirements).
 pub fn bytes_per_s(generation: u32) -> Option<u64> {
     match generation {
         1 => Some(150_000_000),
@@ -32,25 +33,25 @@ pub fn bytes_per_s(generation: u32) -> Option<u64> {
     }
 }
 
-/// A frame information structure, what a frame carries ("Transport layer", FIS types).
+/// Frame information structure: the content of a frame ("Transport layer", FIS types).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fis {
     /// Register - Host to Device: a command.
     RegisterToDevice,
-    /// Register - Device to Host: a command is in the drive's queue, and the next may come.
+    /// Register - Device to Host: a command is in the drive's queue, and the next may follow.
     RegisterToHost,
     /// Set Device Bits: commands of the queue are done.
     SetDeviceBits,
     /// DMA Activate: the host may send a Data FIS.
     DmaActivate,
-    /// DMA Setup: which command's data follow.
+    /// DMA Setup: names the command whose data follow.
     DmaSetup,
-    /// Data: so many bytes, at most [`DATA_PAYLOAD`].
+    /// Data: the number of bytes, at most [`DATA_PAYLOAD`].
     Data(u64),
 }
 
 impl Fis {
-    /// Dwords, headers included.
+    /// Returns the number of Dwords, headers included.
     fn dwords(self) -> u64 {
         match self {
             Fis::RegisterToDevice | Fis::RegisterToHost => 5,
@@ -62,21 +63,21 @@ impl Fis {
     }
 }
 
-/// One link.
+/// Serial ATA link.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// Bytes a second that are no ALIGN.
+    /// Bytes per second without ALIGN primitives.
     bytes_per_s: u64,
     latency: Time,
     wire: Serial,
     meter: Option<Box<LinkMeter>>,
-    /// Time and frames that were booked before the measured window.
+    /// Time and frames booked before the measured window.
     before: (Time, u64),
 }
 
 impl Link {
-    /// A link of `bytes_per_s` after line coding, one way at a time, with a one-way `latency`: from a Dword at the sender to the
-    /// same Dword at whoever answers it.
+    /// Creates a link of `bytes_per_s` after line coding, one direction at a time. `latency` is one-way: from a Dword
+    /// at the sender to the same Dword at the receiver.
     pub fn new(bytes_per_s: u64, latency: Time) -> Link {
         let (rest, all) = ALIGNED;
         Link {
@@ -92,7 +93,7 @@ impl Link {
         Time::transfer(dwords * DWORD, self.bytes_per_s)
     }
 
-    /// Sends a frame, either way; when it has been received and checked.
+    /// Sends a frame in either direction; returns the time at which it has been received and checked.
     pub fn send(&mut self, now: Time, fis: Fis) -> Time {
         let crossings = if planted(Mutant::FreeHandshake) { 0 } else { CROSSINGS };
         let service = self.time(AROUND + fis.dwords()) + self.latency.times(crossings);
@@ -103,13 +104,13 @@ impl Link {
         end - self.time(BEHIND) - self.latency
     }
 
-    /// What it carries and that it is on costs energy from here on.
+    /// Adds an energy meter to the link.
     #[must_use]
     pub fn with_energy(self, spec: &LinkEnergySpec) -> Link {
         Link { meter: Some(Box::new(LinkMeter::new(spec))), ..self }
     }
 
-    /// Energy since the measured window began; `None` if nothing is known of it.
+    /// Returns the energy since the measured window began; `None` without a meter.
     pub fn energy(&self, now: Time) -> Option<EnergyReport> {
         self.meter.as_ref().map(|meter| meter.report(now))
     }
@@ -122,12 +123,12 @@ impl Link {
         }
     }
 
-    /// Time that it has been busy up to `now`, both ways together.
+    /// Returns the busy time up to `now`, both directions together.
     pub fn busy(&self, now: Time) -> Time {
         self.wire.busy(now)
     }
 
-    /// Bytes of frames since the measured window began, by the time for which the wire was booked: at least and at most.
+    /// Returns the minimum and maximum bytes of frames since the measured window began, derived from the booked time.
     pub fn carried(&self) -> [u64; 2] {
         let (time, frames) = (self.wire.busy(Time::MAX) - self.before.0, self.wire.grants() - self.before.1);
         let apart = self.latency.times(CROSSINGS * frames);
@@ -138,13 +139,13 @@ impl Link {
         ends.map(|ps| of(ps).saturating_sub(around))
     }
 
-    /// Appends how far it is booked, and what it has carried; rate, latency and energy are not part of it.
+    /// Appends the booked time and frames, without rate, latency and energy.
     pub fn save(&self, out: &mut Vec<u8>) {
         let Link { bytes_per_s: _, latency: _, wire, meter: _, before: _ } = self;
         wire.save(out);
     }
 
-    /// Replaces that by what a link saved; `None` if it is cut short or malformed.
+    /// Restores the state that a link saved; `None` if it is truncated or malformed.
     pub fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         self.wire = Serial::load(input)?;
         self.before = (self.wire.busy(Time::MAX), self.wire.grants());
@@ -161,7 +162,7 @@ mod tests {
         Link::new(bytes_per_s(generation).expect("a generation"), latency)
     }
 
-    /// Megabytes of payload a second in the largest frames, one after another.
+    /// Returns megabytes of payload per second in back-to-back frames of the largest size.
     fn payload_mb_per_s(generation: u32, latency: Time) -> u64 {
         let mut link = link(generation, latency);
         for _ in 0..1000 {
@@ -185,8 +186,8 @@ mod tests {
         assert_eq!(payload_mb_per_s(3, Time::from_ns(250)), 552);
     }
 
-    /// 13 Dwords, 640 bits at 8 bits a character: 52 B at 595.3125 MB/s are 87.349 ns, two Dwords 13.438 ns. It is there when R_OK
-    /// and SYNC, and R_OK's way back, are left.
+    /// 13 Dwords, 640 bits at 8 bits per character: 52 B at 595.3125 MB/s are 87.349 ns, two Dwords 13.438 ns. The
+    /// frame arrives before R_OK, SYNC, and the latency of R_OK.
     #[test]
     fn a_frame_is_there_before_the_wire_is_free() {
         let latency = Time::from_ns(100);
@@ -198,7 +199,7 @@ mod tests {
         assert_eq!(link.busy(Time::from_us(1)), all + latency.times(4));
     }
 
-    /// Who sends the other way waits: both together take what two the same way take.
+    /// A sender in the other direction waits: both together take as long as two in the same direction.
     #[test]
     fn both_ways_share_the_wire() {
         let mut link = link(3, Time::ZERO);

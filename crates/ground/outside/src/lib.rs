@@ -1,7 +1,7 @@
-//! Clocks and memory of the process, which a simulation must not see, and files that appear whole or not at all.
+//! Clocks and memory of the process, which a simulation must not see, and files written atomically.
 //!
-//! * Knows CPU seconds, wall-clock seconds, peak resident memory; writing of files, and faults of it.
-//! * Does not know simulated time, nor what a file holds.
+//! * Knows CPU seconds, wall-clock seconds, peak resident memory; writing of files, and write errors.
+//! * Does not know simulated time or the content of files.
 //! * Read first: this file; then `write.rs`.
 
 mod write;
@@ -21,21 +21,21 @@ pub struct Clocks {
 }
 
 impl Clocks {
-    /// Starts both.
+    /// Starts both clocks.
     pub fn start() -> Clocks {
         Clocks { cpu: ThreadTime::now(), wall: Instant::now() }
     }
-    /// CPU seconds of this thread.
+    /// Returns CPU seconds of this thread.
     pub fn cpu_s(&self) -> f64 {
         self.cpu.elapsed().as_secs_f64()
     }
-    /// Wall-clock seconds.
+    /// Returns wall-clock seconds.
     pub fn wall_s(&self) -> f64 {
         self.wall.elapsed().as_secs_f64()
     }
 }
 
-/// Peak resident set in bytes; zero where the operating system does not tell.
+/// Returns the peak resident set in bytes; zero if the operating system does not report it.
 pub fn peak_rss() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));

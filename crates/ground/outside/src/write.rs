@@ -1,4 +1,4 @@
-//! Files that appear whole or not at all, their names while they are under way, and faults of delivery.
+//! Files written atomically, their temporary names, and errors of delivery.
 
 use config::Diagnostic;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use std::{
     },
 };
 
-/// A writer that keeps its first fault. The caller reports the fault.
+/// Writer that keeps its first error. The caller reports it.
 struct Noting<W> {
     inner: W,
     fault: Option<io::Error>,
@@ -37,10 +37,10 @@ impl<W: Write> Write for Noting<W> {
     }
 }
 
-/// Fills a writer to its end. What could not be written is told by `cannot`, whatever `fill` says of it.
+/// Fills a writer to its end. A write error is reported through `cannot`, whatever `fill` returns.
 ///
 /// # Errors
-/// The writer cannot be written, and whatever `fill` refuses.
+/// The writer cannot be written, or `fill` fails.
 pub fn filled<T>(
     inner: impl Write,
     fill: impl FnOnce(&mut dyn Write) -> Result<T, Diagnostic>,
@@ -55,7 +55,7 @@ pub fn filled<T>(
     }
 }
 
-/// Writes a file beside its place, then renames it. Readers see the whole file or none.
+/// Writes a temporary file beside the destination, then renames it. Readers see the whole file or none.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -63,11 +63,11 @@ pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), Fault> {
     write_whole_with(path, |file| file.write_all(content).map_err(|e| cannot_write(path, &e).diagnostic()))
 }
 
-/// As [`write_whole`], and the content is on the disk before the file has its name: neither a killed process nor a loss of
-/// power leaves a part.
+/// Writes as [`write_whole`] does, with the content on disk before the rename: neither a killed process nor a power
+/// loss leaves a partial file.
 ///
 /// # Errors
-/// As [`write_whole`].
+/// Errors of [`write_whole`].
 pub fn write_durable(path: &Path, content: &[u8]) -> Result<(), Fault> {
     let cannot = |fault: io::Error| cannot_write(path, &fault);
     let (beside, mut file) = Beside::hidden(path).map_err(cannot)?;
@@ -75,10 +75,10 @@ pub fn write_durable(path: &Path, content: &[u8]) -> Result<(), Fault> {
     beside.settle().map_err(cannot)
 }
 
-/// As [`write_whole`], with what `fill` writes.
+/// Writes as [`write_whole`] does, with the content that `fill` writes.
 ///
 /// # Errors
-/// As [`write_whole`], and whatever `fill` refuses.
+/// Errors of [`write_whole`], and those of `fill`.
 pub fn write_whole_with<T>(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> Result<T, Diagnostic>,
@@ -95,8 +95,8 @@ pub fn write_whole_with<T>(
     Ok(done)
 }
 
-/// A file that cannot be written. A path where no file can be is unusable input; anything else has come between a result and
-/// its delivery.
+/// Creates the error of a file that cannot be written. An impossible path is unusable input; any other cause is a
+/// failed delivery of a result.
 pub fn cannot_write(path: &Path, fault: &io::Error) -> Fault {
     use ErrorKind as E;
     let what =
@@ -113,31 +113,31 @@ pub fn cannot_write(path: &Path, fault: &io::Error) -> Fault {
     }
 }
 
-/// What helps against a fault of writing.
+/// Suggests a remedy for a write error.
 pub fn remedy(path: &Path, fault: ErrorKind) -> String {
     use ErrorKind as E;
     match fault {
         E::StorageFull | E::QuotaExceeded | E::FileTooLarge => {
-            "there is no room: make some, or write to another disk; nothing half written is left".to_owned()
+            "the disk is full: free space on it or use a different one; no partial file was left".to_owned()
         }
         E::NotFound => {
             let folder = path.parent().unwrap_or(path).display();
-            format!("the folder `{folder}` is not there: make it first")
+            format!("the folder `{folder}` does not exist: create it first")
         }
-        E::NotADirectory => "a part of the path is a file: name a folder that is one".to_owned(),
-        E::IsADirectory => "this is a folder: name a file in it".to_owned(),
-        _ => "a path that can be written must be given: a file in a folder of yours".to_owned(),
+        E::NotADirectory => "a part of the path is a file, not a folder: choose a different path".to_owned(),
+        E::IsADirectory => "the path is a folder: name a file in it".to_owned(),
+        _ => "give a writable path: a file in a folder that you own".to_owned(),
     }
 }
 
-// Faults of a command: of its input, or of the delivery of its result.
+// Errors of a command: unusable input, or failed delivery of its result.
 
-/// Why a command has not done what it was asked for.
+/// Reason why a command failed.
 #[derive(Debug)]
 pub enum Fault {
-    /// The input cannot be used: exit status 2.
+    /// Unusable input: exit status 2.
     Input(Diagnostic),
-    /// What was worked out could not be delivered: exit status 1.
+    /// Result that could not be delivered: exit status 1.
     Undelivered(Diagnostic),
 }
 
@@ -148,7 +148,7 @@ impl From<Diagnostic> for Fault {
 }
 
 impl Fault {
-    /// What is said of it.
+    /// Returns the diagnostic.
     pub fn diagnostic(self) -> Diagnostic {
         let (Fault::Input(diagnostic) | Fault::Undelivered(diagnostic)) = self;
         diagnostic
@@ -162,32 +162,32 @@ impl fmt::Display for Fault {
     }
 }
 
-// Files on their way into their places.
+// Files not yet in place.
 //
-// The names of all that are under way are kept, so that an interrupt that ends the process takes them along. Git's
-// temporary files work the same way (`tempfile.c`).
+// Their names are recorded, so that an interrupt that ends the process removes them. Git's temporary files work the
+// same way (`tempfile.c`).
 
-/// Files that mean nothing yet.
+/// Paths of unfinished files.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Numbers the files that are not yet in their place: two threads may write the same one.
+/// Counter that numbers unfinished files: two threads may write the same one.
 static TURN: AtomicU64 = AtomicU64::new(0);
 
 fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes what is not finished, and lets nobody begin a file any more: the process is about to end.
+/// Removes all unfinished files and prevents new ones: the process is about to end.
 pub fn remove_unfinished() {
     let all = unfinished();
     for path in all.iter() {
-        // One that has just got its name is gone, and need not be removed.
+        // A file that was just renamed no longer exists under this name, and need not be removed.
         let _ = std::fs::remove_file(path);
     }
     std::mem::forget(all);
 }
 
-/// A file beside its place. It goes away unless it is settled.
+/// Temporary file beside its destination. It is removed unless it is settled.
 #[derive(Debug)]
 pub struct Beside {
     place: PathBuf,
@@ -195,10 +195,10 @@ pub struct Beside {
 }
 
 impl Beside {
-    /// Makes a file that nobody else has, under a name that hides it.
+    /// Creates a file that no other process has, under a hidden name.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The file cannot be created.
     pub fn hidden(place: &Path) -> io::Result<(Beside, File)> {
         let turn = TURN.fetch_add(1, Ordering::Relaxed);
         let name = format!(".{}.{}.{turn}", name_of(place), std::process::id());
@@ -206,17 +206,18 @@ impl Beside {
         Beside::made(place, path, |path| File::create(path))
     }
 
-    /// Makes a file that grows for long under a name that says that it is not whole: what a killed process leaves is marked.
+    /// Creates a long-growing file under a name that marks it as incomplete, so that the remains of a killed process
+    /// are recognisable.
     ///
     /// # Errors
-    /// It cannot be made, or another process is writing it.
+    /// The file cannot be created, or another process is writing it.
     pub fn incomplete(place: &Path) -> io::Result<(Beside, File)> {
         let path = place.with_file_name(format!("{}.incomplete", name_of(place)));
         Beside::made(place, path, |path| {
             let file = File::options().write(true).create(true).truncate(false).open(path)?;
             match file.try_lock() {
                 Err(std::fs::TryLockError::WouldBlock) => return Err(io::ErrorKind::ResourceBusy.into()),
-                // Where files cannot be locked, nobody is kept from writing.
+                // If files cannot be locked, concurrent writers are not prevented.
                 Ok(()) | Err(std::fs::TryLockError::Error(_)) => {}
             }
             file.set_len(0)?;
@@ -224,7 +225,7 @@ impl Beside {
         })
     }
 
-    /// Makes the file and notes its name in one: no interrupt comes between them.
+    /// Creates the file and records its name in one step, so that no interrupt comes between.
     fn made(
         place: &Path,
         path: PathBuf,
@@ -236,15 +237,15 @@ impl Beside {
         Ok((Beside { place: place.to_owned(), path }, file))
     }
 
-    /// Where it is until then.
+    /// Returns the temporary path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Moves it into its place.
+    /// Moves the file to its destination.
     ///
     /// # Errors
-    /// It cannot be moved; it is removed then.
+    /// The file cannot be moved; it is then removed.
     pub fn settle(self) -> io::Result<()> {
         std::fs::rename(&self.path, &self.place)
     }
@@ -253,7 +254,7 @@ impl Beside {
 impl Drop for Beside {
     fn drop(&mut self) {
         unfinished().retain(|path| *path != self.path);
-        // One that is settled is not there any more.
+        // A settled file no longer exists under this name.
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -262,10 +263,10 @@ fn name_of(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// Makes a folder with those above it; which of them were not there before, the outermost first.
+/// Creates a folder and its parents; returns those that did not exist before, the outermost first.
 ///
 /// # Errors
-/// It cannot be made.
+/// The folder cannot be created.
 pub fn make_folder(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let is_absent = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
     let mut made: Vec<PathBuf> = folder.ancestors().take_while(is_absent).map(Path::to_owned).collect();
@@ -287,8 +288,8 @@ mod tests {
         for kind in [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::Other] {
             assert!(matches!(fault(kind), Fault::Undelivered(_)), "{kind}");
         }
-        assert!(fault(ErrorKind::NotFound).to_string().contains("the folder `a` is not there"));
-        assert!(fault(ErrorKind::StorageFull).to_string().contains("there is no room"));
+        assert!(fault(ErrorKind::NotFound).to_string().contains("the folder `a` does not exist"));
+        assert!(fault(ErrorKind::StorageFull).to_string().contains("the disk is full"));
     }
 
     #[test]

@@ -1,14 +1,14 @@
-//! Where the latency went: the life of a task, tiled by milestones.
+//! Latency breakdown: the life of a task, tiled by milestones.
 
 use engine::{Snapshot, Time};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use std::fmt;
 
-/// One task's life so far: for each of `N` milestones, the time it waited for it.
+/// Life of a task so far: for each of `N` milestones, the time spent waiting for it.
 ///
-/// A milestone says what the task has just stopped waiting for, so each instant of the life belongs to the
-/// milestone that ends the wait, and the parts sum to the latency if a milestone is reached at the very end.
+/// A milestone names the wait that has just ended. Each instant of the life belongs to the milestone that ends the
+/// wait, so the parts sum to the latency if a milestone is reached at the very end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Milestones<const N: usize> {
     start: Time,
@@ -17,12 +17,12 @@ pub struct Milestones<const N: usize> {
 }
 
 impl<const N: usize> Milestones<N> {
-    /// A task that arrives at `now`.
+    /// Creates a task that arrives at `now`.
     pub const fn new(now: Time) -> Milestones<N> {
         Milestones { start: now, last: now, parts: [0; N] }
     }
 
-    /// The task stops waiting for `milestone`, an index below `N`; it may do so many times in its life.
+    /// Ends the wait for `milestone`, an index below `N`; a milestone may be reached many times.
     #[inline]
     pub fn reach(&mut self, milestone: usize, now: Time) {
         debug_assert!(now >= self.last, "milestone at {now}, after {}", self.last);
@@ -30,17 +30,17 @@ impl<const N: usize> Milestones<N> {
         self.last = now;
     }
 
-    /// When the task arrived.
+    /// Returns the arrival time.
     pub const fn start(&self) -> Time {
         self.start
     }
 
-    /// When the latest milestone was reached.
+    /// Returns the time of the latest milestone.
     pub const fn last(&self) -> Time {
         self.last
     }
 
-    /// The time so far waited for `milestone`.
+    /// Returns the time waited for `milestone` so far.
     pub const fn part(&self, milestone: usize) -> Time {
         Time::from_ps(self.parts[milestone])
     }
@@ -52,29 +52,29 @@ impl<const N: usize> Milestones<N> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breakdown<const N: usize> {
     names: [&'static str; N],
-    /// Wide sums, without the latest tasks.
+    /// Wide sums, without the most recent tasks.
     sums: [u128; N],
     total: u128,
-    /// Sums over the latest tasks, narrow because they are added to once a task.
+    /// Sums over the most recent tasks, narrow because every task adds to them.
     recent: [u64; N],
     recent_total: u64,
     tasks: u64,
     untiled: Option<Untiled>,
 }
 
-/// Recent sums are taken over into the wide ones at this size, far from overflow.
+/// Size at which recent sums move to the wide ones, far from overflow.
 const RECENT_LIMIT: u64 = 1 << 60;
 
-/// A task whose milestones do not sum to its latency.
+/// Tasks whose milestones do not sum to their latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Untiled {
-    /// When the first such task arrived.
+    /// Arrival time of the first such task.
     pub start: Time,
-    /// Its latency.
+    /// Latency of that task.
     pub total: Time,
-    /// What its milestones sum to.
+    /// Sum of that task's milestones.
     pub parts: Time,
-    /// How many such tasks there were.
+    /// Number of such tasks.
     pub tasks: u64,
 }
 
@@ -84,7 +84,7 @@ impl fmt::Display for Untiled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "the milestones of {} tasks do not tile their life; the first arrived at {}, took {} and accounts for {}",
+            "milestones of {} tasks do not sum to the latency; the first task arrived at {}, took {} and sums to {}",
             self.tasks, self.start, self.total, self.parts
         )
     }
@@ -93,12 +93,12 @@ impl fmt::Display for Untiled {
 impl std::error::Error for Untiled {}
 
 impl<const N: usize> Breakdown<N> {
-    /// An empty breakdown over the named milestones.
+    /// Creates an empty breakdown over the named milestones.
     pub const fn new(names: [&'static str; N]) -> Breakdown<N> {
         Breakdown { names, sums: [0; N], total: 0, recent: [0; N], recent_total: 0, tasks: 0, untiled: None }
     }
 
-    /// A task finishes at `now`.
+    /// Records a task that finishes at `now`.
     pub fn record(&mut self, task: &Milestones<N>, now: Time) {
         let total = now.since(task.start);
         let mut parts = 0;
@@ -135,7 +135,7 @@ impl<const N: usize> Breakdown<N> {
     /// # Panics
     /// If the milestones differ in name.
     pub fn merge(&mut self, other: &Breakdown<N>) {
-        assert_eq!(self.names, other.names, "breakdowns over different milestones do not merge");
+        assert_eq!(self.names, other.names, "cannot merge breakdowns over different milestones");
         self.take_over();
         for (milestone, sum) in self.sums.iter_mut().enumerate() {
             *sum += other.sum_ps(milestone);
@@ -148,12 +148,12 @@ impl<const N: usize> Breakdown<N> {
         };
     }
 
-    /// Forgets every task: the end of warm-up.
+    /// Clears all tasks, at the end of warm-up.
     pub fn clear(&mut self) {
         *self = Breakdown::new(self.names);
     }
 
-    /// Appends what was recorded; the names are not part of it.
+    /// Appends the recorded sums, without the names.
     pub fn save(&self, out: &mut Vec<u8>) {
         let Breakdown { names: _, sums, total, recent, recent_total, tasks, untiled } = self;
         sums.save(out);
@@ -164,8 +164,7 @@ impl<const N: usize> Breakdown<N> {
         untiled.save(out);
     }
 
-    /// Replaces what was recorded by what a breakdown over the same milestones saved; `None` if that is cut short or
-    /// malformed.
+    /// Restores the sums saved by a breakdown over the same milestones; `None` if they are truncated or malformed.
     pub fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         *self = Breakdown {
             names: self.names,
@@ -179,31 +178,31 @@ impl<const N: usize> Breakdown<N> {
         Some(())
     }
 
-    /// Finished tasks.
+    /// Returns the number of finished tasks.
     pub const fn tasks(&self) -> u64 {
         self.tasks
     }
 
-    /// Sum of the latencies of all finished tasks, picoseconds.
+    /// Returns the sum of the latencies of all finished tasks, in picoseconds.
     pub const fn total_ps(&self) -> u128 {
         self.total + self.recent_total as u128
     }
 
-    /// Time before one milestone summed over all finished tasks, picoseconds.
+    /// Returns the time before one milestone, summed over all finished tasks, in picoseconds.
     pub const fn sum_ps(&self, milestone: usize) -> u128 {
         self.sums[milestone] + self.recent[milestone] as u128
     }
 
-    /// Name and mean in nanoseconds of every milestone; zeros if no task has finished.
+    /// Returns the name and the mean in nanoseconds of every milestone; zeros if no task has finished.
     pub fn means_ns(&self) -> impl Iterator<Item = (&'static str, f64)> + '_ {
         let tasks = self.tasks.max(1) as f64;
         self.names.iter().enumerate().map(move |(m, &name)| (name, self.sum_ps(m) as f64 / tasks / 1e3))
     }
 
-    /// Whether the milestones of every task summed to its latency.
+    /// Checks that the milestones of every task summed to its latency.
     ///
     /// # Errors
-    /// The first task of which they did not, and how many there were.
+    /// The first task for which they did not, and the number of such tasks.
     pub fn check(&self) -> Result<(), Untiled> {
         self.untiled.map_or(Ok(()), Err)
     }

@@ -1,76 +1,76 @@
-//! What parts say of the energy that they have spent: one shape for all of them.
+//! Energy reports of components, in one common shape.
 
 use crate::Attojoules;
 use engine::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Joules of an energy.
+/// Converts an energy to joules.
 pub fn joules(energy: Attojoules) -> f64 {
     energy as f64 / 1e18
 }
 
-/// What kind of activity something is.
+/// Kind of an activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ActivityKind {
-    /// It is done so many times and costs so much energy each.
+    /// Discrete operation with an energy per occurrence.
     Operation,
-    /// It lasts and takes a power.
+    /// Lasting state with a power.
     State,
 }
 
-/// What a part spends energy on.
+/// Activity that a component spends energy on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Activity {
-    /// Its name in results.
+    /// Name in results.
     pub name: &'static str,
-    /// Whether it is done or lasts.
+    /// Kind: operation or state.
     pub kind: ActivityKind,
 }
 
 impl Activity {
-    /// An operation.
+    /// Creates an operation.
     pub const fn operation(name: &'static str) -> Activity {
         Activity { name, kind: ActivityKind::Operation }
     }
 
-    /// A state.
+    /// Creates a state.
     pub const fn state(name: &'static str) -> Activity {
         Activity { name, kind: ActivityKind::State }
     }
 }
 
-/// What an activity has taken.
+/// Energy spent on one activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spent {
     /// The activity.
     pub activity: Activity,
-    /// Its energy.
+    /// Energy spent.
     pub energy: Attojoules,
 }
 
-/// What a part has spent since the measured window began.
+/// Energy that a component has spent since the measured window began.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EnergyReport {
-    /// By activity: all that the part can do, in its own order.
+    /// Energy by activity: every activity of the component, in its own order.
     pub activities: Vec<Spent>,
-    /// The same over time.
+    /// Energy over time.
     pub series: PowerSeries,
 }
 
 impl EnergyReport {
-    /// All of it, by activity.
+    /// Returns the total over all activities.
     pub fn total(&self) -> Attojoules {
         self.activities.iter().map(|spent| spent.energy).sum()
     }
 
-    /// Whether what was spent by activity is what was spent over time, to the last attojoule.
+    /// Returns whether the sums by activity and over time are equal, to the last attojoule.
     pub fn conserves(&self) -> bool {
         self.total() == self.series.total()
     }
 
-    /// The energy of an activity.
+    /// Returns the energy of an activity.
     ///
     /// # Panics
     /// If the part has no activity of that name.
@@ -79,7 +79,8 @@ impl EnergyReport {
         found.unwrap_or_else(|| panic!("no activity `{name}`")).energy
     }
 
-    /// Adds what another part, or another half of the same one, has spent: activities of equal names become one.
+    /// Adds the energy of a different component, or of a different half of the same one; activities with equal names
+    /// are merged.
     pub fn add(&mut self, other: &EnergyReport) {
         for spent in &other.activities {
             match self.activities.iter_mut().find(|own| own.activity == spent.activity) {
@@ -90,7 +91,7 @@ impl EnergyReport {
         self.series.add(&other.series);
     }
 
-    /// By activity, as a result shows it.
+    /// Returns the energy by activity, as shown in a result.
     pub fn by_activity(&self) -> Vec<ActivityEnergy> {
         let shown = |spent: &Spent| ActivityEnergy {
             activity: spent.activity.name,
@@ -111,31 +112,31 @@ pub struct PowerSeries {
 }
 
 impl PowerSeries {
-    /// Of a part that has been measured from `origin` to `end`.
+    /// Creates the series of a component measured from `origin` to `end`.
     pub(crate) fn new(origin: Time, end: Time, width: Time, mut windows: Vec<Attojoules>) -> PowerSeries {
         let (width, length) = (width.ps(), end.since(origin).ps());
         let needed = length.div_ceil(width).max(1) as usize;
-        // What was done at the very end belongs to the window that ends there.
+        // Operations at the very end belong to the window that ends there.
         let late: Attojoules = windows.iter().skip(needed).sum();
         windows.resize(needed, 0);
         windows[needed - 1] += late;
         PowerSeries { origin, end, width, windows }
     }
 
-    /// All of it.
+    /// Returns the total energy.
     pub fn total(&self) -> Attojoules {
         self.windows.iter().sum()
     }
 
-    /// How long was measured.
+    /// Returns the measured time in picoseconds.
     fn length(&self) -> u64 {
         self.end.since(self.origin).ps()
     }
 
-    /// The same in so many windows at most, if that is less.
+    /// Reduces the series to at most `windows` windows.
     ///
     /// # Panics
-    /// If there may be none.
+    /// If `windows` is zero.
     #[must_use]
     pub fn at_most(mut self, windows: usize) -> PowerSeries {
         assert!(windows > 0, "a series of no windows");
@@ -145,20 +146,20 @@ impl PowerSeries {
         self
     }
 
-    /// Mean power, watts; zero if no time was measured.
+    /// Returns the mean power in watts; zero if no time was measured.
     pub fn mean_w(&self) -> f64 {
         watts(self.total(), self.length())
     }
 
-    /// The greatest mean power of a window, watts, and at least the mean. A window that is cut short by the end does not count: what ends in it could make any
-    /// power of it.
+    /// Returns the highest mean power of a window in watts, and at least the overall mean. A window cut short by the
+    /// end is ignored: an operation that ends in it could give it any power.
     pub fn peak_w(&self) -> f64 {
         let whole = ((self.length() / self.width) as usize).min(self.windows.len());
         let most = self.windows[..whole].iter().max();
         most.map_or(0.0, |most| watts(*most, self.width)).max(self.mean_w())
     }
 
-    /// The windows from the origin to the end, empty ones included.
+    /// Iterates over the windows from the origin to the end, empty ones included.
     pub fn windows(&self) -> impl ExactSizeIterator<Item = PowerWindow> + '_ {
         let (length, origin) = (self.length(), self.origin.as_ns_f64());
         self.windows.iter().enumerate().map(move |(n, energy)| {
@@ -172,10 +173,10 @@ impl PowerSeries {
         })
     }
 
-    /// Adds what another part has spent in the same time. The wider windows of the two are taken.
+    /// Adds the series of a different component over the same time, using the wider windows of the two.
     ///
     /// # Panics
-    /// If the two begin at different times, or if their widths are not those of parts' meters, which double from the same first width on.
+    /// If the two begin at different times, or their widths did not double from the same first width.
     pub fn add(&mut self, other: &PowerSeries) {
         assert_eq!(self.origin, other.origin, "series of different measured windows");
         while self.width < other.width {
@@ -185,7 +186,7 @@ impl PowerSeries {
         while other.width < self.width {
             other.double();
         }
-        assert_eq!(self.width, other.width, "widths that double from the same first one");
+        assert_eq!(self.width, other.width, "widths must double from the same first width");
         self.end = self.end.max(other.end);
         self.windows.resize(self.windows.len().max(other.windows.len()), 0);
         self.windows.iter_mut().zip(&other.windows).for_each(|(sum, energy)| *sum += energy);
@@ -197,28 +198,28 @@ impl PowerSeries {
     }
 }
 
-/// Watts of an energy in so many picoseconds.
+/// Converts an energy over a number of picoseconds to watts.
 fn watts(energy: Attojoules, ps: u64) -> f64 {
     if ps == 0 { 0.0 } else { energy as f64 / ps as f64 / 1e6 }
 }
 
-/// What an activity has taken.
+/// Energy of one activity, as shown in a result.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ActivityEnergy {
     /// The activity.
     pub activity: &'static str,
-    /// Whether it is an operation or a state.
+    /// Kind: operation or state.
     pub kind: ActivityKind,
     /// Energy, joules.
     pub energy_j: f64,
 }
 
-/// One window of a power series.
+/// Window of a power series.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PowerWindow {
     /// Start of the window in simulated time, nanoseconds.
     pub start_ns: f64,
-    /// Length of the window, nanoseconds: the last one ends with the run.
+    /// Length of the window, nanoseconds; the last one ends with the run.
     pub width_ns: f64,
     /// Mean power in the window, watts.
     pub power_w: f64,
@@ -270,7 +271,7 @@ mod tests {
         let report = meter.report(Time::from_us(2));
         assert_eq!(report.series.windows, [0, 3]);
         assert!(report.conserves());
-        // A part that does nothing for long has no more windows than it may have.
+        // A component that is idle for long still has at most the allowed number of windows.
         assert_eq!(meter.report(Time::from_us(1_000)).series.windows, [3, 0, 0, 0]);
     }
 

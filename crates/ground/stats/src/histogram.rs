@@ -2,10 +2,10 @@
 
 use engine::{Mutant, planted};
 
-/// Percentiles are rounded to this many parts, so that `0.9` of 100 samples leaves exactly ten above it.
+/// Resolution of percentiles, as parts of one, so that `0.9` of 100 samples leaves exactly ten above it.
 const PARTS: u64 = 1_000_000_000;
 
-/// A percentile is reported when at least this many samples lie above it.
+/// Minimum number of samples above a percentile that is reported.
 const SAMPLES_ABOVE: u64 = 10;
 
 /// Counts of `u64` values (usually picoseconds) in buckets whose width is at most `2^-bits` of their lower
@@ -26,14 +26,14 @@ pub struct Histogram {
     max: u64,
 }
 
-/// One occupied bucket of a [`Histogram`].
+/// Occupied bucket of a [`Histogram`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bucket {
-    /// Smallest value that falls in it.
+    /// Smallest value of the bucket.
     pub low: u64,
-    /// Largest value that falls in it.
+    /// Largest value of the bucket.
     pub high: u64,
-    /// How many did.
+    /// Number of values in the bucket.
     pub count: u64,
 }
 
@@ -44,17 +44,17 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// 128 sub-buckets an octave: a bucket is less than 0.8 % wide.
+    /// Creates a histogram of 128 sub-buckets per octave: a bucket is less than 0.8 % wide.
     pub const fn new() -> Histogram {
         Histogram::with_bits(7)
     }
 
-    /// `2^bits` sub-buckets an octave.
+    /// Creates a histogram of `2^bits` sub-buckets per octave.
     ///
     /// # Panics
     /// If `bits` exceeds 16.
     pub const fn with_bits(bits: u32) -> Histogram {
-        assert!(bits <= 16, "more than 16 sub-bucket bits");
+        assert!(bits <= 16, "at most 16 sub-bucket bits are supported");
         Histogram {
             bits,
             base: 0,
@@ -115,7 +115,7 @@ impl Histogram {
     /// # Panics
     /// If the two differ in sub-bucket bits.
     pub fn merge(&mut self, other: &Histogram) {
-        assert_eq!(self.bits, other.bits, "histograms of different precision do not merge");
+        assert_eq!(self.bits, other.bits, "cannot merge histograms of different precision");
         if other.count == 0 {
             return;
         }
@@ -131,7 +131,7 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// Forgets every value and keeps the memory: the end of warm-up.
+    /// Clears all values and keeps the memory, at the end of warm-up.
     pub fn clear(&mut self) {
         self.counts.fill(0);
         self.count = 0;
@@ -141,38 +141,38 @@ impl Histogram {
         self.max = 0;
     }
 
-    /// How many values were recorded.
+    /// Returns the number of values.
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their exact sum.
+    /// Returns the exact sum of the values.
     pub const fn sum(&self) -> u128 {
         self.sum
     }
 
-    /// The smallest value, exact.
+    /// Returns the smallest value, exact.
     pub fn min(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min)
     }
 
-    /// The largest value, exact.
+    /// Returns the largest value, exact.
     pub fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max)
     }
 
-    /// Arithmetic mean of the values themselves, not of the buckets.
+    /// Returns the arithmetic mean of the values themselves, not of the buckets.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// Sample standard deviation (divisor `N - 1`, as fio prints it); zero for a single value.
+    /// Returns the sample standard deviation (divisor `N - 1`, as fio prints it); zero for a single value.
     pub fn stddev(&self) -> Option<f64> {
         if self.count < 2 {
             return (self.count == 1).then_some(0.0);
         }
-        // Around the integer part m of the mean everything stays integer, so nothing cancels:
-        // sum (x-m)^2 = S2 - m (S1 + r) with S1 = m N + r.
+        // Relative to the integer part m of the mean, everything stays integer and nothing cancels: sum (x-m)^2 = S2 -
+        // m (S1 + r) with S1 = m N + r.
         let n = u128::from(self.count);
         let (m, r) = ((self.sum / n) as u64, self.sum % n);
         let around_m = self.squares.minus(Wide::product(m, self.sum + r)).as_f64();
@@ -181,7 +181,7 @@ impl Histogram {
         Some((spread / (self.count - 1) as f64).sqrt())
     }
 
-    /// The value below which a share `p` of the samples lies (`0.99` for p99), or `None` where fewer than ten
+    /// Returns the value below which a share `p` of the samples lies (`0.99` for p99), or `None` if fewer than ten
     /// samples would lie above it: `N (1 - p) < 10`. See [`Histogram::percentile_unchecked`] for the error.
     pub fn percentile(&self, p: f64) -> Option<u64> {
         let above = u128::from(self.count) * u128::from(PARTS - parts(p)?);
@@ -191,19 +191,19 @@ impl Histogram {
         self.percentile_unchecked(p)
     }
 
-    /// The least number of samples that have a percentile `p`, which is below one.
+    /// Returns the minimum number of samples for a percentile `p`, which is below one.
     pub fn least_for(p: f64) -> u64 {
         let left = parts(p).map_or(0, |parts| PARTS - parts).max(1);
         (SAMPLES_ABOVE * PARTS).div_ceil(left)
     }
 
-    /// Nearest-rank percentile, however few the samples: an estimate of the sample of rank `ceil(p N)`, at
+    /// Returns the nearest-rank percentile, however few the samples: an estimate of the sample of rank `ceil(p N)`, at
     /// least 1.
     ///
-    /// `p` counts to nine decimals. Samples are taken to lie evenly over their bucket, and the result is kept
-    /// within the minimum and the maximum. It is always in the same bucket as the true sample, so it is off
-    /// by less than `2^-bits` of it (0.8 % at 7 bits) and exact below `2^(bits + 1)`. `None` if empty or if
-    /// `p` is not in 0..=1.
+    /// `p` counts to nine decimals. Samples are assumed to be spread evenly over their bucket, and the result is
+    /// clamped to the minimum and the maximum. It is always in the same bucket as the true sample, so its error is less
+    /// than `2^-bits` of it (0.8 % at 7 bits), and zero below `2^(bits + 1)`. `None` if the histogram is empty or `p`
+    /// is not in 0..=1.
     pub fn percentile_unchecked(&self, p: f64) -> Option<u64> {
         let parts = parts(p)?;
         if self.count == 0 {
@@ -226,7 +226,7 @@ impl Histogram {
         None
     }
 
-    /// The occupied buckets in ascending order.
+    /// Iterates over the occupied buckets in ascending order.
     pub fn buckets(&self) -> impl Iterator<Item = Bucket> + '_ {
         self.counts.iter().enumerate().filter(|(_, c)| **c > 0).map(|(slot, &count)| {
             let (low, high) = self.bounds(slot + self.base);
@@ -234,8 +234,8 @@ impl Histogram {
         })
     }
 
-    /// Octave `k` above the linear part starts at index `(k + 1) << bits`; values below `2^bits` are their
-    /// own index.
+    /// Returns the bucket index of a value. Octave `k` above the linear part starts at index `(k + 1) << bits`; values
+    /// below `2^bits` are their own index.
     #[inline]
     fn index(&self, value: u64) -> usize {
         let shift = 63 - (value | (1 << self.bits)).leading_zeros() - self.bits;
@@ -254,14 +254,14 @@ impl Histogram {
     }
 }
 
-/// `p` as an integer number of billionths.
+/// Converts `p` to an integer number of billionths.
 fn parts(p: f64) -> Option<u64> {
     (0.0..=1.0).contains(&p).then(|| (p * PARTS as f64).round() as u64)
 }
 
-// A 192-bit unsigned sum: wide enough for 2^64 squares of any `u64`.
+// Unsigned 192-bit sum: wide enough for 2^64 squares of any `u64`.
 
-/// `high * 2^128 + low`.
+/// 192-bit number: `high * 2^128 + low`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wide {
     high: u64,
@@ -271,7 +271,7 @@ pub(crate) struct Wide {
 impl Wide {
     pub(crate) const ZERO: Wide = Wide { high: 0, low: 0 };
 
-    /// `a * b`, exact.
+    /// Returns the exact product `a * b`.
     pub(crate) fn product(a: u64, b: u128) -> Wide {
         let low = u128::from(a) * (b & u128::from(u64::MAX));
         let high = u128::from(a) * (b >> 64);
@@ -293,7 +293,7 @@ impl Wide {
         self.high += u64::from(carry);
     }
 
-    /// `self - o`; the caller knows that `o` is not larger.
+    /// Returns `self - o`; the caller knows that `o` is not larger.
     pub(crate) fn minus(self, o: Wide) -> Wide {
         let (low, borrow) = self.low.overflowing_sub(o.low);
         Wide { high: self.high - o.high - u64::from(borrow), low }

@@ -1,9 +1,9 @@
-//! Interval estimates of correlated sequences: Student's t distribution, batch means, percentiles of batches, and where the
-//! transient ends.
+//! Interval estimates of correlated sequences: Student's t distribution, batch means, percentiles of batches, and the
+//! end of the transient.
 
 use crate::histogram::Histogram;
 
-/// Probability that Student's t with `df` degrees of freedom is at most `t`.
+/// Returns the probability that Student's t with `df` degrees of freedom is at most `t`.
 ///
 /// M. Abramowitz, I. A. Stegun, Handbook of Mathematical Functions (1964), 26.7.3 and 26.7.4.
 ///
@@ -31,7 +31,7 @@ pub fn student_t_cdf(t: f64, df: u32) -> f64 {
     0.5 + 0.5 * within
 }
 
-/// The `p`-quantile of Student's t with `df` degrees of freedom, for `p` strictly between 0 and 1.
+/// Returns the `p`-quantile of Student's t with `df` degrees of freedom, for `p` strictly between 0 and 1.
 ///
 /// # Panics
 /// If `df` is zero or `p` is out of range.
@@ -45,7 +45,7 @@ pub fn student_t_quantile(p: f64, df: u32) -> f64 {
         low = high;
         high *= 2.0;
     }
-    // Halving until no number lies between.
+    // Bisect until no floating-point number lies between.
     loop {
         let middle = 0.5 * (low + high);
         if middle <= low || middle >= high {
@@ -55,15 +55,14 @@ pub fn student_t_quantile(p: f64, df: u32) -> f64 {
     }
 }
 
-/// Batches held before neighbours are joined; between half of this and this many enter an estimate. More than
-/// about 30 buys little (B. Schmeiser, Operations Research 30(3), 1982).
+/// Number of batches at which neighbours are joined; between half of this and this many enter an estimate. More than
+/// about 30 gain little (B. Schmeiser, Operations Research 30(3), 1982).
 const MEANS_MAX: usize = 32;
 
 /// Mean of a stationary, correlated sequence with a confidence interval, in bounded memory.
 ///
-/// The sequence is cut into batches of equal length, which doubles whenever there are 32; once batches are
-/// long against the correlation, their means are nearly independent and normal. The unfinished last batch is
-/// left out.
+/// The sequence is cut into batches of equal length, which doubles whenever there are 32. Once batches are long
+/// compared with the correlation, their means are nearly independent and normal. The unfinished last batch is left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchMeans {
     size: u64,
@@ -72,16 +71,16 @@ pub struct BatchMeans {
     in_open: u64,
 }
 
-/// An estimate `mean ± half_width`.
+/// Estimate `mean ± half_width`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// Mean of the complete batches.
     pub mean: f64,
-    /// Half the width of the confidence interval.
+    /// Half-width of the confidence interval.
     pub half_width: f64,
-    /// Batches it rests on.
+    /// Number of batches in the estimate.
     pub batches: u32,
-    /// Observations in each.
+    /// Observations per batch.
     pub batch_size: u64,
 }
 
@@ -92,7 +91,7 @@ impl Default for BatchMeans {
 }
 
 impl BatchMeans {
-    /// No observations.
+    /// Creates an empty sequence.
     pub const fn new() -> BatchMeans {
         BatchMeans { size: 1, sums: Vec::new(), open: 0.0, in_open: 0 }
     }
@@ -120,8 +119,8 @@ impl BatchMeans {
         }
     }
 
-    /// The mean with a two-sided interval that covers the true mean with probability `confidence` (0.95,
-    /// 0.99), or `None` with fewer than two complete batches.
+    /// Returns the mean with a two-sided interval that covers the true mean with probability `confidence` (0.95, 0.99),
+    /// or `None` with fewer than two complete batches.
     ///
     /// # Panics
     /// If `confidence` is not strictly between 0 and 1.
@@ -141,25 +140,25 @@ impl BatchMeans {
 
 // Percentiles of a correlated sequence with confidence intervals: batches of equal length, each with its own histogram.
 
-/// Batches held before neighbours are joined, as for [`BatchMeans`].
+/// Number of batches at which neighbours are joined, as for [`BatchMeans`].
 const HISTOGRAMS_MAX: usize = 32;
 
-/// Values of a batch at first.
+/// Initial number of values per batch.
 const HISTOGRAM_FIRST: u64 = 16;
 
-/// Fewer batches give no interval: with nine degrees of freedom Student's t is 15 % above the normal quantile, with four 42 %
-/// (B. Schmeiser, Operations Research 30(3), 1982: between 10 and 30 batches).
+/// Minimum number of batches for an interval: with nine degrees of freedom Student's t is 15 % above the normal
+/// quantile, with four 42 % (B. Schmeiser, Operations Research 30(3), 1982: between 10 and 30 batches).
 const ESTIMATES_LEAST: usize = 10;
 
-/// A stationary, correlated sequence of `u64` values: its histogram, with confidence intervals of mean and percentiles, in
-/// bounded memory.
+/// Stationary, correlated sequence of `u64` values: its histogram, with confidence intervals of the mean and of
+/// percentiles, in bounded memory.
 ///
-/// The sequence is cut into batches of equal length, which doubles whenever there are 32. The unfinished last batch counts in
-/// [`Batched::whole`] and in no interval. Memory is that of at most 32 histograms.
+/// The sequence is cut into batches of equal length, which doubles whenever there are 32. The unfinished last batch
+/// counts in [`Batched::whole`] but in no interval. Memory is that of at most 32 histograms.
 ///
-/// An interval of a percentile is that of sectioning: the whole's percentile is the estimate, and the batches' own percentiles
-/// scatter around it (S. Asmussen, P. W. Glynn, Stochastic Simulation, 2007, section III.5). Batches have a percentile where
-/// [`Histogram::percentile`] gives one; neighbours are joined until they have, as long as ten are left.
+/// Percentile intervals use sectioning: the percentile of the whole is the estimate, and the batches' own percentiles
+/// scatter around it (S. Asmussen, P. W. Glynn, Stochastic Simulation, 2007, section III.5). A batch has a percentile
+/// if [`Histogram::percentile`] returns one; neighbours are joined until they do, as long as ten are left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batched {
     size: u64,
@@ -174,7 +173,7 @@ impl Default for Batched {
 }
 
 impl Batched {
-    /// No values.
+    /// Creates an empty sequence.
     pub const fn new() -> Batched {
         Batched { size: HISTOGRAM_FIRST, closed: Vec::new(), open: Histogram::new() }
     }
@@ -197,25 +196,25 @@ impl Batched {
         }
     }
 
-    /// The complete batches, in order.
+    /// Returns the complete batches, in order.
     pub fn batches(&self) -> &[Histogram] {
         &self.closed
     }
 
-    /// How many values were recorded.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.size * self.closed.len() as u64 + self.open.count()
     }
 
-    /// All values.
+    /// Returns the histogram of all values.
     pub fn whole(&self) -> Histogram {
         let mut whole = self.open.clone();
         self.closed.iter().for_each(|batch| whole.merge(batch));
         whole
     }
 
-    /// Half the width of the two-sided interval that covers the true mean with probability `confidence` (0.95, 0.99), or `None`
-    /// with fewer than ten batches.
+    /// Returns the half-width of the two-sided interval that covers the true mean with probability `confidence` (0.95,
+    /// 0.99), or `None` with fewer than ten batches.
     ///
     /// # Panics
     /// If `confidence` is not strictly between 0 and 1.
@@ -225,8 +224,8 @@ impl Batched {
         half_width(&means, centre, confidence)
     }
 
-    /// The same for the value below which a share `p` of the values lies, or `None` where too few batches have enough values
-    /// above theirs: with fewer than about `100 / (1 - p)` values.
+    /// Returns the same half-width for the value below which a share `p` of the values lies. `None` if too few batches
+    /// have enough values above theirs: with fewer than about `100 / (1 - p)` values.
     ///
     /// # Panics
     /// If `confidence` is not strictly between 0 and 1.
@@ -240,11 +239,11 @@ impl Batched {
         })
     }
 
-    /// The least number of values that give the value below which a share `p` of them lies an interval; `p` below one.
+    /// Returns the minimum number of values for an interval of the percentile `p`, which is below one.
     pub fn least_for(p: f64) -> u64 {
         let needed = Histogram::least_for(p);
         let sizes = std::iter::successors(Some(HISTOGRAM_FIRST), |size| size.checked_mul(2));
-        // When the batches of a size become as many as half of the most, or as ten groups of neighbours take.
+        // Number of batches of a size at which there are half of the maximum, or ten groups of neighbours.
         let half = HISTOGRAMS_MAX as u64 / 2;
         let groups = 1..=(HISTOGRAMS_MAX - 1) / ESTIMATES_LEAST;
         let first = |size: u64| {
@@ -254,13 +253,13 @@ impl Batched {
         sizes.filter_map(first).next().unwrap_or(u64::MAX)
     }
 
-    /// Forgets every value: the end of warm-up.
+    /// Clears all values, at the end of warm-up.
     pub fn clear(&mut self) {
         *self = Batched::new();
     }
 }
 
-/// Joins so many neighbours at a time; what is left over is left out.
+/// Joins groups of `neighbours` batches; an incomplete last group is dropped.
 fn join(batches: &[Histogram], neighbours: usize) -> Vec<Histogram> {
     let one = |group: &[Histogram]| {
         let mut joined = group[0].clone();
@@ -270,7 +269,7 @@ fn join(batches: &[Histogram], neighbours: usize) -> Vec<Histogram> {
     batches.chunks_exact(neighbours).map(one).collect()
 }
 
-/// Half the width of the interval around `centre` that the scatter of independent estimates around it allows.
+/// Returns the half-width of the interval around `centre`, from the scatter of independent estimates around it.
 fn half_width(estimates: &[f64], centre: f64, confidence: f64) -> Option<f64> {
     if estimates.len() < ESTIMATES_LEAST {
         return None;
@@ -281,37 +280,38 @@ fn half_width(estimates: &[f64], centre: f64, confidence: f64) -> Option<f64> {
     Some(t * (spread / (k - 1.0) / k).sqrt())
 }
 
-// The end of the transient of a sequence: the marginal standard error rule over batches of five, MSER-5.
+// End of the transient of a sequence: the marginal standard error rule over batches of five, MSER-5.
 
-/// Values of a batch at first.
+/// Initial number of values per batch.
 const MSER_FIRST: u64 = 5;
 
-/// Batches held before neighbours are joined.
+/// Number of batches at which neighbours are joined.
 const MSER_BATCHES: usize = 128;
 
-/// Fewer batches have no answer: half of what is there after a join, so that joining never takes an answer back.
+/// Minimum number of batches for an answer: half of those left after a join, so that joining never withdraws an answer.
 const MSER_LEAST: usize = MSER_BATCHES / 4;
 
-/// Batches at the end of which the rule knows nothing: the standard error of a few batches that happen to be alike is small.
+/// Batches at the end that the rule ignores: the standard error of a few batches that happen to be alike is small.
 const MSER_END: usize = 5;
 
-/// An answer counts when it has held while the sequence has become longer by a fourth: looked at again and again, the rule finds
-/// a lucky moment in what still grows. It is about this that misses hardly any of them and costs little where all is steady.
+/// Growth of the sequence during which an answer must hold to count, a fourth: checked repeatedly, the rule finds a
+/// lucky moment even in a growing sequence. This ratio misses hardly any steady sequence and costs little if all is
+/// steady.
 const MSER_HELD: (u64, u64) = (4, 5);
 
-/// Finds out while a sequence grows how much of its beginning is transient.
+/// Detects, while a sequence grows, how much of its beginning is transient.
 ///
-/// Of `n` batch means `Y`, the first `d` are the transient that minimises the squared standard error of the mean of the rest,
-/// `sum over i > d of (Y_i - mean of these)^2 / (n - d)^2` (K. P. White, Simulation 69(6), 1997; batches of five: K. P. White,
-/// M. J. Cobb, S. C. Spratt, Winter Simulation Conference 2000). A `d` in the latter half says that the sequence is too short
-/// to tell. Batches double when there are 128, so that memory is bounded.
+/// Among `n` batch means `Y`, the transient is the first `d` that minimise the squared standard error of the mean of
+/// the rest, `sum over i > d of (Y_i - mean of these)^2 / (n - d)^2` (K. P. White, Simulation 69(6), 1997; batches of
+/// five: K. P. White, M. J. Cobb, S. C. Spratt, Winter Simulation Conference 2000). If `d` is in the second half, the
+/// sequence is too short to tell. The batch size doubles at 128 batches, so memory is bounded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mser {
     size: u64,
     sums: Vec<f64>,
     open: f64,
     in_open: u64,
-    /// Values so far when the rule began to have an answer, which it has had since.
+    /// Number of values when the rule began to have an answer, which it has had since.
     since: Option<u64>,
     steady: bool,
 }
@@ -323,7 +323,7 @@ impl Default for Mser {
 }
 
 impl Mser {
-    /// No values.
+    /// Creates an empty sequence.
     pub const fn new() -> Mser {
         Mser { size: MSER_FIRST, sums: Vec::new(), open: 0.0, in_open: 0, since: None, steady: false }
     }
@@ -354,15 +354,16 @@ impl Mser {
         }
     }
 
-    /// Values at the beginning that are transient, by whole batches; none if there are fewer than 32 batches, or if the
-    /// sequence is too short to tell.
+    /// Returns the number of transient values at the beginning, in whole batches; `None` with fewer than 32 batches, or
+    /// if the sequence is too short to tell.
     pub fn transient(&self) -> Option<u64> {
         let n = self.sums.len();
         if n < MSER_LEAST {
             return None;
         }
         let size = self.size as f64;
-        // From the end: count, mean and squared distances of the batches behind `d` (B. P. Welford, Technometrics 4(3), 1962).
+        // From the end: count, mean and squared distances of the batches after `d` (B. P. Welford, Technometrics 4(3),
+        // 1962).
         let (mut count, mut mean, mut spread) = (0.0, 0.0, 0.0);
         let (mut best, mut at) = (f64::INFINITY, n);
         for (d, sum) in self.sums.iter().enumerate().rev() {
@@ -370,7 +371,7 @@ impl Mser {
             count += 1.0;
             mean += apart / count;
             spread += apart * (sum / size - mean);
-            // Of equals the first: a constant has no transient.
+            // Among equals the first: a constant has no transient.
             if n - d > MSER_END && spread / (count * count) <= best {
                 (best, at) = (spread / (count * count), d);
             }
@@ -378,7 +379,7 @@ impl Mser {
         (2 * at <= n).then_some(at as u64 * self.size)
     }
 
-    /// Whether [`Mser::transient`] has had an answer at every batch of the last fifth of the sequence.
+    /// Returns whether [`Mser::transient`] has had an answer at every batch of the last fifth of the sequence.
     #[inline]
     pub fn is_steady(&self) -> bool {
         self.steady

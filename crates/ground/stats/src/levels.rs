@@ -4,54 +4,55 @@ use engine::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The mean and the highest value of a level in each window of simulated time.
+/// Mean and maximum of a level in each window of simulated time.
 ///
-/// Windows are aligned to the origin; when time goes beyond the last of the allowed windows, neighbours are joined and the width doubles.
+/// Windows are aligned to the origin. When time passes the last allowed window, neighbours are joined and the width
+/// doubles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Levels {
     origin: Time,
     width: u64,
     limit: usize,
     windows: Vec<Totals>,
-    /// The level, and since when.
+    /// Current level; its start time follows.
     value: u64,
     since: Time,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Totals {
-    /// Level times picoseconds.
+    /// Integral of the level over time, in picoseconds.
     area: u128,
     /// Picoseconds for which the level is known.
     known: u64,
     max: u64,
 }
 
-/// One window of [`Levels`].
+/// Window of [`Levels`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LevelWindow {
     /// Start of the window in simulated time, nanoseconds.
     pub start_ns: f64,
-    /// Length of the window, nanoseconds; the last one may not be over.
+    /// Length of the window, nanoseconds; the last one may be unfinished.
     pub width_ns: f64,
-    /// Mean over time.
+    /// Time-weighted mean.
     pub mean: f64,
     /// Highest value.
     pub max: u64,
 }
 
 impl Levels {
-    /// A level of zero; at most `limit` windows, the first from `origin` on, each `width` long to begin with.
+    /// Creates a level of zero with at most `limit` windows, the first from `origin` on, each initially `width` long.
     ///
     /// # Panics
     /// If `width` is zero or `limit` is less than two.
     pub fn new(origin: Time, width: Time, limit: usize) -> Levels {
-        assert!(width > Time::ZERO, "windows of no width");
-        assert!(limit >= 2, "fewer than two windows");
+        assert!(width > Time::ZERO, "the window width is zero");
+        assert!(limit >= 2, "at least two windows are needed");
         Levels { origin, width: width.ps(), limit, windows: Vec::new(), value: 0, since: origin }
     }
 
-    /// The level is `value` from `now` on.
+    /// Sets the level to `value` from `now` on.
     #[inline]
     pub fn set(&mut self, now: Time, value: u64) {
         if value != self.value {
@@ -94,7 +95,7 @@ impl Levels {
         self.windows.truncate(joined);
     }
 
-    /// The windows from the origin to what has been counted.
+    /// Iterates over the windows from the origin to the time counted so far.
     pub fn windows(&self) -> impl ExactSizeIterator<Item = LevelWindow> + '_ {
         let (origin, width) = (self.origin.as_ns_f64(), self.width as f64 / 1e3);
         self.windows.iter().enumerate().map(move |(i, w)| LevelWindow {
@@ -105,7 +106,7 @@ impl Levels {
         })
     }
 
-    /// Forgets what was before `origin`; the level stays.
+    /// Clears everything before `origin`; the level stays.
     pub fn reset(&mut self, origin: Time) {
         self.origin = origin;
         self.since = origin;
@@ -113,31 +114,32 @@ impl Levels {
     }
 }
 
-// Readings over time in bounded memory: when there are too many, every second one is given up.
+// Readings over time in bounded memory: when there are too many, every second one is dropped.
 
-/// Readings, at most `limit` of them, spread over all of the time.
+/// At most `limit` readings, spread over the whole time.
 ///
-/// Of what grows with time (bytes, busy time) any two that are left say exactly what happened between them.
+/// For a quantity that grows with time (bytes, busy time), any two remaining readings give the exact growth between
+/// them.
 #[derive(Clone, Debug)]
 pub struct Samples<T> {
     limit: usize,
-    /// One in so many readings is kept.
+    /// One in `stride` readings is kept.
     stride: u64,
     offered: u64,
     kept: Vec<(Time, T)>,
 }
 
 impl<T> Samples<T> {
-    /// At most `limit` readings.
+    /// Creates an empty series of at most `limit` readings.
     ///
     /// # Panics
     /// If `limit` is less than two.
     pub fn new(limit: usize) -> Samples<T> {
-        assert!(limit >= 2, "fewer than two readings");
+        assert!(limit >= 2, "at least two readings are needed");
         Samples { limit, stride: 1, offered: 0, kept: Vec::new() }
     }
 
-    /// A reading at `now`.
+    /// Records a reading at `now`.
     pub fn record(&mut self, now: Time, reading: T) {
         let wanted = self.offered.is_multiple_of(self.stride);
         self.offered += 1;
@@ -151,7 +153,7 @@ impl<T> Samples<T> {
                 at % 2 == 1
             });
             self.stride *= 2;
-            // The one that is offered follows the last of an odd place.
+            // The offered reading follows the last one in an odd position.
             if !(self.offered - 1).is_multiple_of(self.stride) {
                 return;
             }
@@ -159,12 +161,12 @@ impl<T> Samples<T> {
         self.kept.push((now, reading));
     }
 
-    /// The readings, in order of time.
+    /// Returns the readings, in order of time.
     pub fn kept(&self) -> &[(Time, T)] {
         &self.kept
     }
 
-    /// Forgets everything: the end of warm-up.
+    /// Clears everything, at the end of warm-up.
     pub fn clear(&mut self) {
         *self = Samples::new(self.limit);
     }
@@ -210,7 +212,7 @@ mod tests {
             (0..n).for_each(|at| samples.record(Time::from_ns(at), at));
             let kept: Vec<u64> = samples.kept().iter().map(|(_, at)| *at).collect();
             prop_assert!(kept.len() <= limit && kept[0] == 0);
-            // Multiples of one power of two, none left out, and half the limit at least where there were as many.
+            // Multiples of one power of two, none left out, and at least half the limit if enough were offered.
             let stride = kept.get(1).copied().unwrap_or(1);
             prop_assert!(stride.is_power_of_two());
             prop_assert!(kept.iter().zip(0..).all(|(at, k)| *at == k * stride));

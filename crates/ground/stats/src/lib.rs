@@ -1,9 +1,9 @@
 //! Statistics of components: histograms, time-weighted gauges, milestones, interval estimates.
 //!
-//! Everything is integer and exact while the simulation runs; real numbers appear in reports alone.
+//! Everything is integer and exact while the simulation runs; only reports use real numbers.
 //!
 //! * Knows counts, times and their summaries, Little's identity, the end of a transient, confidence intervals.
-//! * Does not know events and clocks. Callers pass the simulated time.
+//! * Does not know events or clocks. Callers pass the simulated time.
 //! * Read first: `histogram.rs`; then `meter.rs`, the milestones of a request.
 
 mod breakdown;

@@ -1,4 +1,4 @@
-//! Energy, by activity and over time, as exact integers.
+//! Energy by activity and over time, as exact integers.
 
 use crate::energy::{Activity, EnergyReport, PowerSeries, Spent};
 use engine::Time;
@@ -6,16 +6,17 @@ use engine::Time;
 /// Energy in attojoules (10⁻¹⁸ J): a microwatt for a picosecond.
 pub type Attojoules = u128;
 
-/// First width of a part's windows. All parts begin with the same, so that their series can be added.
+/// Initial window width of all components, so that their series can be added.
 const WIDTH: Time = Time::from_us(10);
-/// Most windows of a part.
+/// Maximum number of windows of a component.
 const WINDOWS: usize = 1_024;
 
-/// What a part has spent, by activity, and in each window of simulated time.
+/// Energy spent by a component, by activity and in each window of simulated time.
 ///
-/// An activity is an operation that costs energy, or a state that costs power. All that is spent goes into one activity and one window, or is spread
-/// over several of them without a remainder, so that the sums by activity and by window are equal to the last attojoule. Windows are aligned to the
-/// origin; when time goes beyond the last of the allowed windows, neighbours are joined and the width doubles.
+/// An activity is an operation that costs energy, or a state that takes power. All energy goes to one activity and one
+/// window, or is spread over several windows without a remainder, so the sums by activity and by window are equal to
+/// the last attojoule. Windows are aligned to the origin. When time passes the last allowed window, neighbours are
+/// joined and the width doubles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meter {
     activities: &'static [Activity],
@@ -23,27 +24,28 @@ pub struct Meter {
     width: u64,
     limit: usize,
     windows: Vec<Attojoules>,
-    /// The window that was spent in last, and its offset from the origin.
+    /// Window used last; its offset from the origin follows.
     latest: usize,
     latest_start: u64,
     spent: Vec<Attojoules>,
-    /// The power of each activity, and since when.
+    /// Power of each activity, in microwatts, and the time since when.
     states: Vec<(u64, Time)>,
 }
 
 impl Meter {
-    /// Of a part's activities, which are named by their places from here on, and none of which takes any power yet.
+    /// Creates the meter of a component's activities, which are identified by position from here on; no state takes
+    /// power yet.
     pub fn new(activities: &'static [Activity]) -> Meter {
         Meter::with_windows(activities, Time::ZERO, WIDTH, WINDOWS)
     }
 
-    /// At most `limit` windows, the first from `origin` on, each `width` long to begin with.
+    /// Creates a meter with at most `limit` windows, the first from `origin` on, each initially `width` long.
     ///
     /// # Panics
     /// If `width` is zero or `limit` is less than two.
     pub fn with_windows(activities: &'static [Activity], origin: Time, width: Time, limit: usize) -> Meter {
-        assert!(width > Time::ZERO, "windows of no width");
-        assert!(limit >= 2, "fewer than two windows");
+        assert!(width > Time::ZERO, "the window width is zero");
+        assert!(limit >= 2, "at least two windows are needed");
         Meter {
             activities,
             origin,
@@ -57,7 +59,7 @@ impl Meter {
         }
     }
 
-    /// An operation that was at `now`; one before the origin counts in the first window.
+    /// Adds an operation at `now`; one before the origin counts in the first window.
     #[inline]
     pub fn spend(&mut self, activity: usize, now: Time, energy: Attojoules) {
         let at = self.window(now.since(self.origin).ps());
@@ -65,7 +67,8 @@ impl Meter {
         self.spent[activity] += energy;
     }
 
-    /// An operation that took from `from` to `to`: its energy is spread evenly over that time, or over what of it lies behind the origin.
+    /// Adds an operation from `from` to `to`: its energy is spread evenly over that time, or over the part of it after
+    /// the origin.
     #[inline]
     pub fn spread(&mut self, activity: usize, from: Time, to: Time, energy: Attojoules) {
         let (from, to) = (from.since(self.origin).ps(), to.since(self.origin).ps());
@@ -74,14 +77,14 @@ impl Meter {
         if from >= self.latest_start {
             self.windows[at] += energy;
         } else {
-            // In two parts, so that no product is too large: what each picosecond has, and what is left.
+            // In two parts, so that no product overflows: the share of each picosecond, and the remainder.
             let whole = u128::from(to - from);
             let (each, left) = (energy / whole, energy % whole);
             self.divide(from, to, |part| each * u128::from(part) + left * u128::from(part) / whole);
         }
     }
 
-    /// An operation that takes a power, in microwatts, for a time; nothing before the origin.
+    /// Adds an operation that takes a power, in microwatts, for a time; the time before the origin is ignored.
     #[inline]
     pub fn spend_over(&mut self, activity: usize, from: Time, to: Time, microwatts: u64) {
         let (from, to) = (from.since(self.origin).ps(), to.since(self.origin).ps());
@@ -90,7 +93,7 @@ impl Meter {
         }
         let energy = u128::from(microwatts) * u128::from(to - from);
         self.spent[activity] += energy;
-        // The last window first: the width is then the one of all of them.
+        // The last window first, so that the width is final for all of them.
         let at = self.window(to - 1);
         if from >= self.latest_start {
             self.windows[at] += energy;
@@ -99,7 +102,7 @@ impl Meter {
         }
     }
 
-    /// Gives each window from `from` to `to` what it adds to the energy of so much of that time.
+    /// Divides energy among the windows from `from` to `to`. `energy` returns the energy of a part of that time.
     fn divide(&mut self, from: u64, to: u64, energy: impl Fn(u64) -> Attojoules) {
         let (mut at, mut begin, mut given) = ((from / self.width) as usize, from, 0);
         while begin < to {
@@ -110,7 +113,7 @@ impl Meter {
         }
     }
 
-    /// An activity takes so much power, in microwatts, from `now` on.
+    /// Sets the power of a state, in microwatts, from `now` on.
     #[inline]
     pub fn set_power(&mut self, activity: usize, now: Time, microwatts: u64) {
         let (before, since) = self.states[activity];
@@ -120,7 +123,7 @@ impl Meter {
         }
     }
 
-    /// Whether all of a time lies in one window, so that it does not matter at which moments of it something was spent.
+    /// Returns whether a time span lies in one window, so that the exact moments within it do not matter.
     pub fn is_one_window(&self, from: Time, to: Time) -> bool {
         if from < self.origin || from >= to {
             return false;
@@ -130,7 +133,8 @@ impl Meter {
         window(from) == last && last < self.limit as u64
     }
 
-    /// The power of an activity has changed from `from` to `to`, which lie in one window, and taken so much; at `to` it is again what it was at `from`.
+    /// Adds the energy of a state whose power changed between `from` and `to`, which are in one window; at `to` it is
+    /// as at `from`.
     pub fn passed(&mut self, activity: usize, from: Time, to: Time, energy: Attojoules) {
         let (power, since) = self.states[activity];
         self.spend_over(activity, since, from, power);
@@ -138,7 +142,7 @@ impl Meter {
         self.states[activity].1 = to;
     }
 
-    /// Counts what states take up to `now`.
+    /// Counts the energy of states up to `now`.
     pub fn advance(&mut self, now: Time) {
         for activity in 0..self.states.len() {
             let (power, since) = self.states[activity];
@@ -147,22 +151,22 @@ impl Meter {
         }
     }
 
-    /// By activity, as far as it has been counted.
+    /// Returns the energy by activity, as counted so far.
     pub fn spent(&self) -> &[Attojoules] {
         &self.spent
     }
 
-    /// By window: the width of all of them, and what was spent in each.
+    /// Returns the window width and the energy in each window.
     pub fn windows(&self) -> (Time, &[Attojoules]) {
         (Time::from_ps(self.width), &self.windows)
     }
 
-    /// Whether what was spent by activity is what was spent over time, to the last attojoule.
+    /// Returns whether the sums by activity and over time are equal, to the last attojoule.
     pub fn conserves(&self) -> bool {
         self.spent.iter().sum::<Attojoules>() == self.windows.iter().sum()
     }
 
-    /// What was spent from the origin to `now`, states included.
+    /// Returns the energy from the origin to `now`, states included.
     pub fn report(&self, now: Time) -> EnergyReport {
         let mut meter = self.clone();
         meter.window(now.since(meter.origin).ps().saturating_sub(1));
@@ -176,7 +180,7 @@ impl Meter {
         }
     }
 
-    /// Forgets what was spent before `origin`; states go on.
+    /// Clears the energy before `origin`; states go on.
     pub fn reset(&mut self, origin: Time) {
         self.origin = origin;
         self.windows.clear();
@@ -186,17 +190,17 @@ impl Meter {
         self.states.iter_mut().for_each(|(_, since)| *since = origin);
     }
 
-    /// The window of a time, in picoseconds from the origin.
+    /// Returns the window of a time, in picoseconds from the origin.
     #[inline]
     fn window(&mut self, ps: u64) -> usize {
-        // Most of what is spent falls into the window of what was spent before.
+        // Most spending falls into the same window as the previous one.
         if ps.wrapping_sub(self.latest_start) >= self.width {
             self.turn_to(ps);
         }
         self.latest
     }
 
-    /// Makes the window that holds a time the latest one.
+    /// Makes the window that contains a time the latest one.
     #[cold]
     fn turn_to(&mut self, ps: u64) {
         while ps / self.width >= self.limit as u64 {
@@ -276,7 +280,7 @@ mod tests {
         assert_eq!(nanojoules(&meter), [3_004, 3_004]);
     }
 
-    /// Two watts for 3 us, and 3 uJ in the second of them: 9 uJ in 3 us, 5 W at the most.
+    /// Two watts for 3 us, and 3 uJ in the second of them: 9 uJ in 3 us, at most 5 W.
     #[test]
     fn a_report_has_energies_and_powers() {
         let mut meter = meter(US, 8);
@@ -291,7 +295,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens, and however often windows double: both accounts have what was spent.
+        /// Whatever happens, and however often windows double: both accounts have the same energy.
         #[test]
         fn windows_and_activities_agree(
             events in prop::collection::vec((0_usize..3, 0_u64..5_000_000, 0_u64..2_000_000, 0_u8..3), 1..60),
@@ -321,7 +325,7 @@ mod tests {
         }
     }
 
-    /// As much as a spec can make of it: a joule for each nanosecond of a day.
+    /// The largest energy that a spec allows: a joule for each nanosecond of a day.
     #[test]
     fn nothing_is_too_large_to_be_spread() {
         let mut meter = meter(US, 8);
@@ -332,7 +336,7 @@ mod tests {
     }
 
     proptest! {
-        /// Changes of a state within one window, one by one and as what they come to.
+        /// Changes of a state within one window: one by one, and as their total.
         #[test]
         fn what_has_passed_is_what_its_changes_come_to(
             begins in 0u64..20_000_000,
@@ -356,7 +360,7 @@ mod tests {
             if whole.is_one_window(ps(begins), ps(at)) {
                 whole.passed(0, ps(begins), ps(at), energy);
             } else {
-                // What lies in several windows is none.
+                // A span over several windows is not one window.
                 prop_assert!(begins / US.ps() != (at - 1) / US.ps());
                 return Ok(());
             }

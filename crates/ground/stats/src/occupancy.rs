@@ -3,7 +3,7 @@
 use engine::Time;
 use std::fmt;
 
-/// Picoseconds of a window during which at least one activity was under way, exact.
+/// Exact number of picoseconds of a window during which at least one activity was under way.
 ///
 /// Activities are nested pairs of [`Busy::begin`] and [`Busy::end`], or whole intervals whose end is known
 /// when they start ([`Busy::add`]); the two may be mixed, and overlap counts once. Starting times never go
@@ -13,36 +13,36 @@ pub struct Busy {
     start: Time,
     /// Busy time before the current interval.
     closed: u64,
-    /// The current interval; while `depth > 0` its end is open.
+    /// Current interval; while `depth > 0` its end is open.
     from: Time,
     to: Time,
     depth: u32,
 }
 
 impl Busy {
-    /// An idle resource, observed from `start` on.
+    /// Creates an idle resource, observed from `start` on.
     pub const fn new(start: Time) -> Busy {
         Busy { start, closed: 0, from: start, to: start, depth: 0 }
     }
 
-    /// An activity starts.
+    /// Begins an activity.
     #[inline]
     pub fn begin(&mut self, now: Time) {
         self.open_at(now);
         self.depth += 1;
     }
 
-    /// An activity that was begun ends.
+    /// Ends an activity.
     ///
     /// # Panics
-    /// If none is under way.
+    /// If no activity is under way.
     #[inline]
     pub fn end(&mut self, now: Time) {
         self.depth = self.depth.checked_sub(1).expect("end without begin");
         self.to = self.to.max(now);
     }
 
-    /// An activity that starts at `from` and will last until `to`, which may lie in the future.
+    /// Adds an activity that starts at `from` and lasts until `to`, which may be in the future.
     #[inline]
     pub fn add(&mut self, from: Time, to: Time) {
         debug_assert!(from <= to, "interval from {from} to {to}");
@@ -60,18 +60,18 @@ impl Busy {
         }
     }
 
-    /// True if an activity is under way at `now`.
+    /// Returns whether an activity is under way at `now`.
     pub fn is_busy(&self, now: Time) -> bool {
         self.depth > 0 || (self.from <= now && now < self.to)
     }
 
-    /// Busy time from the start of the window to `now`; never more than the window.
+    /// Returns the busy time from the start of the window to `now`; never more than the window.
     pub fn total(&self, now: Time) -> Time {
         let to = if self.depth > 0 { now } else { self.to.min(now) };
         Time::from_ps(self.closed + to.since(self.from).ps())
     }
 
-    /// Busy share of the window that ends at `now`, 0 to 1; zero for an empty window.
+    /// Returns the busy share of the window that ends at `now`, 0 to 1; zero for an empty window.
     pub fn share(&self, now: Time) -> f64 {
         let window = now.since(self.start).ps();
         if window == 0 { 0.0 } else { self.total(now).ps() as f64 / window as f64 }
@@ -86,18 +86,19 @@ impl Busy {
     }
 }
 
-// When a flow was at work.
+// Active time of a flow.
 
-/// From the arrival of a flow's first request to the completion of its last, over the requests that completed in a window.
+/// Span from the arrival of a flow's first request to the completion of its last, over the requests that completed in a
+/// window.
 ///
-/// fio divides a job's rates by its own run time in the same sense, from its start to its last completion.
+/// fio divides a job's rates by its own run time in the same way, from its start to its last completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The earliest arrival; the end of all time if nothing has completed.
+    /// Earliest arrival; the maximum time if nothing has completed.
     pub first_arrival: Time,
-    /// The latest arrival.
+    /// Latest arrival.
     pub last_arrival: Time,
-    /// The latest completion.
+    /// Latest completion.
     pub last_completion: Time,
 }
 
@@ -108,7 +109,7 @@ impl Default for Span {
 }
 
 impl Span {
-    /// Takes a completed request in.
+    /// Adds a completed request.
     #[inline]
     pub fn record(&mut self, arrived: Time, completed: Time) {
         self.first_arrival = self.first_arrival.min(arrived);
@@ -116,20 +117,20 @@ impl Span {
         self.last_completion = self.last_completion.max(completed);
     }
 
-    /// From the first to the last arrival.
+    /// Returns the time from the first to the last arrival.
     pub fn arrivals(&self) -> Time {
         self.last_arrival.since(self.first_arrival)
     }
 
-    /// From the first arrival, or the start of the window if that was later, to the last completion.
+    /// Returns the time from the first arrival, or the start of the window if that was later, to the last completion.
     pub fn active(&self, window: Time) -> Time {
         self.last_completion.since(self.first_arrival.max(window))
     }
 }
 
-// A quantity that holds its value between changes: queue length, buffer fill, free blocks.
+// Quantity that holds its value between changes: queue length, buffer fill, free blocks.
 
-/// A `u64` quantity weighted by the time it was held, exact: integral in value-picoseconds, mean, maximum.
+/// Quantity weighted by the time for which it was held, exact: integral in value-picoseconds, mean, maximum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gauge {
     value: u64,
@@ -142,12 +143,12 @@ pub struct Gauge {
 engine::snapshot!(Gauge { value, max, start, changed, integral });
 
 impl Gauge {
-    /// A gauge that holds `value` from `start` on.
+    /// Creates a gauge that holds `value` from `start` on.
     pub const fn new(start: Time, value: u64) -> Gauge {
         Gauge { value, max: value, start, changed: start, integral: 0 }
     }
 
-    /// Holds `value` from `now` on. `now` never goes back.
+    /// Sets the value from `now` on. `now` never goes back.
     #[inline]
     pub fn set(&mut self, now: Time, value: u64) {
         debug_assert!(now >= self.changed, "gauge set at {now}, after {}", self.changed);
@@ -173,7 +174,8 @@ impl Gauge {
         self.set(now, value);
     }
 
-    /// From the first to the second of two times the value was raised, by at most `most`, and is then what it was: the integral of what it was raised by is `integral`.
+    /// Adds a past rise: between two times the value was raised by at most `most`, and then fell back. `integral` is
+    /// the integral of the rise.
     pub fn rise(&mut self, (from, to): (Time, Time), most: u64, integral: u128) {
         let value = self.value;
         self.add(from, most);
@@ -182,28 +184,28 @@ impl Gauge {
         self.integral += integral;
     }
 
-    /// The value now held.
+    /// Returns the current value.
     pub const fn value(&self) -> u64 {
         self.value
     }
 
-    /// The largest value held since the window began.
+    /// Returns the maximum value since the window began.
     pub const fn max(&self) -> u64 {
         self.max
     }
 
-    /// Sum of value times picoseconds from the start of the window to `now`.
+    /// Returns the sum of value times picoseconds from the start of the window to `now`.
     pub fn integral(&self, now: Time) -> u128 {
         self.integral + u128::from(self.value) * u128::from(now.since(self.changed).ps())
     }
 
-    /// Time-weighted mean from the start of the window to `now`; the value itself for an empty window.
+    /// Returns the time-weighted mean from the start of the window to `now`; the value itself for an empty window.
     pub fn mean(&self, now: Time) -> f64 {
         let window = now.since(self.start).ps();
         if window == 0 { self.value as f64 } else { self.integral(now) as f64 / window as f64 }
     }
 
-    /// Begins a new window at `now` with the value held: the end of warm-up.
+    /// Begins a new window at `now` with the current value, at the end of warm-up.
     pub fn reset(&mut self, now: Time) {
         *self = Gauge::new(now, self.value);
     }
@@ -213,11 +215,11 @@ impl Gauge {
 
 /// Arrivals, departures, time in system, and number in system over time.
 ///
-/// Over any window the integral of the number in system equals the time that customers spent inside during
-/// it: sojourns of those who left plus the time so far of those who are still there. The left side counts
-/// arrival and departure events, the right side uses the arrival times that customers carry, so a lost,
-/// duplicated or wrongly stamped customer breaks it. (J. D. C. Little, Operations Research 9(3), 1961;
-/// sample-path form: S. Stidham, Operations Research 22(2), 1974.)
+/// Over any window, the integral of the number in system equals the time that customers spent inside during it:
+/// sojourns of those that left plus the time so far of those still inside. The left side counts arrival and departure
+/// events, the right side uses the arrival times that customers carry, so a lost, duplicated or wrongly stamped
+/// customer breaks it. (J. D. C. Little, Operations Research 9(3), 1961; sample-path form: S. Stidham, Operations
+/// Research 22(2), 1974.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Little {
     inside: Gauge,
@@ -229,10 +231,10 @@ pub struct Little {
 
 engine::snapshot!(Little { inside, start, arrivals, departures, sojourn });
 
-/// The two sides of Little's identity disagree.
+/// Disagreement between the two sides of Little's identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LittleViolation {
-    /// Customers counted inside by arrivals less departures.
+    /// Customers inside according to arrivals less departures.
     pub counted: u64,
     /// Customers that the caller found inside.
     pub found: u64,
@@ -256,19 +258,19 @@ impl fmt::Display for LittleViolation {
 impl std::error::Error for LittleViolation {}
 
 impl Little {
-    /// An empty system, observed from `start` on.
+    /// Creates an empty system, observed from `start` on.
     pub const fn new(start: Time) -> Little {
         Little { inside: Gauge::new(start, 0), start, arrivals: 0, departures: 0, sojourn: 0 }
     }
 
-    /// A customer enters.
+    /// Adds a customer that enters.
     #[inline]
     pub fn arrive(&mut self, now: Time) {
         self.inside.add(now, 1);
         self.arrivals += 1;
     }
 
-    /// A customer that entered at `arrived` leaves.
+    /// Removes a customer that entered at `arrived`.
     ///
     /// # Panics
     /// If the system is empty.
@@ -279,58 +281,57 @@ impl Little {
         self.sojourn += u128::from(now.since(arrived.max(self.start)).ps());
     }
 
-    /// So many customers entered and left from the first to the last of two times, at most `most` of them inside at once; they were inside for so many
-    /// picoseconds, all together.
+    /// Adds a crowd: `customers` that entered and left between two times, at most `most` of them inside at once, with a
+    /// total sojourn in picoseconds.
     ///
     /// # Panics
-    /// If somebody is inside.
+    /// If a customer is inside.
     pub fn crowd(&mut self, (first, last): (Time, Time), customers: u64, most: u64, sojourn: u128) {
-        assert!(self.inside() == 0, "a crowd comes alone");
+        assert!(self.inside() == 0, "a crowd needs an empty system");
         self.inside.rise((first, last), most, sojourn);
         self.arrivals += customers;
         self.departures += customers;
         self.sojourn += sojourn;
     }
 
-    /// Customers that entered during the window.
+    /// Returns the number of customers that entered during the window.
     pub const fn arrivals(&self) -> u64 {
         self.arrivals
     }
 
-    /// Customers that left during the window.
+    /// Returns the number of customers that left during the window.
     pub const fn departures(&self) -> u64 {
         self.departures
     }
 
-    /// Customers inside.
+    /// Returns the number of customers inside.
     pub const fn inside(&self) -> u64 {
         self.inside.value()
     }
 
-    /// The most customers that were inside at once during the window.
+    /// Returns the maximum number of customers inside at once during the window.
     pub const fn inside_max(&self) -> u64 {
         self.inside.max()
     }
 
-    /// `L`: time-weighted mean number in system from the start of the window to `now`.
+    /// Returns `L`: the time-weighted mean number in system from the start of the window to `now`.
     pub fn mean_inside(&self, now: Time) -> f64 {
         self.inside.mean(now)
     }
 
-    /// `lambda`: departures per second of the window; zero for an empty window.
+    /// Returns `lambda`: departures per second of the window; zero for an empty window.
     pub fn departure_rate(&self, now: Time) -> f64 {
         let window = now.since(self.start).as_s_f64();
         if window == 0.0 { 0.0 } else { self.departures as f64 / window }
     }
 
-    /// `W`: mean time in system, in picoseconds, of those who left during the window, without what they spent
-    /// inside before it began; `None` if none left.
+    /// Returns `W`: the mean time in system, in picoseconds, of customers that left during the window, without the time
+    /// before it began; `None` if none left.
     pub fn mean_sojourn_ps(&self) -> Option<f64> {
         (self.departures > 0).then(|| self.sojourn as f64 / self.departures as f64)
     }
 
-    /// Holds the two accounts against each other at `now`, given the arrival times of all customers still
-    /// inside.
+    /// Compares the two accounts at `now`, given the arrival times of all customers still inside.
     ///
     /// # Errors
     /// If they differ by a customer or a picosecond.

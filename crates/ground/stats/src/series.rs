@@ -1,4 +1,4 @@
-//! A time series in bounded memory: windows that double in width instead of growing in number.
+//! Time series in bounded memory: windows that double in width instead of growing in number.
 
 use crate::Histogram;
 use engine::Time;
@@ -9,23 +9,23 @@ use std::borrow::Cow;
 
 /// Completions, bytes and latency per window of simulated time.
 ///
-/// Windows are `width` long, aligned to the origin; when a completion falls beyond the last of the allowed
-/// windows, neighbours are joined and the width doubles. The last window ends with the last completion. Serialises as the sequence of
-/// its windows.
+/// Windows are `width` long and aligned to the origin. When a completion falls beyond the last allowed window,
+/// neighbours are joined and the width doubles. The last window ends with the last completion. Serialises as the
+/// sequence of its windows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {
     origin: Time,
     width: u64,
     limit: usize,
     windows: Vec<Totals>,
-    /// The window recorded into last, and its offset from the origin.
+    /// Window of the last record; its offset from the origin follows.
     latest: usize,
     latest_start: u64,
-    /// The last completion, as an offset from the origin.
+    /// Time of the last completion, as an offset from the origin.
     last: u64,
-    /// How often another window has become the latest.
+    /// Number of times that a different window became the latest.
     turns: u64,
-    /// Empty windows whose memory is used again.
+    /// Empty windows whose memory is reused.
     spare: Vec<Totals>,
 }
 
@@ -41,7 +41,7 @@ impl Totals {
         self.latency.0.merge(&other.latency.0);
     }
 
-    /// As a window from `start_ns` on, `width_ns` long.
+    /// Converts the totals to a window that starts at `start_ns` and is `width_ns` long.
     fn window(&self, start_ns: f64, width_ns: f64) -> Window {
         let ns = |ps: u64| ps as f64 / 1e3;
         let latency = &self.latency.0;
@@ -58,7 +58,7 @@ impl Totals {
     }
 }
 
-/// Latencies of a window, eight buckets an octave.
+/// Latencies of a window, eight buckets per octave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Latency(Histogram);
 
@@ -70,12 +70,13 @@ impl Default for Latency {
     }
 }
 
-/// Buckets of an octave of a window's latencies, as bits: percentiles of a window are known to 13 %.
+/// Sub-bucket bits per octave of a window's latencies: percentiles of a window are known to 13 %.
 const BITS: u32 = 3;
-/// Latencies that a window has room for from the beginning, picoseconds (1 us to 17 ms), so that few windows grow while a run goes on; *chosen*.
+/// Latencies that a window has room for from the beginning, picoseconds (1 us to 17 ms), so that windows rarely grow
+/// during a run; *chosen*.
 const COVERED: (u64, u64) = (1 << 20, (1 << 34) - 1);
 
-/// One window of a [`Series`].
+/// Window of a [`Series`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Window {
     /// Start of the window in simulated time, nanoseconds.
@@ -88,23 +89,23 @@ pub struct Window {
     pub bytes: u64,
     /// Mean latency of the requests completed in the window, nanoseconds; null without completions.
     pub latency_ns_mean: Option<f64>,
-    /// Median of their latencies, nanoseconds, to 13 %; null without completions.
+    /// Median latency of the requests completed in the window, nanoseconds, to 13 %; null without completions.
     pub p50_ns: Option<f64>,
-    /// Their 99th percentile, to 13 %; null where fewer than ten lie above it.
+    /// 99th percentile of their latency, nanoseconds, to 13 %; null if fewer than ten requests lie above it.
     pub p99_ns: Option<f64>,
-    /// Mean number in flight, by Little's law: the latencies of the requests completed in the window over its length. Of requests that are longer
-    /// than a window it is what their completions say.
+    /// Mean number in flight, by Little's law: the latencies of the requests completed in the window over its length.
+    /// Requests longer than a window count in the window of their completion.
     pub queue_depth: f64,
 }
 
 impl Series {
-    /// At most `limit` windows, the first from `origin` on, each `width` long to begin with.
+    /// Creates a series of at most `limit` windows, the first from `origin` on, each initially `width` long.
     ///
     /// # Panics
     /// If `width` is zero or `limit` is less than two.
     pub fn new(origin: Time, width: Time, limit: usize) -> Series {
-        assert!(width > Time::ZERO, "windows of no width");
-        assert!(limit >= 2, "fewer than two windows");
+        assert!(width > Time::ZERO, "the window width is zero");
+        assert!(limit >= 2, "at least two windows are needed");
         Series {
             origin,
             width: width.ps(),
@@ -118,17 +119,18 @@ impl Series {
         }
     }
 
-    /// Of the requests of a run from time zero on: at most 512 windows of 10 us to begin with. All such series can be merged.
+    /// Creates the series of a run's requests from time zero on: at most 512 windows, initially of 10 us. All such
+    /// series can be merged.
     pub fn of_run() -> Series {
         Series::new(Time::ZERO, Time::from_us(10), 512)
     }
 
-    /// A request of `bytes` completes at `now` with `latency`; one before the origin counts in the first
+    /// Records a request of `bytes` that completes at `now` with `latency`; one before the origin counts in the first
     /// window.
     #[inline]
     pub fn record(&mut self, now: Time, bytes: u64, latency: Time) {
         let offset = now.since(self.origin).ps();
-        // Completions come in order of time: most fall into the window of the one before.
+        // Completions arrive in order of time: most fall into the window of the previous one.
         if offset.wrapping_sub(self.latest_start) >= self.width {
             self.turn_to(offset);
         }
@@ -143,7 +145,7 @@ impl Series {
         w.latency.0.record(latency.ps());
     }
 
-    /// Makes the window that holds `offset` the latest one.
+    /// Makes the window that contains `offset` the latest one.
     #[cold]
     fn turn_to(&mut self, offset: u64) {
         while offset / self.width >= self.limit as u64 {
@@ -167,7 +169,7 @@ impl Series {
         self.give_up(joined);
     }
 
-    /// Gives up the windows from one on, but for their memory.
+    /// Drops the windows from an index on, but keeps their memory.
     fn give_up(&mut self, from: usize) {
         for mut window in self.windows.drain(from..) {
             window.bytes = 0;
@@ -176,15 +178,15 @@ impl Series {
         }
     }
 
-    /// The present width of a window.
+    /// Returns the current window width.
     pub const fn width(&self) -> Time {
         Time::from_ps(self.width)
     }
 
-    /// Adds the completions of another series of the same time; the wider windows of the two are taken.
+    /// Adds the completions of a different series over the same time, using the wider windows of the two.
     ///
     /// # Panics
-    /// If the two begin at different times, or if their widths have not doubled from the same first one on.
+    /// If the two begin at different times, or their widths did not double from the same first width.
     pub fn merge(&mut self, other: &Series) {
         assert_eq!(self.origin, other.origin, "series of different measured windows");
         let mut other = other.clone();
@@ -194,7 +196,7 @@ impl Series {
         while other.width < self.width {
             other.double();
         }
-        assert_eq!(self.width, other.width, "widths that double from the same first one");
+        assert_eq!(self.width, other.width, "widths must double from the same first width");
         let windows = self.windows.len().max(other.windows.len());
         self.windows.resize_with(windows, Totals::default);
         self.windows.iter_mut().zip(&other.windows).for_each(|(sum, window)| sum.add(window));
@@ -203,8 +205,9 @@ impl Series {
         self.latest_start = self.latest as u64 * self.width;
     }
 
-    /// The windows from the origin to the last completion, empty ones included. The last one ends with that completion; one that
-    /// falls on the beginning of a window belongs to the window before it, unless all are at the origin.
+    /// Iterates over the windows from the origin to the last completion, empty ones included. The last window ends with
+    /// that completion. A completion at the very start of a window belongs to the previous window, unless all are at
+    /// the origin.
     pub fn windows(&self) -> impl ExactSizeIterator<Item = Window> + '_ {
         let count = self.windows.len();
         let ends_a_window = count > 1 && self.last == (count as u64 - 1) * self.width;
@@ -222,12 +225,13 @@ impl Series {
         })
     }
 
-    /// How often a request has begun another window: who looks on at something else as often has as many points.
+    /// Returns how often a request has begun a new window; a sampler that reads at each of these turns has the same
+    /// number of points.
     pub const fn turns(&self) -> u64 {
         self.turns
     }
 
-    /// Forgets everything and starts at `origin` with the present width: the end of warm-up.
+    /// Clears everything and starts at `origin` with the current width, at the end of warm-up.
     pub fn reset(&mut self, origin: Time) {
         self.origin = origin;
         self.give_up(0);

@@ -1,12 +1,12 @@
-//! The latency figures of the result document.
+//! Latency metrics of the result document.
 
 use crate::{Batched, Histogram};
 use engine::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Latency in nanoseconds, from a histogram of picoseconds. A figure that the samples do not support is
-/// `None`: all of them for an empty histogram, a percentile `p` where `N (1 - p) < 10`.
+/// Latency in nanoseconds, from a histogram of picoseconds. A metric that the samples do not support is `None`: all of
+/// them for an empty histogram, a percentile `p` if `N (1 - p) < 10`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Summary {
     /// Arithmetic mean, ns.
@@ -54,9 +54,8 @@ impl Summary {
     }
 }
 
-/// Half widths of two-sided 95 % confidence intervals in nanoseconds, from batches of picoseconds. A figure is `None` where
-/// there are too few values for it, which is so for fewer than about `100 / (1 - p)`: ten batches, each with a percentile of
-/// its own.
+/// Half-widths of two-sided 95 % confidence intervals in nanoseconds, from batches of picoseconds. A metric is `None`
+/// if there are fewer than about `100 / (1 - p)` values: it needs ten batches, each with its own percentile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct HalfWidths {
     /// Half the 95 % confidence interval of the mean, ns.
@@ -74,7 +73,7 @@ pub struct HalfWidths {
 }
 
 impl HalfWidths {
-    /// Those of a sequence whose unit is the picosecond.
+    /// Computes the half-widths of a sequence in picoseconds.
     pub fn from_ps(sequence: &Batched) -> HalfWidths {
         const CONFIDENCE: f64 = 0.95;
         let ns = |ps: f64| ps / 1e3;
@@ -90,34 +89,34 @@ impl HalfWidths {
     }
 }
 
-// What was measured of requests of one kind.
+// Measurements of requests of one kind.
 
-/// Requests of one kind of one flow.
+/// Requests of one kind in one flow.
 #[derive(Clone, Debug, Default)]
 pub struct OpStats {
     /// Requests completed.
     pub requests: u64,
-    /// Bytes of them.
+    /// Bytes of these requests.
     pub bytes: u64,
-    /// From arrival to completion, picoseconds.
+    /// Latency from arrival to completion, picoseconds.
     pub latency: Histogram,
-    /// The three parts of it; kept apart only from the first request on that makes them differ.
+    /// Three parts of the latency; kept separately only from the first request on that makes them differ.
     parts: Option<Box<Parts>>,
 }
 
 /// Latencies of the stages, picoseconds.
 #[derive(Clone, Debug, Default)]
 pub struct Parts {
-    /// From arrival to submission.
+    /// Time from arrival to submission.
     pub submission: Histogram,
-    /// From submission to completion.
+    /// Time from submission to completion.
     pub completion: Histogram,
-    /// Inside the device.
+    /// Time inside the device.
     pub device: Histogram,
 }
 
 impl OpStats {
-    /// Takes a completed request in: times from its arrival to submission, inside the device, and to completion.
+    /// Adds a completed request: times from its arrival to submission, inside the device, and to completion.
     #[inline]
     pub fn record(&mut self, bytes: u64, submission: Time, device: Time, latency: Time) {
         if self.parts.is_some() || device != latency {
@@ -130,7 +129,7 @@ impl OpStats {
 
     fn record_parts(&mut self, submission: Time, device: Time, latency: Time) {
         let parts = self.parts.get_or_insert_with(|| {
-            // Until now everything was device time.
+            // Until now all latency was device time.
             let mut submission = Histogram::new();
             (0..self.requests).for_each(|_| submission.record(0));
             Box::new(Parts { submission, completion: self.latency.clone(), device: self.latency.clone() })
@@ -140,7 +139,7 @@ impl OpStats {
         parts.device.record(device.ps());
     }
 
-    /// Takes another flow's requests in.
+    /// Adds the requests of a different flow.
     pub fn merge(&mut self, other: &OpStats) {
         if self.parts.is_some() || other.parts.is_some() {
             let mut mine = self.parts();
@@ -155,7 +154,7 @@ impl OpStats {
         self.latency.merge(&other.latency);
     }
 
-    /// The stages' latencies.
+    /// Returns the stages' latencies.
     pub fn parts(&self) -> Parts {
         match &self.parts {
             Some(parts) => (**parts).clone(),
@@ -206,7 +205,7 @@ mod tests {
         assert_eq!(shown(1_000_000), [true; 7]);
     }
 
-    /// Of the values 1 to 1,000 the 95th percentile is 950, within a bucket of the histogram.
+    /// Among the values 1 to 1,000 the 95th percentile is 950, within a bucket of the histogram.
     #[test]
     fn percentiles_are_those_of_the_values() {
         let mut h = Histogram::new();

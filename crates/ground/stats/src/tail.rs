@@ -1,31 +1,32 @@
-//! What the slowest of many waited for: sums in rows by latency, of which only the upper ones are kept.
+//! Tail attribution: per-cause sums in latency buckets, of which only the slowest are kept.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// Sums over the slowest values, apart by value, so that any share of them can be told at the end.
+/// Sums over the slowest values, kept by value, so that any share of them can be selected at the end.
 ///
-/// Values fall into rows as into the buckets of a log-linear histogram, 32 an octave. A row sums `N` parts of its values, and one
-/// of the parts by place. Rows below a cutoff are given up, and values below it are only counted; the cutoff rises only while
-/// more than one in [`Tail::KEPT`] of all values stay above it, so that what is above it is whole. Where the lowest row alone holds more than
-/// is needed, as it does where all values are about the same, one in 64 of its further values stands for all of them.
+/// Values fall into rows like the buckets of a log-linear histogram, 32 per octave. A row sums the `N` parts of its
+/// values, and one of the parts by place. Rows below a cutoff are dropped, and values below it are only counted. The
+/// cutoff rises only while more than one in [`Tail::KEPT`] of all values stay above it, so the rows above it are
+/// complete. If the lowest row alone holds more than needed, as when all values are about equal, one in 64 of its
+/// further values is sampled with the weight of all.
 #[derive(Clone, Debug)]
 pub struct Tail<const N: usize> {
-    /// Values counted.
+    /// Number of values counted.
     values: u64,
-    /// Values in the rows.
+    /// Number of values in the rows.
     kept: u64,
-    /// The first value of the first row that is kept.
+    /// First value of the lowest row that is kept.
     cutoff: u64,
-    /// The first value of which every one is kept; from the cutoff to it a sample.
+    /// First value from which on every value is kept; between the cutoff and it, values are sampled.
     whole: u64,
-    /// The number of the first row of those that follow.
+    /// Number of the lowest row.
     base: u32,
     rows: VecDeque<Row<N>>,
-    /// Lists of places of rows that were given up, empty: the next rows take them.
+    /// Emptied place lists of dropped rows, reused by the next rows.
     spare: Vec<Vec<(u32, u128)>>,
 }
 
-/// The values of one row.
+/// Values of one row.
 #[derive(Clone, Debug)]
 struct Row<const N: usize> {
     values: u64,
@@ -51,33 +52,34 @@ impl<const N: usize> Row<N> {
     }
 }
 
-/// The slowest of all.
+/// Slowest values of all.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slowest<const N: usize> {
-    /// How many values are asked for.
+    /// Number of values requested.
     pub values: u64,
-    /// How many of them were kept, as a share.
+    /// Share of them that were kept.
     pub covered: f64,
-    /// The least of them, known to 3 %: the beginning of its row.
+    /// Smallest of them, known to 3 %: the beginning of its row.
     pub from: u64,
-    /// Mean value of those that were kept.
+    /// Mean of the values that were kept.
     pub mean: f64,
     /// Mean of each part.
     pub parts: [f64; N],
-    /// Weight of each place that has one, ascending by place, summed over those that were kept.
+    /// Weight of each place that has one, ascending by place, summed over the values that were kept.
     pub places: Vec<(u32, f64)>,
 }
 
-/// Sub-buckets of an octave, as bits.
+/// Sub-bucket bits per octave.
 const BITS: u32 = 5;
-/// Places that a row has room for at once, so that rows seldom grow while a run goes on.
+/// Initial capacity of a row's places, so that rows seldom grow during a run.
 const PLACES: usize = 64;
-/// The rows are looked at when they hold this many values more than they must: *chosen*, few, because until the cutoff has risen to where it
-/// stays most values are kept, and each costs as much as a hundred that are counted.
+/// Excess of kept values at which the rows are trimmed: *chosen*, few, because until the cutoff has settled most values
+/// are kept, and each costs as much as a hundred that are only counted.
 const LEAST: u64 = 512;
 /// Values of the lowest row after which it is sampled: *chosen*, enough for shares of its parts within a few per cent.
 const ENOUGH: u64 = 1024;
-/// One in so many values of a sampled row is kept: *chosen*, few enough that the sample costs about a hundredth of a request.
+/// Sampling ratio: one in this many values of a sampled row is kept; *chosen* so that the sample costs about a
+/// hundredth of a request.
 const SAMPLED: u64 = 64;
 
 impl<const N: usize> Default for Tail<N> {
@@ -87,11 +89,12 @@ impl<const N: usize> Default for Tail<N> {
 }
 
 impl<const N: usize> Tail<N> {
-    /// The share of all values that the rows always hold when they have been looked at, as one in so many: *chosen*, more than the hundredth
-    /// that is asked for, so that a run may become somewhat faster.
+    /// Share of all values that the rows hold at least after trimming, as one in this many: *chosen*, more than the
+    /// hundredth that is needed, so that a run may become somewhat faster.
     pub const KEPT: u64 = 80;
 
-    /// For how many values a value stands if it is kept; zero if it need not be. `nth` numbers the values: it decides which are the sample.
+    /// Returns the weight with which to keep a value; zero if it need not be kept. `nth` numbers the values and selects
+    /// the sample.
     #[inline]
     pub fn weight(&self, value: u64, nth: u64) -> u64 {
         if value >= self.whole {
@@ -109,7 +112,7 @@ impl<const N: usize> Tail<N> {
         self.values += 1;
     }
 
-    /// Counts a value and keeps its parts; `weight` is that of [`Tail::weight`], and `place` has a weight of its own.
+    /// Counts a value and keeps its parts; `weight` is that of [`Tail::weight`], and `place` has its own weight.
     pub fn keep(&mut self, value: u64, weight: u64, parts: &[u64; N], place: Option<(u32, u64)>) {
         self.values += 1;
         self.kept += weight;
@@ -122,13 +125,13 @@ impl<const N: usize> Tail<N> {
         if let Some((place, waited)) = place.filter(|(_, waited)| *waited > 0) {
             row.add_place(place, times * u128::from(waited), &mut self.spare);
         }
-        // An eighth more than they must hold: the fewer are kept, the less it costs.
+        // An eighth more than required: keeping fewer costs less.
         if self.kept >= LEAST + 9 * self.values / (8 * Self::KEPT) {
             self.raise();
         }
     }
 
-    /// Gives up the lowest rows, as many as can be spared.
+    /// Drops as many of the lowest rows as can be spared.
     #[cold]
     fn raise(&mut self) {
         let least = self.values.div_ceil(Self::KEPT).max(LEAST / 2);
@@ -156,7 +159,7 @@ impl<const N: usize> Tail<N> {
         self.whole = self.whole.max(self.cutoff);
     }
 
-    /// Where the row of a number is, made if it is not there with those between it and the others.
+    /// Returns the position of a numbered row, creating it and the rows between it and the others if necessary.
     #[inline]
     fn at(&mut self, index: u32) -> usize {
         if self.rows.is_empty() {
@@ -173,7 +176,7 @@ impl<const N: usize> Tail<N> {
         at
     }
 
-    /// The rows that have values, with their numbers, ascending.
+    /// Iterates over the rows that have values, with their numbers, ascending.
     fn taken(&self) -> impl DoubleEndedIterator<Item = (u32, &Row<N>)> {
         self.rows
             .iter()
@@ -182,17 +185,17 @@ impl<const N: usize> Tail<N> {
             .filter(|(_, row)| row.values > 0)
     }
 
-    /// Values counted.
+    /// Returns the number of values counted.
     pub const fn values(&self) -> u64 {
         self.values
     }
 
-    /// Forgets everything: the end of warm-up.
+    /// Clears everything, at the end of warm-up.
     pub fn clear(&mut self) {
         *self = Tail::default();
     }
 
-    /// Adds everything that `other` has kept; rows below the higher of the two cutoffs are given up.
+    /// Adds everything that `other` has kept; rows below the higher of the two cutoffs are dropped.
     pub fn merge(&mut self, other: &Tail<N>) {
         self.values += other.values;
         self.kept += other.kept;
@@ -211,8 +214,8 @@ impl<const N: usize> Tail<N> {
         }
     }
 
-    /// The slowest `share` of all, at least one in [`Tail::KEPT`] or less; `None` where fewer than ten values are so slow, or none was kept.
-    /// Of the row that is only needed in part every value counts with the same weight.
+    /// Returns the slowest `share` of all, at least one in [`Tail::KEPT`] or less; `None` if fewer than ten values are
+    /// that slow, or none was kept. If only part of a row is needed, each of its values counts with the same weight.
     pub fn slowest(&self, share: f64) -> Option<Slowest<N>> {
         let asked = (self.values as f64 * share).round() as u64;
         if asked < 10 || self.kept == 0 {
@@ -245,20 +248,21 @@ impl<const N: usize> Tail<N> {
     }
 }
 
-/// Whether a value of a sampled row is one of the sample: by its number, spread so that it falls into step with no pattern of values.
+/// Returns whether a value of a sampled row is in the sample: decided by its number, spread so that no periodic pattern
+/// of values interferes.
 #[inline]
 fn is_sampled(nth: u64) -> bool {
-    // The golden ratio: its multiples fall evenly, and never into a cycle.
+    // Golden ratio: its multiples are spread evenly and never form a cycle.
     nth.wrapping_mul(0x9E37_79B9_7F4A_7C15) < u64::MAX / SAMPLED
 }
 
-/// The row of a value; as [`Histogram`](crate::Histogram) numbers its buckets.
+/// Returns the row of a value, as [`Histogram`](crate::Histogram) numbers its buckets.
 fn index(value: u64) -> u32 {
     let shift = 63 - (value | (1 << BITS)).leading_zeros() - BITS;
     (shift << BITS) + (value >> shift) as u32
 }
 
-/// The first value of a row.
+/// Returns the first value of a row.
 fn first(index: u32) -> u64 {
     let octave = index >> BITS;
     if octave == 0 {
@@ -296,7 +300,7 @@ mod tests {
         }
     }
 
-    /// The slowest `n` of a list, sorted.
+    /// Returns the slowest `n` of a list, sorted.
     fn sorted(values: &[u64], n: usize) -> Vec<u64> {
         let mut all = values.to_vec();
         all.sort_unstable_by(|a, b| b.cmp(a));
@@ -316,7 +320,7 @@ mod tests {
             let found = tail.slowest(0.01).unwrap();
             let expected = sorted(&values, asked);
             let mean = expected.iter().sum::<u64>() as f64 / asked as f64;
-            // Only of the last row it is not known which of its values were meant, and it is 1/32 wide.
+            // Only in the last row it is unknown which of its values were meant, and it is 1/32 wide.
             prop_assert!((found.mean / mean - 1.0).abs() < 1.0 / 32.0, "{} for {mean}", found.mean);
             prop_assert!(found.from <= *expected.last().unwrap());
             prop_assert_eq!(found.covered, 1.0);
@@ -330,7 +334,7 @@ mod tests {
     #[test]
     fn a_tail_that_has_become_faster_says_what_it_covers() {
         let mut tail = Tail::<1>::default();
-        // Many more than the rows hold before they are looked at, at rising values.
+        // Many more than the rows hold before they are trimmed, at rising values.
         (0..100_000).for_each(|n| add(&mut tail, n, 1_000_000 + n * 1000, &[0], None));
         (0..10_000_000).for_each(|n| add(&mut tail, n, 10, &[0], None));
         let found = tail.slowest(0.01).unwrap();
@@ -354,7 +358,7 @@ mod tests {
         assert_eq!(low.slowest(0.01).unwrap().covered, 1.0);
     }
 
-    /// Values of one row, of which a third has one cause and two thirds another, at places that come in turn.
+    /// Values of one row, a third of them with one cause and two thirds with a different one, at places in rotation.
     #[test]
     fn of_equal_values_a_sample_stands_for_all() {
         const VALUES: u64 = 1_000_000;
@@ -375,7 +379,7 @@ mod tests {
             assert!((found.mean * 1e4 / (slower + equal) - 1.0).abs() < 1e-9, "{}", found.mean);
             let first = (slower + equal / 3.0) / 1e4;
             assert!((found.parts[0] / first - 1.0).abs() < 0.02, "{:?}", found.parts);
-            // Binomial: 16,000 values over so many places.
+            // Binomial: 16,000 values over the places.
             let even = 9_990.0 / places as f64;
             let spread = 4.0 / (VALUES as f64 / SAMPLED as f64 / places as f64).sqrt();
             assert_eq!(found.places.len() as u64, places);

@@ -5,25 +5,25 @@ use std::f64::consts::{E, PI};
 /// Outcome of a goodness-of-fit test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fit {
-    /// The test statistic.
+    /// Test statistic.
     pub statistic: f64,
-    /// Probability of a statistic at least as large if the sample is of the distribution.
+    /// Probability of a statistic at least as large if the sample follows the distribution.
     pub p_value: f64,
 }
 
-/// Probability that chi-square with `df` degrees of freedom exceeds `x`.
+/// Returns the probability that chi-square with `df` degrees of freedom exceeds `x`.
 pub fn chi_square_tail(x: f64, df: u32) -> f64 {
     regularized_gamma_q(0.5 * f64::from(df), 0.5 * x)
 }
 
-/// Pearson's chi-square test of counts against expected counts, with one degree of freedom less than there
-/// are cells. The approximation wants expected counts of five or more: join cells first.
+/// Pearson's chi-square test of counts against expected counts, with one degree of freedom less than the number of
+/// cells. The approximation needs expected counts of five or more: join cells first.
 ///
 /// # Panics
 /// If the two differ in length or there are fewer than two cells.
 pub fn chi_square(observed: &[u64], expected: &[f64]) -> Fit {
-    assert_eq!(observed.len(), expected.len(), "cells do not match");
-    assert!(observed.len() >= 2, "fewer than two cells");
+    assert_eq!(observed.len(), expected.len(), "counts and expected counts differ in length");
+    assert!(observed.len() >= 2, "at least two cells are needed");
     let statistic = observed.iter().zip(expected).map(|(&o, e)| (o as f64 - e) * (o as f64 - e) / e).sum();
     Fit { statistic, p_value: chi_square_tail(statistic, observed.len() as u32 - 1) }
 }
@@ -49,7 +49,7 @@ pub fn kolmogorov_smirnov(sample: &mut [f64], cdf: impl Fn(f64) -> f64) -> Fit {
     Fit { statistic, p_value: kolmogorov_tail(statistic * (root + 0.12 + 0.11 / root)) }
 }
 
-/// Probability that Kolmogorov's limiting statistic exceeds `x`: `2 sum (-1)^(k-1) exp(-2 k^2 x^2)`.
+/// Returns the probability that Kolmogorov's limiting statistic exceeds `x`: `2 sum (-1)^(k-1) exp(-2 k^2 x^2)`.
 pub fn kolmogorov_tail(x: f64) -> f64 {
     if x < 0.2 {
         // The series converges too slowly; the tail differs from one by less than 1e-12.
@@ -62,13 +62,13 @@ pub fn kolmogorov_tail(x: f64) -> f64 {
 
 // Special functions.
 
-/// Principal branch of Lambert's W: the `w >= -1` with `w e^w = x`; not a number below `-1/e`.
+/// Returns the principal branch of Lambert's W: the `w >= -1` with `w e^w = x`; NaN below `-1/e`.
 ///
 /// R. Corless et al., On the Lambert W function, Advances in Computational Mathematics 5, 1996: the
 /// branch-point series (4.22) as a start and Halley's iteration (5.9).
 pub fn lambert_w0(x: f64) -> f64 {
     if x < -1.0 / E {
-        // Rounding may push the argument of a drive without spare below the branch point.
+        // Rounding may push the argument of a drive without over-provisioning below the branch point.
         return if x > -1.0 / E - 1e-15 { -1.0 } else { f64::NAN };
     }
     let p = (2.0 * (E * x + 1.0)).max(0.0).sqrt();
@@ -88,7 +88,7 @@ pub fn lambert_w0(x: f64) -> f64 {
     w
 }
 
-/// Natural logarithm of the gamma function for positive `x`, relative error below `1e-13`.
+/// Returns the natural logarithm of the gamma function for positive `x`, relative error below `1e-13`.
 ///
 /// Stirling's series after shifting the argument to 10 or more (M. Abramowitz, I. A. Stegun, 6.1.41).
 pub fn ln_gamma(x: f64) -> f64 {
@@ -104,10 +104,10 @@ pub fn ln_gamma(x: f64) -> f64 {
     (x - 0.5) * x.ln() - x + 0.5 * (2.0 * PI).ln() + tail / x - shift.ln()
 }
 
-/// Regularised upper incomplete gamma function `Q(a, x)`, for positive `a` and non-negative `x`.
+/// Returns the regularised upper incomplete gamma function `Q(a, x)`, for positive `a` and non-negative `x`.
 ///
-/// Series 6.5.29 below `a + 1`, continued fraction 6.5.31 above (M. Abramowitz, I. A. Stegun), the latter by
-/// Lentz's method.
+/// Uses series 6.5.29 below `a + 1`, and above it the continued fraction 6.5.31 by Lentz's method (M. Abramowitz, I. A.
+/// Stegun).
 pub fn regularized_gamma_q(a: f64, x: f64) -> f64 {
     if x <= 0.0 {
         return 1.0;

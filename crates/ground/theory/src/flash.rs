@@ -1,9 +1,9 @@
 //! Latency of a single operation and throughput bounds of a flash device, by its slowest resource.
 //!
-//! Derived, not cited: each figure is an operation count times a service time. All times are in one unit, all
-//! sizes in bytes, all rates in bytes per that unit.
+//! Derived, not cited: each value is an operation count times a service time. All times are in one unit, all sizes in
+//! bytes, all rates in bytes per that unit.
 
-/// A device of equal channels of equal dies.
+/// Device of equal channels with equal dies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Device {
     /// Channels, each with its own bus.
@@ -16,38 +16,38 @@ pub struct Device {
     pub page: u64,
     /// Command and address cycles of an operation on the channel.
     pub command: f64,
-    /// Cell array to page register.
+    /// Time from cell array to page register.
     pub read: f64,
-    /// Page register to cell array.
+    /// Time from page register to cell array.
     pub program: f64,
-    /// One block per plane.
+    /// Time to erase one block per plane.
     pub erase: f64,
-    /// Bytes per unit of time of one channel.
+    /// Rate of one channel, bytes per unit of time.
     pub channel_rate: f64,
-    /// Bytes per unit of time of the link to the host; infinite if there is none.
+    /// Rate of the host link, bytes per unit of time; infinite without a link.
     pub link_rate: f64,
 }
 
-/// The most that each resource allows, host bytes per unit of time.
+/// Maximum rate that each resource allows, in host bytes per unit of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// All dies always at work.
+    /// Rate with all dies always busy.
     pub die: f64,
-    /// All channels always at work.
+    /// Rate with all channels always busy.
     pub channel: f64,
-    /// The link always at work.
+    /// Rate with the link always busy.
     pub link: f64,
 }
 
 impl Limits {
-    /// What the slowest resource allows.
+    /// Returns the rate of the slowest resource.
     pub fn throughput(&self) -> f64 {
         self.die.min(self.channel).min(self.link)
     }
 }
 
 impl Device {
-    /// Bytes of one operation.
+    /// Returns the bytes of one operation.
     pub fn operation_bytes(&self) -> f64 {
         (u64::from(self.planes) * self.page) as f64
     }
@@ -60,12 +60,13 @@ impl Device {
         f64::from(self.channels) * f64::from(self.dies_per_channel)
     }
 
-    /// One read on an idle device: command, array, channel, link.
+    /// Returns the latency of one read on an idle device: command, array, channel, link.
     pub fn read_latency(&self) -> f64 {
         self.command + self.read + self.transfer() + self.operation_bytes() / self.link_rate
     }
 
-    /// One program on an idle device, complete when the cells are: link, command, channel, array.
+    /// Returns the latency of one program on an idle device, complete when the cells are: link, command, channel,
+    /// array.
     pub fn program_latency(&self) -> f64 {
         self.operation_bytes() / self.link_rate + self.command + self.transfer() + self.program
     }
@@ -79,27 +80,28 @@ impl Device {
         }
     }
 
-    /// Reads without cache registers: a die serves its next read only after the last one's transfer.
+    /// Returns the limits of reads without cache registers: a die serves its next read only after the previous
+    /// transfer.
     pub fn read_limits(&self) -> Limits {
         let bus = self.command + self.transfer();
         self.limits(bus + self.read, bus)
     }
 
-    /// Reads with cache registers: the array reads the next page while the last one is transferred.
+    /// Returns the limits of reads with cache registers: the array reads the next page during the previous transfer.
     pub fn cached_read_limits(&self) -> Limits {
         let bus = self.command + self.transfer();
         self.limits(bus.max(self.read), bus)
     }
 
-    /// Programs into erased blocks, none of which must be collected.
+    /// Returns the limits of programs into erased blocks without garbage collection.
     pub fn program_limits(&self) -> Limits {
         let bus = self.command + self.transfer();
         self.limits(bus + self.program, bus)
     }
 
-    /// Overwrites in the steady state of write amplification `amplification`, with `pages_per_block`
-    /// operations to a block: for each host operation so many programs, one read fewer, and its share of an
-    /// erase. With `copy_back` relocated pages stay in their die.
+    /// Returns the limits of overwrites in the steady state of write amplification `amplification`, with
+    /// `pages_per_block` operations per block. Each host operation costs `amplification` programs, one read fewer, and
+    /// its share of an erase. With `copy_back` relocated pages stay in their die.
     pub fn overwrite_limits(&self, amplification: f64, pages_per_block: u32, copy_back: bool) -> Limits {
         let (moved, bus) = (amplification - 1.0, self.command + self.transfer());
         let erases = amplification / f64::from(pages_per_block);

@@ -1,9 +1,10 @@
-//! Closed forms and fixed points that simulated figures are checked against.
+//! Closed forms and fixed points that simulated metrics are checked against.
 //!
 //! Pure functions, each with its source and its assumptions.
 //!
 //! * Knows queues, write amplification, tiers of memory, special functions.
-//! * Does not know the simulator: it shares no code with the crates that it checks, and no simulated event depends on its last bit.
+//! * Does not know the simulator: it shares no code with the crates that it checks, and no simulated event depends on
+//!   its last bit.
 //! * Read first: `wa/mod.rs`, write amplification; then `queue/`.
 #![allow(clippy::disallowed_methods, reason = "report-only mathematics: the last bit decides nothing")]
 
@@ -17,7 +18,7 @@ pub use fit::{lambert_w0, ln_gamma, regularized_gamma_q};
 
 // One-dimensional root and minimum, to the last bit or nearly so.
 
-/// The root of `f` between `low` and `high`, where `f` rises through zero; an end of the interval if `f` does
+/// Returns the root of `f` between `low` and `high`, where `f` rises through zero; an end of the interval if `f` does
 /// not change sign. `f` may be infinite at the ends.
 ///
 /// T. R. Chandrupatla, A new hybrid quadratic/bisection algorithm for finding the zero of a nonlinear
@@ -36,7 +37,7 @@ fn rising_root(low: f64, high: f64, mut f: impl FnMut(f64) -> f64) -> f64 {
     loop {
         let x = a + step * (b - a);
         let at_x = f(x);
-        // The newest point is `a`, the other side of the root `b`, the one dropped `c`.
+        // Newest point `a`, point on the other side of the root `b`, dropped point `c`.
         let (c, at_c);
         if (at_x < 0.0) == (at_a < 0.0) {
             (c, at_c) = (a, at_a);
@@ -62,8 +63,8 @@ fn rising_root(low: f64, high: f64, mut f: impl FnMut(f64) -> f64) -> f64 {
     }
 }
 
-/// Where `f`, with a single minimum between `low` and `high`, is least, to about `1e-8` of the interval
-/// (golden section: J. Kiefer, Proc. AMS 4(3), 1953).
+/// Returns the point between `low` and `high` at which `f`, with a single minimum, is least, to about `1e-8` of the
+/// interval (golden section: J. Kiefer, Proc. AMS 4(3), 1953).
 fn minimum(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     let ratio = 0.5 * (5f64.sqrt() - 1.0);
     let (mut a, mut b) = (high - ratio * (high - low), low + ratio * (high - low));

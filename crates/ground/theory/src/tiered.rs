@@ -1,34 +1,35 @@
-//! A server whose memory is DRAM over flash: what its jobs lose to flash, what the memory costs, what bandwidth it needs.
+//! Server whose memory is DRAM over flash: job time lost to flash, cost of the memory, required bandwidth.
 //!
 //! The analytic comparison is that of S. Gupta et al., AstriFlash, HPCA 2023, section III-A: a job's processor time is
-//! exponential, and after every so much of it stands an access to flash. Either the core waits for it, or it serves other
-//! jobs meanwhile, as many as cover the access: "k requests are required to overlap the flash accesses". The paper leaves
-//! `k` and the service time of its M/M/k open; here both follow from the core's being always busy at saturation:
+//! exponential, with an access to flash after every `work` of it. Either the core waits for the access, or it serves
+//! other jobs meanwhile, as many as cover the access: "k requests are required to overlap the flash accesses". The
+//! paper leaves `k` and the service time of its M/M/k open; here both follow from the core's being always busy at
+//! saturation:
 //!
-//! * of each period of a job, `work + overhead` keeps the core and `flash` does not, so that
+//! * in each period of a job, `work + overhead` occupies the core and `flash` does not, so that
 //!   `k = ceil((work + overhead + flash) / (work + overhead))` jobs cover it;
 //! * each of them has a `k`-th of a core, so that a job of processor time `service` stays
-//!   `k service (1 + overhead / work)`, and the station does `1 / (service (1 + overhead / work))` jobs in a unit of time, what a
-//!   core can do.
+//!   `k service (1 + overhead / work)`, and the station completes `1 / (service (1 + overhead / work))` jobs per unit
+//!   of time, the capacity of a core.
 //!
-//! Where the quotient is no whole number, rounding up makes a job stay a little longer than its own accesses take: that is
-//! time in which its core serves another one.
+//! If the quotient is not a whole number, rounding up makes a job stay a little longer than its own accesses take: its
+//! core serves a different job in that time.
 
 use super::rising_root;
 use crate::queue::{Mmk, mm1};
 
-/// A program of a server with one core, and the flash behind it. Times are in one unit.
+/// Program of a server with one core, and the flash behind it. Times are in one unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Program {
     /// Mean processor time of a job.
     pub service: f64,
     /// Processor time between accesses to flash.
     pub work: f64,
-    /// Time of an access.
+    /// Time of a flash access.
     pub flash: f64,
 }
 
-/// A station that jobs go through: `servers` equal ones with one queue.
+/// Station that jobs go through: `servers` equal servers with one queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Station {
     /// Mean time of a job at a server.
@@ -38,26 +39,26 @@ pub struct Station {
 }
 
 impl Program {
-    /// All data in DRAM: M/M/1.
+    /// Returns the station with all data in DRAM: M/M/1.
     pub fn dram_only(&self) -> Station {
         Station { service: self.service, servers: 1 }
     }
 
-    /// The core waits for flash: M/M/1 whose jobs take `service (1 + flash / work)`.
+    /// Returns the station whose core waits for flash: M/M/1 with jobs of `service (1 + flash / work)`.
     pub fn synchronous(&self) -> Station {
         Station { service: self.service * (1.0 + self.flash / self.work), servers: 1 }
     }
 
-    /// The core goes on with other jobs, which costs it `overhead` an access: M/M/k.
+    /// Returns the station whose core switches to other jobs at a cost of `overhead` per access: M/M/k.
     pub fn overlapped(&self, overhead: f64) -> Station {
         let busy = self.work + overhead;
-        // A quotient that is whole but for its last bits is whole.
+        // A quotient that is whole but for its last bits counts as whole.
         let servers = ((busy + self.flash) / busy - 1e-9).ceil();
         Station { service: servers * self.service * busy / self.work, servers: servers as u32 }
     }
 
-    /// The least limit on the `p`-quantile of the response under which [`Program::overlapped`] does at least `share` of what
-    /// [`Program::dram_only`] does under the same limit; infinite if it never does.
+    /// Returns the smallest limit on the `p`-quantile of the response under which [`Program::overlapped`] completes at
+    /// least `share` of the jobs of [`Program::dram_only`] under the same limit; infinite if it never does.
     pub fn limit_within(&self, share: f64, overhead: f64, p: f64) -> f64 {
         let (dram, overlapped) = (self.dram_only(), self.overlapped(overhead));
         let above = |limit: f64| overlapped.rate_within(p, limit) - share * dram.rate_within(p, limit);
@@ -67,32 +68,33 @@ impl Program {
 }
 
 impl Station {
-    /// The station under Poisson arrivals.
+    /// Returns the station under Poisson arrivals.
     pub fn at(&self, arrival_rate: f64) -> Mmk {
         Mmk { service: self.service, servers: self.servers, ..mm1(arrival_rate, self.service) }
     }
 
-    /// Jobs that it does in a unit of time at most.
+    /// Returns the maximum number of jobs per unit of time.
     pub fn capacity(&self) -> f64 {
         f64::from(self.servers) / self.service
     }
 
-    /// The highest arrival rate at which the `p`-quantile of the response is at most `limit`; zero if a job alone takes longer.
+    /// Returns the highest arrival rate at which the `p`-quantile of the response is at most `limit`; zero if a single
+    /// job takes longer.
     pub fn rate_within(&self, p: f64, limit: f64) -> f64 {
         rising_root(0.0, self.capacity(), |rate| self.at(rate).response_quantile(p) - limit)
     }
 }
 
-/// How much less a memory costs that is flash with `dram` of its capacity in DRAM on top, than the same capacity in
-/// DRAM, where flash costs a `cheaper`-th of DRAM.
+/// Returns the cost of a DRAM memory over that of a flash memory of the same capacity with a share `dram` of DRAM on
+/// top. The price of flash is 1/`cheaper` of that of DRAM.
 ///
-/// AstriFlash, section II-A: 20 times, of 3 % and 50.
+/// AstriFlash, section II-A: a ratio of 20 for 3 % and 50.
 pub fn cost_ratio(cheaper: f64, dram: f64) -> f64 {
     1.0 / (dram + 1.0 / cheaper)
 }
 
-/// Bytes a second from flash of a core that moves `dram` bytes a second in `block`s, of which a share `missing` brings a
-/// `page`: equation 1 of AstriFlash, section II-A.
+/// Returns the flash bandwidth in bytes per second of a core that moves `dram` bytes per second in `block`s, a share
+/// `missing` of which brings a `page`: equation 1 of AstriFlash, section II-A.
 pub fn flash_bandwidth(dram: f64, block: f64, missing: f64, page: f64) -> f64 {
     dram / block * missing * page
 }

@@ -1,11 +1,11 @@
-//! Translation: what lies where, and what moves when.
+//! Translation: the location of data, and when it moves.
 //!
-//! Three kinds: a map of pages with reclaim units ([`page_map`], with a data [`buffer`] in front and [`recovery`] after a
-//! power cut), a map of blocks with logs ([`log`]), and a log of page groups that an accelerator keeps itself
+//! Three kinds: a page map with reclaim units ([`page_map`], with a data [`buffer`] in front and [`recovery`] after a
+//! power cut), a block map with logs ([`log`]), and a log of page groups that an accelerator manages itself
 //! ([`page_groups`]).
 //!
 //! * Knows mapping, allocation, garbage collection, wear, bad blocks, buffered lines.
-//! * Does not know time and ports: a drive asks for places and says when an operation is done.
+//! * Does not know time or ports: a drive asks for places and reports when an operation is done.
 //! * Read first: `page_map/mod.rs`.
 
 pub mod buffer;

@@ -1,39 +1,39 @@
-//! What the operations of a controller with a map of pages are for.
+//! Purposes of the operations of a controller with a page map.
 
 use nand::dies::op::Op;
 
-/// What becomes of an operation when it is done.
+/// Purpose of an operation, which determines what happens when it is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Purpose {
     /// Data of a command: `owner` is the command.
     Host,
-    /// Where units without data would lie: `owner` is the command.
+    /// Place where units without data would be: `owner` is the command.
     Absent,
-    /// The same, of a unit that the buffer has in part: `owner` is the merge.
+    /// Place of a unit without data that is partly in the buffer: `owner` is the merge.
     AbsentMerge,
-    /// The rest of a unit that the buffer has in part: `owner` is the merge.
+    /// Rest of a unit that is partly in the buffer: `owner` is the merge.
     FlushMerge,
     /// Units from the buffer.
     Flush,
     /// Garbage collection: `owner` is the group.
     Reclaim,
-    /// A translation page: `owner` is the fetch or the write-back.
+    /// Translation page: `owner` is the fetch or the write-back.
     Map,
     /// Units read ahead of a stream, into the buffer.
     Ahead,
-    /// Units from the buffer, evicted in the foreground.
+    /// Units from the buffer, in foreground write-back.
     Foreground,
-    /// The same in the background.
+    /// Units from the buffer, in background write-back.
     Background,
     /// Parity of program units on other dies.
     Parity,
-    /// What a page is rebuilt from: `owner` is the rebuild.
+    /// Source from which a page is rebuilt: `owner` is the rebuild.
     Rebuild,
 }
 
 impl Purpose {
-    /// All, in order.
+    /// All purposes, in order.
     const ALL: [Purpose; 12] = [
         Purpose::Host,
         Purpose::Absent,
@@ -49,19 +49,19 @@ impl Purpose {
         Purpose::Rebuild,
     ];
 
-    /// What an operation was queued for.
+    /// Returns the purpose that an operation was queued for.
     #[inline]
     pub fn of(op: &Op) -> Purpose {
         Purpose::ALL[usize::from(op.tag)]
     }
 
-    /// Whether no data of a map unit is read or programmed.
+    /// Returns whether no data of a map unit is read or programmed.
     #[inline]
     pub fn is_for_parity(self) -> bool {
         matches!(self, Purpose::Parity | Purpose::Rebuild)
     }
 
-    /// An operation for this purpose.
+    /// Tags an operation with this purpose.
     #[inline]
     pub fn tags(self, mut op: Op) -> Op {
         op.tag = self as u8;

@@ -1,25 +1,26 @@
-//! Power cuts: what is durable, and how a device finds its way back.
+//! Power cuts: the durable state, and the recovery of a device.
 //!
-//! Durable is the NAND array (page states, and in the out-of-band area of each unit its address and its stamp), the
+//! Durable are the NAND array (page states, and in the out-of-band area of each unit its address and its stamp), the
 //! journal of deallocations (`journal`), the list of bad units, and the dirty lines of a protected buffer
-//! ([`Durable`]). Everything else is DRAM and gone: map, valid bits, free lists, frontiers, indexes, the volatile
+//! ([`Durable`]). Everything else is in DRAM and lost: map, valid bits, free lists, frontiers, indexes, the volatile
 //! buffer, commands.
 //!
-//! * A program under way is **torn**: its program unit is used up and unreadable. One that has not left the queue, or
+//! * A program in flight is **torn**: its program unit is used up and unreadable. One that has not left the queue, or
 //!   whose data is still on the channel, has not happened.
-//! * An erase under way leaves the block unreadable; it is erased again. So are the other blocks of its reclaim unit,
+//! * An erase in flight leaves the block unreadable; it is erased again. So are the other blocks of its reclaim unit,
 //!   whose data had been moved before.
-//! * A **scan** reads the out-of-band area of every programmed page; of the copies of a unit the one with the greatest
-//!   stamp counts, unless the journal has deallocated it.
-//! * Reclaim units that were open are **closed** as they are: nothing is appended behind a torn page. All units without
-//!   valid data are erased, full ones too: collection needs its reserve back before it can go on.
+//! * A **scan** reads the out-of-band area of every programmed page; among the copies of a unit the one with the
+//!   greatest stamp counts, unless the journal has deallocated it.
+//! * Reclaim units that were open are **closed** as they are: nothing is appended after a torn page. All units without
+//!   valid data are erased, full ones too: garbage collection needs its reserve back before it can go on.
 //!
-//! Assumed, and not modelled: a cut program leaves the other pages of its word line alone (drives keep a copy of the
-//! lower page, or program in one shot); the stamp is given when a program completes, so that numbers follow the order in
-//! which the map took the copies in; translation pages are rebuilt in memory, and writing them back takes no time.
+//! Assumed, and not modelled: an interrupted program leaves the other pages of its word line intact (drives keep a copy
+//! of the lower page, or program in one shot); the stamp is assigned when a program completes, so that numbers follow
+//! the order in which the map accepted the copies; translation pages are rebuilt in memory, and writing them back takes
+//! no time.
 //!
-//! Stamps cost memory and a little time, so a device keeps them only when told to
-//! (`Device::record_stamps` of `ssd`). They change no result.
+//! Stamps cost memory and a little time, so a device keeps them only on request (`Device::record_stamps` of `ssd`).
+//! They change no result.
 
 use crate::{
     buffer::Sectors,
@@ -35,84 +36,85 @@ use proto::{Lpn, Slot};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What a power cut leaves of a device.
+/// State of a device after a power cut.
 #[derive(Clone, Debug)]
 pub struct Durable {
-    /// What cells hold.
+    /// Content of the cells.
     pub array: NandArray,
-    /// What never-erased blocks of the array hold that are not stored one by one.
+    /// Content of never-erased blocks of the array that is not stored one by one.
     pub base: Base,
-    /// What the drive had noted of its map.
+    /// Journal of the drive's map.
     pub journal: Journal,
     /// Reclaim units that have failed.
     pub retired: Vec<u64>,
-    /// Reclaim units written with one bit a cell.
+    /// Reclaim units written with one bit per cell.
     pub cached: Vec<u64>,
     /// Dirty sectors of a protected buffer, oldest first.
     pub lines: Vec<(Lpn, Sectors)>,
-    /// Placements of their last writes.
+    /// Placements of the last writes of these lines.
     pub placements: Vec<u8>,
-    /// What the cut has interrupted.
+    /// Work interrupted by the cut.
     pub cut: Cut,
 }
 
-/// What a power cut has interrupted.
+/// Work interrupted by a power cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Cut {
-    /// Commands that were not answered.
+    /// Commands that were not completed.
     pub commands: u64,
-    /// Programs under way: their program units are torn.
+    /// Programs in flight: their program units are torn.
     pub torn_programs: u64,
-    /// Erases under way: their blocks are unreadable.
+    /// Erases in flight: their blocks are unreadable.
     pub torn_erases: u64,
-    /// Deallocations that had not been written to the journal: their units hold their last data again.
+    /// Deallocations not yet written to the journal: their units hold their last data again.
     pub trims_undone: u64,
-    /// Units of a volatile buffer that flash did not hold.
+    /// Units of a volatile buffer that were not on flash.
     pub lines_lost: u64,
-    /// Units of a protected buffer that flash did not hold: they are still there.
+    /// Units of a protected buffer that were not on flash: they are preserved.
     pub lines_kept: u64,
 }
 
-/// What a recovery has found and done.
+/// Work of a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Recovery {
-    /// Pages whose out-of-band area was read: all that are programmed.
+    /// Pages whose out-of-band area was read: all programmed ones.
     pub pages_scanned: u64,
     /// Copies found.
     pub copies: u64,
-    /// Of these, the ones that are out of date.
+    /// Copies that are out of date.
     pub outdated: u64,
-    /// Of these, the ones that the journal says are deallocated.
+    /// Copies deallocated according to the journal.
     pub deallocated: u64,
-    /// Logical units that hold data, translation pages among them.
+    /// Logical units that hold data, including translation pages.
     pub units: u64,
-    /// Reclaim units erased: their erase had been cut short, or something was programmed in them and nothing was valid.
+    /// Reclaim units erased: their erase had been interrupted, or something was programmed in them and nothing was
+    /// valid.
     pub erases: u64,
     /// Reclaim units closed before they were full.
     pub closed_short: u64,
-    /// Time of the scan and the erases, with all dies at work: the busiest die or channel. An estimate from the
-    /// device's own times; the controller's work on the entries is not part of it.
+    /// Time of the scan and the erases, with all dies working: that of the busiest die or channel. An estimate from the
+    /// device's own times; the controller's work on the entries is not included.
     #[serde(skip)]
     pub time: Time,
 }
 
-// Which deallocations survive a power cut.
+// Deallocations that survive a power cut.
 //
 // A deallocation changes the map in memory and nothing on flash: the unit's old copy is still there, with its address
-// and number, and a scan would find it. So the controller writes a journal of the units that were deallocated, each
-// with the number of the program before it. Assumed: the journal has a place of its own (a few blocks of SLC that the
-// capacity does not count), and writing it takes no time. It is written
+// and number, and a scan would find it. So the controller writes a journal of the deallocated units, each with the
+// number of the program before it. Assumed: the journal has a separate place (a few blocks of SLC that the capacity
+// does not count), and writing it takes no time. It is written
 //
 // * with a flush command,
-// * with a write of zeroes that is answered from flash,
+// * with a write of zeroes that is completed from flash,
 // * with a deallocation that takes data from the buffer whose write waits to become durable,
-// * before any block is erased: the newest copy of a deallocated unit may lie in it, and an older one elsewhere,
-// * at once, if the device's memory is protected: it lies there.
+// * before any block is erased: the newest copy of a deallocated unit may be in it, and an older one elsewhere,
+// * at once, if the device's memory is protected: it is stored there.
 //
-// What has not been written is lost in a cut: the unit holds its last data again, as NVMe allows it while no flush has
-// been answered.
+// Entries not yet written are lost in a cut: the unit holds its last data again, as NVMe allows until a flush has
+// completed.
 
-/// Units that were deallocated and not written since, with the number of the last program before that.
+/// Journal of units deallocated and not written since, with the number of the last program before that.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Journal {
     written: BTreeMap<u64, u64>,
@@ -122,42 +124,42 @@ pub struct Journal {
 engine::snapshot!(Journal { written, pending });
 
 impl Journal {
-    /// A unit has been deallocated after program `sequence`.
+    /// Adds a unit deallocated after program `sequence`.
     pub fn trimmed(&mut self, lpn: Lpn, sequence: u64) {
         self.pending.insert(lpn.0, sequence);
     }
 
-    /// A newer copy of a unit is on flash.
+    /// Removes a unit with a newer copy on flash.
     pub fn superseded(&mut self, lpn: Lpn) {
         self.written.remove(&lpn.0);
         self.pending.remove(&lpn.0);
     }
 
-    /// Writes what is pending.
+    /// Writes the pending entries.
     pub fn write(&mut self) {
         self.written.append(&mut self.pending);
     }
 
-    /// What a power cut leaves, and how many deallocations it undoes.
+    /// Returns the journal after a power cut, and the number of deallocations that it undoes.
     pub fn cut(mut self) -> (Journal, u64) {
         let undone = self.pending.len() as u64;
         self.pending.clear();
         (self, undone)
     }
 
-    /// Whether a copy of a unit with this number was deallocated.
+    /// Returns whether a copy of a unit with this number was deallocated.
     pub fn outdates(&self, lpn: Lpn, sequence: u64) -> bool {
         self.written.get(&lpn.0).is_some_and(|trimmed| sequence <= *trimmed)
     }
 }
 
-// The translation layer from what is on flash.
+// Rebuilding the translation layer from flash.
 
-/// Whether the first of two copies of a unit counts more than the second.
+/// Predicate: the first of two copies of a unit counts more than the second.
 pub type Newer = fn(Stamp, Stamp) -> bool;
 
 impl Ftl {
-    /// Rebuilds an empty translation layer of the same shape from what a cut has left. Calls `erased` with each block
+    /// Rebuilds an empty translation layer of the same shape from the state after a cut. Calls `erased` with each block
     /// that it erases. O(slots).
     pub fn recover(
         &mut self,
@@ -222,11 +224,11 @@ impl Ftl {
         self.array.stamps.as_ref().map_or(Stamp::VOID, |s| s.get(slot))
     }
 
-    /// Gives every reclaim unit its place: free, closed, or closed before it was full.
+    /// Sets the state of every reclaim unit: free, closed, or closed before it was full.
     ///
-    /// A job of garbage collection opens at most one unit. When it is cut, all that this unit holds was copied from a
-    /// victim that is still whole, and nothing in it counts, even if it is full by then. It has to be free again before
-    /// anything is collected: it may have been the last of the reserve.
+    /// A job of garbage collection opens at most one unit. When the job is interrupted, everything in this unit was
+    /// copied from a victim that is still complete, and none of it counts, even if the unit is full by then. The unit
+    /// must be free again before anything is collected: it may have been the last of the reserve.
     fn rebuild_groups(&mut self, retired: &[u64], report: &mut Recovery, erased: &mut impl FnMut(u64)) {
         let blocks = self.geo.shape.blocks;
         for group in 0..self.geo.groups {
@@ -264,13 +266,13 @@ impl Ftl {
     }
 }
 
-/// Program units of a reclaim unit that are used.
+/// Returns the number of used program units of a reclaim unit.
 fn programs(array: &NandArray, geo: &Geometry, ru: u64) -> u32 {
     (0..geo.lanes).map(|lane| array.programs(geo.block_of_ru(ru, lane))).sum()
 }
 
-/// Whether the cut has found a reclaim unit between two states: some block unreadable, or erased more often than the
-/// others.
+/// Returns whether the cut has left a reclaim unit between two states: some block unreadable, or erased more often than
+/// the others.
 fn was_being_erased(array: &NandArray, geo: &Geometry, ru: u64) -> bool {
     let first = array.erases(geo.block_of_ru(ru, 0));
     (0..geo.lanes).map(|lane| geo.block_of_ru(ru, lane)).any(|block| {

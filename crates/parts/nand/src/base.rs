@@ -1,15 +1,15 @@
-//! The implicit base state under the sparse tables.
+//! Implicit base state under the sparse tables.
 //!
-//! A drive that was filled once in order need not store that: the place of each logical unit follows from the
-//! geometry. The tables hold only what has changed since.
+//! A drive that was filled once in order need not store that: the place of each logical unit follows from the geometry.
+//! The tables hold only the changes since.
 
 use crate::geometry::Geometry;
 use proto::{Lpn, Slot};
 
-/// The state that a table entry inherits while it has not been written.
+/// State that a table entry inherits until it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Base {
-    /// Nothing was ever written.
+    /// Empty device.
     #[default]
     Empty,
     /// Logical units `0..units` were written once, in order, onto the empty device.
@@ -17,8 +17,8 @@ pub enum Base {
         /// Logical units written.
         units: u64,
     },
-    /// The same, but one unit after another went to the next group in turn, each of which filled a program unit of its own: as far as
-    /// that fills a program unit of every group. The rest followed in order.
+    /// Logical units written once, one unit after another to the next group in turn, each group filling its own program
+    /// unit. This holds as far as the units fill a program unit of every group; the rest followed in order.
     Interleaved {
         /// Logical units written.
         units: u64,
@@ -44,7 +44,7 @@ impl engine::Snapshot for Base {
 }
 
 impl Base {
-    /// Logical units written.
+    /// Returns the number of logical units written.
     pub fn units(&self) -> u64 {
         match *self {
             Base::Empty => 0,
@@ -52,7 +52,7 @@ impl Base {
         }
     }
 
-    /// Where a logical unit lies.
+    /// Returns the slot of a logical unit.
     #[inline]
     pub fn slot(&self, lpn: Lpn, geo: &Geometry) -> Option<Slot> {
         match *self {
@@ -70,7 +70,7 @@ impl Base {
         }
     }
 
-    /// Which logical unit lies at a slot.
+    /// Returns the logical unit at a slot.
     #[inline]
     pub fn lpn(&self, slot: Slot, geo: &Geometry) -> Option<Lpn> {
         match *self {
@@ -90,12 +90,12 @@ impl Base {
     }
 }
 
-/// Units of a program unit of every group.
+/// Returns the number of units in one program unit of every group.
 fn row(geo: &Geometry) -> u64 {
     u64::from(geo.groups) * u64::from(geo.units_per_program)
 }
 
-/// The slot that is filled by so many units written before.
+/// Returns the slot of the unit with index `nth` in write order.
 fn sequential(nth: u64, geo: &Geometry) -> Slot {
     let (group, nth, unit) = geo.sequential_place(nth);
     let per_ru = u64::from(geo.programs_per_ru);
@@ -103,7 +103,7 @@ fn sequential(nth: u64, geo: &Geometry) -> Slot {
     Slot(geo.slot_of_program(ru, (nth % per_ru) as u32).0 + u64::from(unit))
 }
 
-/// How many units are written before the one at a slot.
+/// Returns the number of units written before the one at a slot.
 fn in_order(slot: Slot, geo: &Geometry) -> u64 {
     let (ru, program, unit) = geo.program_of_slot(slot);
     let group = geo.group_of_ru(ru);
@@ -138,7 +138,7 @@ mod tests {
                 all.map(|slot| slot.0).collect::<std::collections::BTreeSet<_>>()
             };
             prop_assert_eq!(slots(Base::Sequential { units }), slots(Base::Interleaved { units }));
-            // Neighbours are in different groups, one after the other in turn.
+            // Neighbours are in different groups, in turn.
             if units >= row(&geo) && geo.groups > 1 {
                 let group = |lpn| geo.group_of_ru(geo.ru_of_slot(Base::Interleaved { units }.slot(Lpn(lpn), &geo).expect("written")));
                 for lpn in 0..u64::from(geo.groups) {

@@ -1,9 +1,9 @@
-//! Media: what arrays, registers and channels can do, and when; and what survives a power cut.
+//! Media: arrays, registers and channels with their timing; and the state that survives a power cut.
 //!
 //! * Knows cells, planes, dies, channels, their timing, errors and energy.
-//! * Does not know what an operation is for, nor what lies where: a controller queues operations and takes back those
-//!   that are finished.
-//! * Read first: `dies/mod.rs`, the back end of a drive; then `array.rs`, what cells hold.
+//! * Does not know the purpose of an operation or the location of data: a controller queues operations and takes back
+//!   the finished ones.
+//! * Read first: `dies/mod.rs`, the back end of a drive; then `array.rs`, the content of cells.
 
 pub mod array;
 pub mod base;

@@ -1,27 +1,27 @@
-//! Numbers that name things: sets of them, pools of free ones, division by fixed ones, planes and their packages, and the name
-//! of nothing.
+//! Numbers as names: sets of them, pools of free ones, division by fixed ones, planes and their packages, and the null
+//! name.
 
 use std::ops::Range;
 
-/// Which places are in the set.
+/// Set of positions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Positions {
     words: Vec<u64>,
 }
 
 impl Positions {
-    /// None of `count` places.
+    /// Creates an empty set of `count` positions.
     pub fn none(count: u32) -> Positions {
         Positions { words: vec![0; count.div_ceil(64) as usize] }
     }
 
-    /// Whether a place is in the set; one that it was not made for is not.
+    /// Returns whether a position is in the set; false for one outside its range.
     #[inline]
     pub fn has(&self, position: u32) -> bool {
         self.words.get(position as usize / 64).is_some_and(|word| word >> (position % 64) & 1 == 1)
     }
 
-    /// Puts a place into the set, or takes it out.
+    /// Adds a position to the set, or removes it.
     #[inline]
     pub fn set(&mut self, position: u32, is_in: bool) {
         let word = &mut self.words[position as usize / 64];
@@ -29,7 +29,7 @@ impl Positions {
         *word = if is_in { *word | bit } else { *word & !bit };
     }
 
-    /// The first place of a range that is in this set, or in the other one.
+    /// Returns the first position of a range that is in this set, or in `other`.
     #[inline]
     pub fn first(&self, other: Option<&Positions>, range: Range<u32>) -> Option<u32> {
         let mut from = range.start;
@@ -48,35 +48,36 @@ impl Positions {
 
 // Names of records in slabs and lists.
 
-/// No record: the end of a list, nobody.
+/// Null name: the end of a list, or none.
 pub const NONE: u32 = u32::MAX;
 
 // Division by a number that is fixed when the device is built.
 
-/// A divisor. Geometry is mostly powers of two; those become shifts. What else divides a number below 2^32 becomes a multiplication.
+/// Divisor. Geometry is mostly powers of two, which become shifts; other divisors of numbers below 2^32 become a
+/// multiplication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FastDiv {
     by: u64,
-    /// 64 when `by` is no power of two.
+    /// Shift; 64 if `by` is not a power of two.
     shift: u32,
-    /// 2^64 over `by`, rounded up: its product with a number has the quotient above 2^64, as long as both are below 2^32 (Lemire, Kaser and Kurz, "Faster remainder by direct
-    /// computation", 2019).
+    /// 2^64 over `by`, rounded up: its product with a number has the quotient above 2^64, as long as both are below
+    /// 2^32 (Lemire, Kaser and Kurz, "Faster remainder by direct computation", 2019).
     reciprocal: u64,
 }
 
 const NARROW: u64 = 1 << 32;
 
 impl FastDiv {
-    /// Divides by `by`.
+    /// Creates a divisor by `by`.
     ///
     /// # Panics
-    /// If it is 0.
+    /// If `by` is 0.
     pub fn new(by: u64) -> FastDiv {
         assert!(by > 0, "division by zero");
         let shift = if by.is_power_of_two() { by.trailing_zeros() } else { 64 };
         FastDiv { by, shift, reciprocal: if shift < 64 { 0 } else { u64::MAX / by + 1 } }
     }
-    /// The quotient.
+    /// Returns the quotient.
     #[inline]
     pub fn quotient(self, n: u64) -> u64 {
         if self.shift < 64 {
@@ -87,70 +88,70 @@ impl FastDiv {
             n / self.by
         }
     }
-    /// Quotient and remainder.
+    /// Returns quotient and remainder.
     #[inline]
     pub fn div_rem(self, n: u64) -> (u64, u64) {
         let q = self.quotient(n);
         (q, n - q * self.by)
     }
-    /// The divisor.
+    /// Returns the divisor.
     #[inline]
     pub fn get(self) -> u64 {
         self.by
     }
 }
 
-/// The packages. Planes are numbered channel first, then package, die, plane of the die.
+/// Packages and their planes. Planes are numbered channel first, then package, die, plane of the die.
 #[derive(Clone, Debug)]
 pub struct Packages {
     packages: FastDiv,
-    /// Planes of a package.
+    /// Number of planes per package.
     pub package_planes: u32,
 }
 
 impl Packages {
-    /// So many packages of so many planes.
+    /// Creates `packages` packages of `package_planes` planes each.
     pub fn new(packages: u32, package_planes: u32) -> Packages {
         Packages { packages: FastDiv::new(packages.into()), package_planes }
     }
 
-    /// The package of a plane, and which of the package's planes it is.
+    /// Returns the package of a plane, and the plane's number in it.
     #[inline]
     pub fn package(&self, plane: u32) -> (u32, u32) {
         let (within, package) = self.packages.div_rem(plane.into());
         (package as u32, within as u32)
     }
 
-    /// The plane of a package.
+    /// Returns the plane of a package with number `within`.
     #[inline]
     pub fn plane(&self, package: u32, within: u32) -> u32 {
         within * self.packages.get() as u32 + package
     }
 
-    /// Packages.
+    /// Returns the number of packages.
     pub fn count(&self) -> u32 {
         self.packages.get() as u32
     }
 
-    /// Planes of all packages.
+    /// Returns the number of planes of all packages.
     pub fn planes(&self) -> u32 {
         self.count() * self.package_planes
     }
 }
 
-/// Free registers of the planes of several sets, a bit for each plane that has one.
+/// Free registers of the planes of several sets, with a bit for each plane that has one.
 #[derive(Clone, Debug)]
 pub struct Pool {
-    /// Free registers of each plane of each set.
+    /// Number of free registers of each plane of each set.
     free: Vec<u32>,
     planes: Vec<u64>,
-    /// Planes and words of a set.
+    /// Planes per set; words per set follow.
     each: u32,
     words: u32,
 }
 
 impl Pool {
-    /// `sets` of `each` planes, with so many registers a plane.
+    /// Creates `sets` of `each` planes, with `registers` registers per plane.
     pub fn new(sets: u32, each: u32, registers: u32) -> Pool {
         let words = each.div_ceil(64);
         let mut pool = Pool {
@@ -165,7 +166,7 @@ impl Pool {
         pool
     }
 
-    /// Takes a register of a plane of a set, or, if it has none, of the next plane that has one. The plane.
+    /// Takes a register of a plane of a set or, if it has none, of the next plane that has one; returns the plane.
     #[inline]
     pub fn take(&mut self, set: u32, plane: u32) -> Option<u32> {
         let words = &self.planes[(set * self.words) as usize..][..self.words as usize];
@@ -178,20 +179,20 @@ impl Pool {
         Some(found)
     }
 
-    /// A register of a plane is free again.
+    /// Returns a register of a plane to the pool.
     #[inline]
     pub fn put(&mut self, set: u32, plane: u32) {
         self.free[(set * self.each + plane) as usize] += 1;
         self.planes[(set * self.words + plane / 64) as usize] |= 1 << (plane % 64);
     }
 
-    /// Free registers of a set.
+    /// Returns the number of free registers of a set.
     pub fn free(&self, set: u32) -> u32 {
         self.free[(set * self.each) as usize..][..self.each as usize].iter().sum()
     }
 }
 
-/// The first bit that is set, from `from` on and around the end.
+/// Returns the first bit that is set, from `from` on and around the end.
 fn next_bit(words: &[u64], from: u32) -> Option<u32> {
     let (word, bit) = ((from / 64) as usize, from % 64);
     let first = words[word] & (u64::MAX << bit);
@@ -234,7 +235,7 @@ mod tests {
             prop_assert_eq!(FastDiv::new(by).div_rem(n), (n / by, n % by));
         }
 
-        /// What a multiplication divides, and what is next to it: multiples of the divisor and their neighbours, where a quotient that is a little off is a wrong one.
+        /// Multiples of the divisor and their neighbours, for which a slightly wrong quotient is a wrong one.
         #[test]
         fn divides_below_2_to_the_32nd(by in 1..NARROW + 2, times: u64, off in 0u64..3) {
             let most = (NARROW + 2) / by;

@@ -1,4 +1,4 @@
-//! The registers that gather writes: as a user writes them, and in sets, with their pages by recency. Knows no time.
+//! Registers that gather writes: their specification, and their sets with pages by recency. Independent of time.
 
 use crate::numbers::{NONE, Packages, Pool};
 use config::{
@@ -10,37 +10,37 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a register does.
+/// State of a register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// Has no page.
+    /// Register without a page.
     Free,
-    /// Holds lines that flash lacks, and takes more.
+    /// Holds lines that flash lacks, and accepts more.
     Dirty,
-    /// Has been offered to the shared cache.
+    /// Page offered to the shared cache.
     Offered,
-    /// Is to be programmed, or is being programmed.
+    /// Page to be programmed, or being programmed.
     Leaving,
 }
 
-/// A register.
+/// Register that gathers writes to a page.
 #[derive(Clone, Copy, Debug)]
 pub struct Register {
-    /// Page of the address space.
+    /// Page number in the address space.
     pub page: u64,
-    /// Lines of it that flash lacks, a bit each.
+    /// Bit set of the page's lines that flash lacks.
     pub lines: u64,
-    /// Application that wrote it.
+    /// Application that wrote the page.
     pub app: u8,
-    /// What it does.
+    /// State of the register.
     pub state: State,
-    /// The plane that it belongs to.
+    /// Plane of the register.
     pub plane: u32,
-    /// The set that its page chose from.
+    /// Set that the page chose from.
     pub set: u32,
-    /// The register that the same page is leaving, if it was written again meanwhile.
+    /// Register that the same page is leaving, if it was written again meanwhile.
     older: u32,
-    /// Neighbours by recency; of a free one, the next free one of the plane.
+    /// Neighbours by recency; for a free register, the next free one of the plane.
     before: u32,
     after: u32,
 }
@@ -50,25 +50,25 @@ pub struct Register {
 pub struct Set {
     oldest: u32,
     newest: u32,
-    /// Registers without a page.
+    /// Number of registers without a page.
     pub free: u32,
-    /// Registers whose page leaves and will make room by itself.
+    /// Number of registers whose page is leaving and will make room.
     pub leaving: u32,
-    /// Pages that wait for a register.
+    /// Number of pages that wait for a register.
     pub waiting: u32,
-    /// The first of them.
+    /// First waiting page.
     pub first: u32,
-    /// The last of them.
+    /// Last waiting page.
     pub last: u32,
 }
 
-/// All registers but the data registers.
+/// All registers except the data registers.
 #[derive(Clone, Debug)]
 pub struct Registers {
     registers: Vec<Register>,
     /// Registers that a page may choose from, by set.
     pub sets: Vec<Set>,
-    /// The newest register of each page.
+    /// Newest register of each page.
     pages: FxHashMap<u64, u32>,
     /// First free register of each plane.
     free: Vec<u32>,
@@ -79,7 +79,7 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// `each` registers a plane; private to it, or in one set with all others of the package.
+    /// Creates `each` registers per plane; private to it, or in one set with all others of the package.
     pub fn new(packages: &Packages, each: u32, private: bool) -> Registers {
         let sets = if private { packages.planes() } else { packages.count() };
         let planes = if private { 1 } else { packages.package_planes };
@@ -120,44 +120,44 @@ impl Registers {
         this
     }
 
-    /// A register.
+    /// Returns a register.
     #[inline]
     pub fn get(&self, register: u32) -> &Register {
         &self.registers[register as usize]
     }
 
-    /// The set that serves a plane, and which of the set's planes it is.
+    /// Returns the set that serves a plane, and the plane's number in it.
     #[inline]
     pub fn set_of(&self, packages: &Packages, plane: u32) -> (u32, u32) {
         if self.private { (plane, 0) } else { packages.package(plane) }
     }
 
-    /// The register that takes lines of a page, if one does.
+    /// Returns the register that accepts lines of a page, if any.
     #[inline]
     pub fn dirty(&self, page: u64) -> Option<u32> {
         let register = *self.pages.get(&page)?;
         (self.get(register).state == State::Dirty).then_some(register)
     }
 
-    /// The registers that hold lines of a page, newest first.
+    /// Iterates over the registers that hold lines of a page, newest first.
     #[inline]
     pub fn holding(&self, page: u64) -> impl Iterator<Item = u32> {
         let newest = self.pages.get(&page).copied();
         std::iter::successors(newest, |r| Some(self.get(*r).older).filter(|r| *r != NONE))
     }
 
-    /// Lines of a page that registers hold.
+    /// Returns the lines of a page that registers hold.
     #[inline]
     pub fn lines(&self, page: u64) -> u64 {
         self.holding(page).fold(0, |lines, r| lines | self.get(r).lines)
     }
 
-    /// The register of a page that has been offered.
+    /// Returns the register of a page that has been offered.
     pub fn offered(&self, page: u64) -> Option<u32> {
         self.holding(page).find(|r| self.get(*r).state == State::Offered)
     }
 
-    /// More lines for a register that takes them.
+    /// Adds lines to a register that accepts them.
     #[inline]
     pub fn merge(&mut self, register: u32, lines: u64, app: u8) {
         let record = &mut self.registers[register as usize];
@@ -166,7 +166,7 @@ impl Registers {
         self.touch(register);
     }
 
-    /// A page has been used.
+    /// Makes a page the most recently used.
     #[inline]
     pub fn touch(&mut self, register: u32) {
         if self.get(register).state == State::Dirty {
@@ -175,7 +175,7 @@ impl Registers {
         }
     }
 
-    /// A free register for a page of a plane, of that plane if there is one, else of the next plane of the set.
+    /// Takes a free register for a page of a plane: of that plane if possible, otherwise of the next plane of the set.
     pub fn take_free(&mut self, packages: &Packages, plane: u32) -> Option<u32> {
         let (set, home) = self.set_of(packages, plane);
         let within = self.pool.take(set, home)?;
@@ -186,7 +186,7 @@ impl Registers {
         Some(register)
     }
 
-    /// A register that nobody waits for; `within` is its plane's place in the package.
+    /// Frees a register that nothing waits for; `within` is its plane's number in the package.
     pub fn put_free(&mut self, register: u32, within: u32) {
         let within = if self.private { 0 } else { within };
         let Register { plane, set, .. } = *self.get(register);
@@ -196,7 +196,7 @@ impl Registers {
         self.pool.put(set, within);
     }
 
-    /// A register takes lines of a page that none takes yet.
+    /// Fills a register with lines of a page that no register accepts yet.
     pub fn fill(&mut self, register: u32, page: u64, lines: u64, app: u8) {
         self.filled += 1;
         let older = self.pages.insert(page, register).unwrap_or(NONE);
@@ -205,14 +205,14 @@ impl Registers {
         self.link(register);
     }
 
-    /// The dirty page of a set that was used longest ago.
+    /// Returns the least recently used dirty page of a set.
     #[inline]
     pub fn oldest(&self, set: u32) -> Option<u32> {
         let oldest = self.sets[set as usize].oldest;
         (oldest != NONE).then_some(oldest)
     }
 
-    /// A dirty page is to leave its register: it takes no more lines.
+    /// Makes a dirty page leave its register: it accepts no more lines.
     pub fn leave(&mut self, register: u32, state: State) {
         self.unlink(register);
         self.registers[register as usize].state = state;
@@ -220,12 +220,12 @@ impl Registers {
         self.sets[set as usize].leaving += 1;
     }
 
-    /// An offered page is programmed after all.
+    /// Reclaims an offered page, which is programmed after all.
     pub fn keep(&mut self, register: u32) {
         self.registers[register as usize].state = State::Leaving;
     }
 
-    /// A page has left its register.
+    /// Releases the register of a page that has left.
     pub fn release(&mut self, register: u32) {
         let Register { page, older, set, .. } = *self.get(register);
         let newest = self.pages[&page];
@@ -245,13 +245,13 @@ impl Registers {
         self.sets[set as usize].leaving -= 1;
     }
 
-    /// Registers in a state other than free, and the lines in them.
+    /// Returns the number of registers that are not free, and of the lines in them.
     pub fn used(&self) -> (u64, u64) {
         let used = self.registers.iter().filter(|r| r.state != State::Free);
         used.fold((0, 0), |(n, lines), r| (n + 1, lines + u64::from(r.lines.count_ones())))
     }
 
-    /// Pages offered that are neither taken nor refused yet.
+    /// Returns the number of pages offered that are neither taken nor refused yet.
     pub fn open(&self) -> u64 {
         self.registers.iter().filter(|r| r.state == State::Offered).count() as u64
     }
@@ -280,9 +280,9 @@ impl Registers {
     }
 }
 
-// Buses of registers to the network inside a package.
+// Buses from registers to the network inside a package.
 
-/// The buses of the registers of each plane: one page at a time leaves the registers of a plane for another.
+/// Buses of the registers of each plane: one page at a time leaves the registers of a plane for a different one.
 #[derive(Clone, Debug)]
 pub struct Link {
     buses: Vec<Serial>,
@@ -290,7 +290,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// Buses of so many planes, for pages of so many bytes.
+    /// Creates the buses of `planes` planes, for pages of `page` bytes.
     pub fn new(network: &RegisterNetwork, planes: u32, page: u64) -> Link {
         let time = match network {
             RegisterNetwork::nif(nif) => {
@@ -301,7 +301,7 @@ impl Link {
         Link { buses: vec![Serial::default(); planes as usize], time }
     }
 
-    /// A page leaves a register of a plane for another plane; when it is there.
+    /// Moves a page from a register of a plane to a different plane; returns the time of arrival.
     #[inline]
     pub fn shift(&mut self, plane: u32, now: Time) -> Time {
         self.buses[plane as usize].grant(now, self.time)
@@ -312,87 +312,89 @@ impl Link {
         self.buses.save(out);
     }
 
-    /// Replaces it by a saved one of as many planes; `None` if it is cut short or malformed.
+    /// Restores the saved state of as many planes; `None` if it is truncated or malformed.
     pub fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         self.buses = Vec::load(input).filter(|buses: &Vec<Serial>| buses.len() == self.buses.len())?;
         Some(())
     }
 }
 
-// Registers as a user writes them.
+// Registers as specified by a user.
 
-/// The registers.
+/// Registers that gather writes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DirectRegisters {
-    /// Registers of 4 KiB a plane: one is the data register of the array, the others gather writes.
+    /// Registers of 4 KiB per plane: one is the data register of the array, the others gather writes.
     #[schemars(range(max = 1_024))]
     pub count: u32,
-    /// Which registers a page may use.
+    /// Registers that a page may use.
     pub network: RegisterNetwork,
-    /// Share of the registers that a page may use, rounded down, that is kept free by having the oldest pages leave before
+    /// Share of the registers available to a page, rounded down, that is kept free by evicting the oldest pages before
     /// room is needed.
     pub reserve: Share,
 }
 
 config::policies! {
-    /// Which registers a dirty page may use, and what it costs to program it from a register of another plane.
+    /// Which registers a dirty page may use, and the cost of programming it from a register of a different plane.
     ///
-    /// With all but `private` the registers of a package are one fully associative cache with LRU replacement.
+    /// Except with `private`, the registers of a package are one fully associative cache with LRU replacement.
     #[derive(Eq)]
     pub family RegisterNetwork: choice {
-        /// Those of its own plane.
+        /// Registers of the page's own plane.
         default private,
-        /// All of its package. The controller copies a page to the data register of its plane over the flash network.
+        /// All registers of the package. The controller copies a page to the data register of its plane over the flash
+        /// network.
         ///
         /// SWnet of ZnG: the page goes out through the package's port to the controller and back.
         swnet,
-        /// All of its package; every register reaches every plane at once.
+        /// All registers of the package; every register reaches every plane at once.
         ///
         /// FCnet of ZnG: a fully connected network.
         fcnet,
-        /// All of its package. A network inside the package moves a page to the data register of its plane.
+        /// All registers of the package. A network inside the package moves a page to the data register of its plane.
         ///
-        /// NiF of ZnG: the registers of a plane share a bus to that network, so one page at a time leaves them; a plane's
-        /// data register takes one page at a time; moves between different planes go on side by side.
+        /// NiF of ZnG: the registers of a plane share a bus to that network, so one page at a time leaves them; a
+        /// plane's data register takes one page at a time; moves between different planes run in parallel.
         nif(NifSpec),
     }
 }
 
-/// The network inside a package.
+/// Network inside a package.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct NifSpec {
-    /// Bytes that it moves in one transfer.
+    /// Bytes that the network moves in one transfer.
     #[schemars(extend("x-minimum" = "1B", "x-maximum" = "1MiB"))]
     pub width: Bytes,
-    /// Transfers a second.
+    /// Transfers per second.
     pub rate: TransferRate,
 }
 
 impl Default for NifSpec {
-    /// ZnG's Table I; the rate, which it does not give, is that of the interface.
+    /// ZnG's Table I; the rate, missing there, is that of the interface.
     fn default() -> NifSpec {
         NifSpec { width: Bytes::new(8), rate: TransferRate::new(800_000_000) }
     }
 }
 
 impl DirectRegisters {
-    /// Whether it can be built; keys relative to the part's table.
+    /// Checks that the registers can be built; keys are relative to the component's table.
     pub fn check(&self) -> Result<(), SpecError> {
         self.network.check(self.count)
     }
 }
 
 impl RegisterNetwork {
-    /// Whether it can be built with so many registers a plane; keys relative to the part's table.
+    /// Checks that the network can be built with `count` registers per plane; keys are relative to the component's
+    /// table.
     pub fn check(&self, count: u32) -> Result<(), SpecError> {
         if count < 2 {
-            let what = format!("{count} registers a plane; the data register and one for writes are 2");
+            let what = format!("{count} registers per plane; at least 2 are needed: for data and for writes");
             return Err(SpecError::new("registers.count", what));
         }
         if count > 1 << 10 {
-            let what = format!("{count} registers a plane; at most 1,024 are modelled");
+            let what = format!("{count} registers per plane; at most 1,024 are modelled");
             return Err(SpecError::new("registers.count", what));
         }
         if let RegisterNetwork::nif(nif) = self {
@@ -407,7 +409,7 @@ impl RegisterNetwork {
 mod tests {
     use super::*;
 
-    /// Two packages with two planes each, two registers a plane.
+    /// Two packages with two planes each, two registers per plane.
     fn registers(private: bool) -> (Registers, Packages) {
         let packages = Packages::new(2, 2);
         (Registers::new(&packages, 2, private), packages)

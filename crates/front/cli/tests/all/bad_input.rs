@@ -47,11 +47,11 @@ fn values_that_cannot_be() {
         ("flash.geometry.page_size", "\"-4KiB\"", &["-4KiB"]),
         ("flash.geometry.channels", "-8", &["-8"]),
         ("flash.geometry.channels", "0", &["is 0, but must be at least 1"]),
-        ("sim.until", "\"0ms\"", &["a time of no length"]),
+        ("sim.until", "\"0ms\"", &["the duration is zero"]),
         ("flash.ftl.gc.start", "30", &["the thresholds cross", "hard 2 <= start 30 < stop 26"]),
         ("flash.ftl.gc.victim", "\"gredy\"", &["did you mean `greedy`", "allowed: greedy, cost_benefit"]),
         ("flash.geometry.chanels", "8", &["unknown key `chanels`", "did you mean `channels`"]),
-        ("flash.ftl.over_provisioning", "1", &["the integer 1 may mean per cent or a part of one"]),
+        ("flash.ftl.over_provisioning", "1", &["the integer 1 may mean per cent or a fraction"]),
         ("flash.ftl.over_provisioning", "\"100%\"", &["leaves nothing for the host", "7% to 28% is usual"]),
         (
             "flash.ftl.stripe",
@@ -89,7 +89,7 @@ fn files_that_are_no_specs() {
     let binary = file(folder.path(), "binary.toml", [0x7f, b'E', b'L', b'F', 0xff, 0xfe]);
     refused(&["check", &binary], &["is not UTF-8 text (byte 4)"]);
     refused(&["check", "no/such.toml"], &["cannot read `no/such.toml`"]);
-    refused(&["check", "d61"], &["there is no preset `d61`", "did you mean `d16`"]);
+    refused(&["check", "d61"], &["unknown preset `d61`", "did you mean `d16`"]);
 }
 
 /// Sparse files of 1 GB where a system or a job is expected are refused by their size.
@@ -101,7 +101,7 @@ fn files_that_are_too_large() {
         File::create(&path).unwrap().set_len(1 << 30).unwrap();
         path.display().to_string()
     };
-    let said = ["is larger than 16 MiB", "help: a file written by hand is expected"];
+    let said = ["is larger than 16 MiB", "help: expected a hand-written file"];
     refused(&["check", &hole("large.toml")], &said);
     refused(&["sweep", &hole("sweep.toml")], &said);
     trace_refused(&hole("large.fio"), &[], &said);

@@ -254,7 +254,7 @@ fn what_cannot_be_recorded_leaves_no_recording() {
     let below = folder.path().join("no/t.strace").display().to_string();
     refused(
         &["trace", "capture", "--syscalls", "--out", &below, "--", "/bin/sh"],
-        &["cannot write", "make it first"],
+        &["cannot write", "create it first"],
     );
     let here = folder.path().display().to_string();
     refused(&["trace", "capture", "--syscalls", "--out", &here, "--", "/bin/sh"], &["is no file", "--out"]);

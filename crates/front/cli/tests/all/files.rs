@@ -89,7 +89,7 @@ fn a_full_disk_leaves_nothing_half_written_and_says_so() {
     assert_eq!(code, Some(1), "{stderr}");
     // The run is told all the same.
     assert!(stdout.contains("3,000 requests"), "{stdout}");
-    assert_eq!(stderr.matches("there is no room").count(), 3, "{stderr}");
+    assert_eq!(stderr.matches("the disk is full").count(), 3, "{stderr}");
     for name in ["x.log", "t.json", "result.json"] {
         assert!(stderr.contains(name), "no {name} in {stderr}");
     }
@@ -121,7 +121,7 @@ fn devices_without_room_have_one_status() {
     ] {
         let (code, stderr) = run(more, stdout);
         assert_eq!(code, Some(1), "{more:?} {stderr}");
-        assert!(stderr.contains("there is no room"), "{more:?} {stderr}");
+        assert!(stderr.contains("the disk is full"), "{more:?} {stderr}");
     }
     let folder = tempfile::tempdir().unwrap();
     let trace = file(folder.path(), "t.csv", "0 0 0 8 1\n1000 0 8 8 0\n2000 0 16 8 1\n");
@@ -135,7 +135,7 @@ fn devices_without_room_have_one_status() {
         let output = command(arguments).stdout(full).stderr(Stdio::piped()).output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{arguments:?} {stderr}");
-        assert!(stderr.contains("there is no room"), "{arguments:?} {stderr}");
+        assert!(stderr.contains("the disk is full"), "{arguments:?} {stderr}");
     }
 }
 
@@ -150,7 +150,7 @@ fn a_folder_that_nobody_made_is_not_made() {
         &["run", "d16", "--workload", endless, "--timeline", &below][..],
         &["trace", "convert", "--to", "csv", &trace, "--out", &below][..],
     ] {
-        refused(arguments, &["cannot write", "no/such` is not there: make it first"]);
+        refused(arguments, &["cannot write", "no/such` does not exist: create it first"]);
     }
     assert_eq!(files(folder.path()), ["t.csv"]);
 }
@@ -195,6 +195,6 @@ fn a_recording_that_was_cut_has_a_status_of_its_own() {
     let (code, _, stderr) =
         without_room(1, &["trace", "capture", "--out", &format!("{out}.2"), "--", "/bin/true"]);
     assert_eq!(code, Some(1), "{stderr}");
-    assert!(stderr.contains("there is no room"), "{stderr}");
+    assert!(stderr.contains("the disk is full"), "{stderr}");
     assert_eq!(files(folder.path()), ["t.gz"]);
 }

@@ -96,7 +96,7 @@ fn rows_are_drawn_with_their_commands() {
     // The rows that were printed are drawn as well.
     let saved = file(folder.path(), "theory.json", &done.stdout);
     assert!(page(&[&saved], folder.path()).contains("nandscape reproduce theory --only latency"));
-    refused(&["reproduce", "theory", "--html", "no/where/a.html"], &["no/where/a.html", "is not there"]);
+    refused(&["reproduce", "theory", "--html", "no/where/a.html"], &["no/where/a.html", "does not exist"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Faults of configuration on its way to a typed value, kept apart until they are a diagnostic, and whose value is to blame.
+//! Configuration errors before they become diagnostics, and the search for the value to blame.
 
 use std::fmt;
 
@@ -11,11 +11,11 @@ use super::{
 use crate::diag::{Diagnostic, Place};
 use crate::synonym::ends_in;
 
-/// A deserialisation error that keeps what serde knew: names, and where.
+/// Deserialisation error that keeps what serde knew: names and location.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub(super) kind: Kind,
-    /// Key path of the node at fault; unset until the reader that stands there has set it.
+    /// Key path of the node at fault; `None` until the reader of that node sets it.
     pub(super) path: Option<Vec<String>>,
     place: Option<Box<Place>>,
 }
@@ -33,12 +33,12 @@ impl Fault {
         Fault { kind, path: None, place: None }
     }
 
-    /// A key that must be there and is not.
+    /// Creates the error of a required key that is missing.
     pub(super) fn missing(key: &str) -> Fault {
         Fault::new(Kind::MissingKey(key.to_owned()))
     }
 
-    /// Says where, unless a deeper reader already has.
+    /// Sets the location, unless a deeper reader already has.
     pub(super) fn at(mut self, locate: impl FnOnce() -> (Vec<String>, Place)) -> Fault {
         if self.path.is_none() {
             let (path, place) = locate();
@@ -48,8 +48,8 @@ impl Fault {
         self
     }
 
-    /// `keys` are all that there are, for a key that stands in the wrong table; `besides` may stand where this one does, though
-    /// its type does not know them.
+    /// Converts the error to a diagnostic. `keys` are all known keys, to recognise a key in the wrong table. `besides`
+    /// are names allowed in the same table that the type does not know.
     pub(super) fn into_diagnostic(self, keys: &[String], besides: &[&str]) -> Diagnostic {
         let path = self.path.unwrap_or_default();
         let mut diagnostic = match self.kind {
@@ -57,7 +57,8 @@ impl Fault {
                 Diagnostic::new(format!("unknown key `{given}`; no key is allowed here"))
             }
             Kind::UnknownKey { given, allowed } => {
-                // The type does not know this key: the layers have taken it out. It stands at the root only.
+                // The layers have already removed `inherits`, so the type does not know it. It is allowed at the root
+                // only.
                 let inherits = (path.len() == 1).then_some(INHERITS);
                 let all = allowed.iter().chain(besides).copied().chain(inherits);
                 let mut unknown = Diagnostic::new(format!("unknown key `{given}`")).allowed(&given, all);
@@ -95,7 +96,7 @@ impl de::Error for Fault {
                 let fits = if x.abs() < 1e15 { whole } else { format!("`{x:?}` is out of range") };
                 Fault::custom(format_args!("{fits}; expected {expected}"))
             }
-            // Longer than an integer of TOML, which an override then has as text.
+            // An integer longer than TOML allows, which an override passes as text.
             Unexpected::Str(digits) if expected.starts_with("an integer") && is_integer(digits) => {
                 Fault::custom(format_args!("`{digits}` is out of range; expected {expected}"))
             }
@@ -124,7 +125,7 @@ fn is_integer(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// A value as its writer knows it.
+/// Formats a value as the user writes it.
 fn shown(value: Unexpected<'_>) -> String {
     match value {
         Unexpected::Bool(truth) => format!("`{truth}`"),
@@ -138,7 +139,7 @@ fn shown(value: Unexpected<'_>) -> String {
     }
 }
 
-/// Serde names Rust types where a reader of a spec expects plain words.
+/// Translates serde's Rust type names into plain words for spec authors.
 fn plain(expected: &dyn Expected) -> String {
     let text = expected.to_string();
     let integer = |low: i128, high: i128| format!("an integer from {low} to {high}");
@@ -146,7 +147,7 @@ fn plain(expected: &dyn Expected) -> String {
         "u8" => integer(0, u8::MAX.into()),
         "u16" => integer(0, u16::MAX.into()),
         "u32" => integer(0, u32::MAX.into()),
-        // A TOML integer has 63 bits and a sign.
+        // A TOML integer has a sign and 63 bits.
         "u64" | "usize" => integer(0, i64::MAX.into()),
         "i8" => integer(i8::MIN.into(), i8::MAX.into()),
         "i16" => integer(i16::MIN.into(), i16::MAX.into()),
@@ -174,37 +175,38 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-// Whose value is at fault: what a user wrote comes before what was inherited from a preset.
+// Whose value is at fault: a user's value is blamed before one inherited from a preset.
 //
-// A limit that several keys share is found at one of them, which may be a preset's. Which of the user's values broke it
-// is found by leaving each out in turn, so that no limit has to list its keys (the idea of delta debugging: A. Zeller,
-// "Yesterday, my program worked. Today, it does not. Why?", ESEC/FSE 1999).
+// A limit that several keys share is detected at one of them, perhaps a preset's. To find the user's value that broke
+// it, each is left out in turn, so that no limit has to list its keys. This is delta debugging (A. Zeller, "Yesterday,
+// my program worked. Today, it does not. Why?", ESEC/FSE 1999).
 
-/// Values of the user that are left out in turn, at most; each costs a whole check.
+/// Maximum number of user values left out in turn; each costs a whole check.
 const MOST_TRIED: usize = 64;
 
-/// A value that the user wrote.
+/// Value written by the user.
 struct Own {
     /// Key path.
     path: Vec<String>,
     place: Place,
-    /// Rank of its layer.
+    /// Rank of the layer.
     layer: u32,
     whence: Whence,
 }
 
 enum Whence {
-    /// The override of this number.
+    /// Override with this number.
     Override(usize),
-    /// The layer of this number, the bottom first.
+    /// Layer with this number, the lowest first.
     Layer(usize),
 }
 
 impl Resolved {
-    /// The fault at the place of the user's value that causes it, with the place where it was found `beside` it. It stays as it
-    /// is at a value that the user wrote last, and where no value of the user's has to do with it.
+    /// Returns the error moved to the user's value that causes it, with the place of detection as `beside`. The error
+    /// is unchanged if it is already at a value that the user wrote last, or if no user value causes it.
     ///
-    /// `check` is what found the fault, of the whole configuration; it says nothing of one that cannot be read.
+    /// `check` is the check of the whole configuration that found the error; it returns `None` for a configuration that
+    /// cannot be read.
     #[must_use]
     pub fn blame<T>(
         &self,
@@ -219,24 +221,25 @@ impl Resolved {
         let check = |without: Option<Resolved>| check(without?);
         let mut own = self.own();
         own.retain(|own| !is_own || own.layer > node.origin.layer);
-        // Values of one table limit each other more often than others do; of equals, the later has the last word.
+        // Values of one table limit each other more often than others do; among equals, the later one is tried first.
         let shared = |own: &Own| own.path.iter().zip(&found).take_while(|(a, b)| *a == *b).count();
         own.sort_by_key(|own| std::cmp::Reverse(shared(own)));
-        // Where the files alone are wrong, no override has broken them; but one may be what mends another.
+        // If the files alone are wrong, no override broke them; but one override may mend what a different one breaks.
         let files_are_wrong = matches!(check(self.overridden(|_| false)), Some(Err(_)));
         let is_innocent = |own: &Own| files_are_wrong && matches!(own.whence, Whence::Override(_));
         let mut weaker = None;
         for value in own.iter().take(MOST_TRIED) {
             match check(self.without(value)) {
                 Some(Ok(_)) => return beside(fault, &value.place),
-                // It is still wrong without the value, but in another way: the value has a part in it.
+                // Without the value the error is a different one, so the value contributes to it.
                 Some(Err(other)) if other.what != fault.what && !is_innocent(value) => {
                     weaker.get_or_insert(value);
                 }
                 Some(Err(_)) | None => {}
             }
         }
-        // Several values may each be enough: one that is so alone comes before one without which the words of the fault are others.
+        // Several values may each suffice: one that suffices alone is preferred to one that only changes the error
+        // text.
         let is_enough = |own: &&Own| match own.whence {
             Whence::Override(n) => {
                 !files_are_wrong && matches!(check(self.overridden(|other| other == n)), Some(Err(_)))
@@ -254,7 +257,7 @@ impl Resolved {
         }
     }
 
-    /// Every value: its key, itself, and where it was set. In the order of the texts, the lowest layer first.
+    /// Returns every value with its key and the place where it was set, in text order, the lowest layer first.
     pub fn values(&self) -> Vec<(String, toml::Value, Place)> {
         let mut found = Vec::new();
         leaves(&self.root, &mut Vec::new(), &mut |path, node| {
@@ -269,12 +272,12 @@ impl Resolved {
         found.into_iter().map(|(_, _, value)| value).collect()
     }
 
-    /// Whether the user wrote what stands at a place, or it is in nobody's text.
+    /// Returns whether the user wrote the text at a place, or the place is in no text.
     pub fn is_own(&self, place: &Place) -> bool {
         self.layers.iter().all(|layer| layer.origin.source.own || layer.origin.source.name != place.source)
     }
 
-    /// The user's values, the highest layer's first.
+    /// Returns the user's values, the highest layer first.
     fn own(&self) -> Vec<Own> {
         let mut found = Vec::new();
         for (n, text) in self.overrides.iter().enumerate().rev() {
@@ -302,7 +305,7 @@ impl Resolved {
         found
     }
 
-    /// The configuration without a value.
+    /// Returns the configuration without a value.
     fn without(&self, value: &Own) -> Option<Resolved> {
         let mut layers = self.layers.clone();
         let mut left_out = None;
@@ -314,13 +317,13 @@ impl Resolved {
         self.again(layers, overrides.map(|(_, text)| text))
     }
 
-    /// The configuration with some of the overrides, by their number.
+    /// Returns the configuration with the overrides whose number satisfies `keeps`.
     fn overridden(&self, keeps: impl Fn(usize) -> bool) -> Option<Resolved> {
         let overrides = self.overrides.iter().enumerate().filter(|(n, _)| keeps(*n));
         self.again(self.layers.clone(), overrides.map(|(_, text)| text))
     }
 
-    /// The configuration without all that is the user's.
+    /// Returns the configuration without any user value.
     fn preset(&self) -> Option<Resolved> {
         let is_preset = |layer: &&Node| !layer.origin.source.own;
         self.again(self.layers.iter().filter(is_preset).cloned().collect(), std::iter::empty())
@@ -342,7 +345,7 @@ fn beside(mut fault: Diagnostic, place: &Place) -> Diagnostic {
     fault.at(place.clone())
 }
 
-/// Every value that is no table, and every table without entries, which is a choice.
+/// Visits every value that is not a table, and every empty table (a choice).
 fn leaves(node: &Node, path: &mut Vec<String>, visit: &mut dyn FnMut(&[String], &Node)) {
     match &node.value {
         Value::Table(entries) if !entries.is_empty() || path.is_empty() => {
@@ -371,7 +374,7 @@ mod tests {
         }
     }
 
-    /// Who is blamed where `a` and `b` may be no more than 5 each, and the words of the fault tell `c` too.
+    /// Returns the blamed value when `a` and `b` are limited to 5 each and the error text also shows `c`.
     fn blamed(text: &str, overrides: &[&str]) -> String {
         let mut resolved = Layers::from_text("own.toml", text, &Base).unwrap();
         overrides.iter().for_each(|set| resolved.set(set).unwrap());
@@ -402,7 +405,7 @@ mod tests {
         assert_eq!(blamed(&format!("{base}a = 9\n"), &["c=7"]), "own.toml a");
         assert_eq!(blamed(&format!("{base}a = 9\nb = 9\n"), &["c=7", "d=7"]), "own.toml a");
         assert_eq!(blamed(base, &["a=9", "c=7"]), "--set a");
-        // Each is enough; the later of them, and not the one that only changes the words.
+        // Each suffices; the later one is blamed, not the one that only changes the text.
         assert_eq!(blamed(base, &["a=9", "b=9", "c=7"]), "--set b");
     }
 }

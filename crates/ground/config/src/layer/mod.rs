@@ -1,12 +1,12 @@
-//! Layered configuration: a TOML file may inherit a preset or another file, options override both, and every value
-//! remembers where it was set.
+//! Layered configuration: a TOML file may inherit a preset or a file, options override both, and every value remembers
+//! where it was set.
 //!
-//! `inherits = "name"` names a preset; `inherits = "dir/file.toml"` names a file, relative to the file that says so;
-//! `inherits = ["a", "b"]` inherits both, and where they disagree the first ranks higher. Inside a table, `inherits = "name"` takes the
-//! table of the same path alone, `inherits = "name.path"` the one at that path (`"dir/file.toml:path"`, of a file): it ranks below the
-//! text that says so, and above what that inherits as a whole.
-//! Tables merge key by key, everything else replaces. A choice (a policy with its parameters) is the one exception:
-//! where layers choose different names, the highest layer wins.
+//! `inherits = "name"` names a preset; `inherits = "dir/file.toml"` names a file, relative to the inheriting file;
+//! `inherits = ["a", "b"]` inherits both, with `a` ranking higher. Inside a table, `inherits = "name"` takes only the
+//! table at the same path, and `inherits = "name.path"` (for a file, `"dir/file.toml:path"`) the table at that path.
+//! Such a table ranks below the inheriting text, and above what that text inherits as a whole. Tables merge key by key;
+//! everything else replaces. A choice (a policy with its parameters) is the one exception: where layers choose
+//! different names, the highest layer wins.
 
 mod fault;
 mod parse;
@@ -25,68 +25,68 @@ use tree::{Node, Origin, Source, Value};
 pub use parse::Pieces;
 pub use tree::Resolved;
 
-/// The key that names the layer below.
+/// Key that names the layer below.
 pub const INHERITS: &str = "inherits";
 
 /// Rank of the file that was asked for; inherited layers rank below it, options above.
 const TOP: u32 = 1 << 16;
 
-/// Layers in one chain of inheritance.
+/// Maximum number of layers in a chain of inheritance.
 const MAX_LAYERS: usize = 64;
 
 /// Configuration texts that ship with the program, by name.
 pub trait Presets {
-    /// The preset's source name, shown in diagnostics, and its TOML text.
+    /// Returns the preset's source name, shown in diagnostics, and its TOML text.
     fn find(&self, name: &str) -> Option<(String, String)>;
-    /// Every name that `find` knows.
+    /// Returns every name that `find` knows.
     fn names(&self) -> Vec<String>;
 }
 
-/// A chain of configuration texts while it is being read, from the one asked for down.
+/// Chain of configuration texts while it is being read, from the requested one down.
 pub struct Layers<'p> {
     presets: &'p dyn Presets,
-    /// What has been read, the highest first.
+    /// Texts read so far, the highest first.
     read: Vec<Node>,
-    /// Texts read so far: each ranks below those before it.
+    /// Number of texts read so far: each ranks below those before it.
     ranks: u32,
 }
 
-/// A layer on the way from the one asked for to another.
+/// Layer on the path from the requested one to the current one.
 struct Above {
     /// Preset name, or canonical path.
     identity: String,
-    /// Shown in diagnostics.
+    /// Name shown in diagnostics.
     name: String,
 }
 
-/// A text that a layer or the caller named.
+/// Text named by a layer or the caller.
 struct Opened {
     /// Preset name, or canonical path.
     identity: String,
-    /// Shown in diagnostics.
+    /// Name shown in diagnostics.
     source: String,
     text: String,
-    /// Where relative paths in it start; presets have none.
+    /// Folder that relative paths in the text start from; `None` for presets.
     folder: Option<PathBuf>,
-    /// Whether the user wrote it.
+    /// True if the user wrote the text.
     own: bool,
 }
 
 impl<'p> Layers<'p> {
-    /// Reads a preset, or the file at a path (which has a `/` or ends in `.toml`), with all that it inherits.
+    /// Reads a preset, or the file at a path (with a `/`, or ending in `.toml`), with everything that it inherits.
     ///
     /// # Errors
-    /// The name or a file is not there, the TOML is not valid, or the inheritance goes round in a circle.
+    /// The name or file does not exist, the TOML is not valid, or the inheritance is circular.
     pub fn load(name_or_path: &str, presets: &'p dyn Presets) -> Result<Resolved, Diagnostic> {
         let layers = Layers { presets, read: Vec::new(), ranks: 0 };
         let first = layers.open(name_or_path, Some(Path::new("")))?;
         layers.descend(first)
     }
 
-    /// Reads a text that is in memory; `source` is its name in diagnostics. It may inherit presets only.
+    /// Reads a text in memory; `source` is its name in diagnostics. It may inherit presets only.
     ///
     /// # Errors
-    /// As [`Layers::load`].
+    /// Errors of [`Layers::load`].
     pub fn from_text(source: &str, text: &str, presets: &'p dyn Presets) -> Result<Resolved, Diagnostic> {
         let first = Opened {
             identity: String::new(),
@@ -98,12 +98,12 @@ impl<'p> Layers<'p> {
         Layers { presets, read: Vec::new(), ranks: 0 }.descend(first)
     }
 
-    /// Reads layer after layer until none inherits anything that has not been read, then merges them from the bottom.
+    /// Reads layer after layer until all inherited layers are read, then merges them from the lowest up.
     fn descend(self, first: Opened) -> Result<Resolved, Diagnostic> {
         self.merge(first, &mut Vec::new()).map(|(resolved, _)| resolved)
     }
 
-    /// As [`Layers::descend`], below the layers `above`; and how many texts have been read by then.
+    /// Merges as [`Layers::descend`] does, below the layers `above`; also returns the number of texts read so far.
     fn merge(mut self, first: Opened, above: &mut Vec<Above>) -> Result<(Resolved, u32), Diagnostic> {
         self.visit(first, above)?;
         self.read.reverse();
@@ -138,7 +138,7 @@ impl<'p> Layers<'p> {
         Ok(())
     }
 
-    /// Reads the layer that a table inherits, whole, and keeps of it the table alone.
+    /// Reads the whole layer that a table inherits, and keeps only the wanted table.
     fn take_part(
         &mut self,
         wanted: Wanted,
@@ -154,11 +154,11 @@ impl<'p> Layers<'p> {
         Ok(())
     }
 
-    /// Refuses a circle, and more layers than there may be.
+    /// Refuses circular inheritance and more than [`MAX_LAYERS`] layers.
     fn refuse(&self, above: &[Above], next: &Opened, place: &Place) -> Result<(), Diagnostic> {
         refuse_cycle(above, next, place)?;
         if self.ranks as usize >= MAX_LAYERS {
-            let what = format!("more than {MAX_LAYERS} layers inherit from each other");
+            let what = format!("the chain of `inherits` has more than {MAX_LAYERS} layers");
             return Err(Diagnostic::new(what).at(place.clone()));
         }
         Ok(())
@@ -177,14 +177,14 @@ impl<'p> Layers<'p> {
             Some((source, text)) => {
                 Ok(Opened { identity: name.to_owned(), source, text, folder: None, own: false })
             }
-            None => Err(Diagnostic::new(format!("there is no preset `{name}`"))
+            None => Err(Diagnostic::new(format!("unknown preset `{name}`"))
                 .allowed(name, self.presets.names())
-                .help(format!("the name of a file has a `/` or ends in `.toml`: `./{name}`"))),
+                .help(format!("to name a file, use a path with a `/` or ending in `.toml`: `./{name}`"))),
         }
     }
 }
 
-/// Whether the text names a file rather than a preset.
+/// Returns whether the text names a file rather than a preset.
 fn is_path(name: &str) -> bool {
     name.ends_with(".toml") || name.contains(['/', '\\'])
 }
@@ -193,22 +193,22 @@ fn open_file(path: &Path) -> Result<Opened, Diagnostic> {
     let shown = path.display().to_string();
     let unreadable = |fault: std::io::Error| Diagnostic::new(format!("cannot read `{shown}`: {fault}"));
     let text = read_text(path)?;
-    // The canonical path is the same for every way to write it, which a search for cycles needs.
+    // The canonical path is the same however the path is written; the search for cycles needs that.
     let identity = path.canonicalize().map_err(unreadable)?.display().to_string();
     let folder = Some(path.parent().unwrap_or(Path::new("")).to_owned());
     Ok(Opened { identity, source: shown, text, folder, own: true })
 }
 
-/// A layer must not inherit from itself, whatever lies between.
+/// Refuses a layer that inherits from itself, directly or through others.
 fn refuse_cycle(above: &[Above], next: &Opened, place: &Place) -> Result<(), Diagnostic> {
     let Some(at) = above.iter().position(|layer| layer.identity == next.identity) else { return Ok(()) };
     let mut chain: Vec<_> = above[at..].iter().map(|layer| layer.name.as_str()).collect();
     chain.push(chain[0]);
-    let what = format!("the inheritance goes round in a circle: {}", chain.join(" -> "));
+    let what = format!("circular inheritance: {}", chain.join(" -> "));
     Err(Diagnostic::new(what).at(place.clone()))
 }
 
-/// Takes `inherits` out of a root table: a name, or several of which the first ranks highest.
+/// Takes `inherits` out of a root table: one name, or several, the first of which ranks highest.
 fn take_inherits(root: &mut Node) -> Result<Vec<(String, Place)>, Diagnostic> {
     let Value::Table(entries) = &mut root.value else { return Ok(Vec::new()) };
     let Some(node) = entries.remove(INHERITS) else { return Ok(Vec::new()) };
@@ -216,7 +216,7 @@ fn take_inherits(root: &mut Node) -> Result<Vec<(String, Place)>, Diagnostic> {
     let name = |node: Node| match node.value {
         Value::Scalar(toml::Value::String(name)) => Ok((name, place.clone())),
         _ => {
-            Err(Diagnostic::new("`inherits` is the name of a preset or file, in quotes, or a list of names")
+            Err(Diagnostic::new("`inherits` must be the quoted name of a preset or file, or a list of names")
                 .at(place.clone()))
         }
     };
@@ -228,17 +228,17 @@ fn take_inherits(root: &mut Node) -> Result<Vec<(String, Place)>, Diagnostic> {
 
 // Tables that inherit a table of another configuration.
 
-/// A table that inherits one of another configuration.
+/// Table that inherits a table from a preset or file.
 struct Wanted {
-    /// Where it stands.
+    /// Path of the inheriting table.
     to: Vec<String>,
-    /// The preset or file.
+    /// Preset or file.
     layer: String,
-    /// The table in there.
+    /// Path of the table in it.
     from: Vec<String>,
-    /// Where it says so.
+    /// Place of the `inherits` key.
     place: Place,
-    /// Where the part that it belongs to stands first in that text: what it inherits does not stand before it.
+    /// Position of the enclosing part's first key in the text: inherited entries do not precede it.
     first: (u32, usize),
 }
 
@@ -273,7 +273,7 @@ fn below(
 fn wanted(to: &[String], first: (u32, usize), named: &Node) -> Result<Wanted, Diagnostic> {
     let place = named.origin.value_place(&format!("{}.{INHERITS}", to.join(".")));
     let Value::Scalar(toml::Value::String(text)) = &named.value else {
-        let what = "`inherits` of a table names one table of a preset or file, in quotes";
+        let what = "`inherits` of a table must be the quoted name of a preset or file, or of one table in it";
         return Err(Diagnostic::new(what).at(place));
     };
     let apart = if is_path_to(text) { text.rsplit_once(':') } else { text.split_once('.') };
@@ -284,13 +284,13 @@ fn wanted(to: &[String], first: (u32, usize), named: &Node) -> Result<Wanted, Di
     Ok(Wanted { to: to.to_vec(), layer: layer.to_owned(), from, place, first })
 }
 
-/// Whether the text names a file, or a table in one.
+/// Returns whether the text names a file, or a table in one.
 fn is_path_to(text: &str) -> bool {
     is_path(text) || text.rsplit_once(':').is_some_and(|(file, _)| is_path(file))
 }
 
 impl Wanted {
-    /// The table alone, at the place where it is wanted.
+    /// Returns the wanted table alone, at the path of the inheriting table.
     fn of(self, root: Node) -> Result<Node, Diagnostic> {
         let path: Vec<&str> = self.from.iter().map(String::as_str).collect();
         let (node, used) = root.deepest(&path);

@@ -1,4 +1,4 @@
-//! From merged layers to a typed value, or everything that is wrong.
+//! From merged layers to a typed value, or to everything that is wrong.
 
 use std::cell::RefCell;
 
@@ -10,32 +10,32 @@ use super::tree::{Node, Resolved};
 use crate::diag::{Diagnostic, nearest};
 use crate::schema::Param;
 
-/// Faults that one parse reports at most, besides the keys that are missing.
+/// Maximum number of errors that one parse reports, besides missing keys.
 const MAX_FAULTS: usize = 20;
 
-/// What a parse has found.
+/// Errors found by a parse.
 #[derive(Default)]
 struct Faults {
     told: Vec<Diagnostic>,
-    /// Keys that misspelt ones were probably meant to be.
+    /// Keys that misspelt ones probably mean.
     meant: Vec<String>,
 }
 
 impl Resolved {
-    /// The configuration as a typed value.
+    /// Parses the configuration into a typed value.
     ///
-    /// Alternatives of a choice that a higher layer has replaced are dropped from the tree, so that afterwards
-    /// [`Resolved::to_toml_string`] shows what was used and nothing else.
+    /// Drops the alternatives of a choice that a higher layer has replaced, so that afterwards
+    /// [`Resolved::to_toml_string`] shows exactly what was used.
     ///
     /// # Errors
-    /// The first fault, with as many further ones (`also`) as could be told apart from its consequences. Each has the
+    /// The first error, with as many further ones (`also`) as can be told apart from its consequences. Each has the
     /// file, line, column and key.
     pub fn parse<T: DeserializeOwned>(&mut self) -> Result<T, Diagnostic> {
         self.read(&[], &[])
             .map_err(|first| one(in_order(self.all_faults::<T>(first, &Reading::default()).told)))
     }
 
-    /// Keys as a list in a diagnostic shows them: name, kind, meaning.
+    /// Formats keys as a diagnostic lists them: name, kind, meaning.
     pub fn list(params: &[Param]) -> Vec<String> {
         let width = params.iter().map(|param| param.key.len()).max().unwrap_or(0);
         let line = |param: &Param| {
@@ -79,7 +79,7 @@ impl Resolved {
         Ok(value)
     }
 
-    /// Serde stops at the first fault. So the entry at fault is taken out and the rest is read again.
+    /// Collects all errors. Serde stops at the first one, so the entry at fault is removed and the rest is read again.
     fn all_faults<T: DeserializeOwned>(&self, first: Fault, by: &Reading<'_>) -> Faults {
         let mut tree = self.root.clone();
         let mut removed: Vec<Removed> = Vec::new();
@@ -94,7 +94,7 @@ impl Resolved {
                 let is_here = fault.path.as_ref().is_some_and(|path| path.len() == by.path.len() + 1);
                 found.told.push(fault.into_diagnostic(by.keys, if is_here { by.apart } else { &[] }));
             }
-            // An element of an array cannot go alone: those behind it would get other names.
+            // An array element cannot be removed alone: the following elements would be renumbered.
             while entry.path.len() > by.path.len() && !tree.remove(&entry.path) {
                 entry.path.pop();
             }
@@ -111,20 +111,20 @@ impl Resolved {
     }
 }
 
-/// How a value is read.
+/// Context of reading a value.
 #[derive(Default)]
 struct Reading<'a> {
-    /// Where it stands.
+    /// Path of the value.
     path: &'a [&'a str],
-    /// Entries there that are not its own.
+    /// Entries at that path that belong to something else.
     apart: &'a [&'a str],
     /// All keys of the configuration.
     keys: &'a [String],
-    /// Keys that are missing are told elsewhere.
+    /// True if missing keys are reported elsewhere.
     lists_missing: bool,
 }
 
-/// Reads what stands at the end of a way from the root, without some of its entries.
+/// Reads the value at the end of a path from the root, without some of its entries.
 fn read<T: DeserializeOwned>(
     root: &Node,
     path: &[&str],
@@ -159,26 +159,27 @@ fn read<T: DeserializeOwned>(
     below(&root, path, None, replaced)
 }
 
-/// A configuration that is read piece by piece, each as a type of its own; what is wrong is told of all together.
+/// Configuration that is read piece by piece, each as its own type; errors are reported together.
 pub struct Pieces<'r> {
     resolved: &'r mut Resolved,
-    /// All keys that there are, for one that stands in a wrong table.
+    /// All known keys, to recognise one in a wrong table.
     keys: &'r [String],
     missing: Vec<Param>,
     found: Faults,
 }
 
 impl Resolved {
-    /// Begins to read. `keys` are all that there are; those that are `missing` are told in one list, or one by one where none is known.
+    /// Begins to read piece by piece. `keys` are all known keys. Those in `missing` are reported in one list; if it is
+    /// empty, missing keys are reported one by one.
     pub fn pieces<'r>(&'r mut self, keys: &'r [String], missing: Vec<Param>) -> Pieces<'r> {
         Pieces { resolved: self, keys, missing, found: Faults::default() }
     }
 }
 
 impl Pieces<'_> {
-    /// Reads what stands at a path as a typed value, without the entries that are set `apart`; nothing if something is wrong.
+    /// Reads the value at a path as a typed value, without the entries in `apart`; `None` if something is wrong.
     ///
-    /// As [`Resolved::parse`], it drops the alternatives that a higher layer has replaced.
+    /// Drops replaced alternatives, as [`Resolved::parse`] does.
     pub fn read<T: DeserializeOwned>(&mut self, path: &[&str], apart: &[&str]) -> Option<T> {
         let by = Reading { path, apart, keys: self.keys, lists_missing: !self.missing.is_empty() };
         let first = match self.resolved.read(path, apart) {
@@ -191,20 +192,20 @@ impl Pieces<'_> {
         None
     }
 
-    /// Tells something else that is wrong.
+    /// Adds an error.
     pub fn tell(&mut self, fault: Diagnostic) {
         self.found.told.push(fault);
     }
 
-    /// The configuration.
+    /// Returns the configuration.
     pub fn resolved(&self) -> &Resolved {
         self.resolved
     }
 
-    /// Ends the reading: `whole` is all that was read, if nothing was wrong.
+    /// Ends the reading. `whole` is the complete value, if nothing was wrong.
     ///
     /// # Errors
-    /// The first fault in the order of the text, with the others; keys that are missing as one.
+    /// The first error in text order, with the others; all missing keys as one error.
     pub fn end<T>(mut self, whole: Option<T>) -> Result<T, Diagnostic> {
         if let Some(whole) = whole.filter(|_| self.found.told.is_empty()) {
             return Ok(whole);
@@ -220,23 +221,23 @@ impl Pieces<'_> {
     }
 }
 
-/// Faults in the order of the text: serde's is the alphabet's.
+/// Sorts errors in text order; serde's order is alphabetical.
 fn in_order(mut told: Vec<Diagnostic>) -> Vec<Diagnostic> {
     told.sort_by_key(|d| d.place.as_ref().map(|p| (p.source.clone(), p.line, p.column)));
     told
 }
 
-/// The first fault with those that follow.
+/// Returns the first error with the others attached.
 fn one(found: Vec<Diagnostic>) -> Diagnostic {
     let mut found = found.into_iter();
     let first = found.next().unwrap_or_else(|| Diagnostic::new("the configuration cannot be read"));
     first.also(found)
 }
 
-/// An entry taken out of the tree because it was at fault.
+/// Entry removed from the tree because it was at fault.
 struct Removed {
     path: Vec<String>,
-    /// What the entry was probably meant to be.
+    /// Key that the entry was probably meant to be.
     meant: Option<String>,
 }
 
@@ -246,26 +247,26 @@ impl Removed {
             Kind::UnknownKey { given, allowed } => nearest(given, allowed.iter().copied()),
             Kind::UnknownName { .. } | Kind::MissingKey(_) | Kind::Other(_) => None,
         };
-        // Where a key is missing, this is the table that misses it.
+        // If a key is missing, this is the table that lacks it.
         let path = fault.path.clone().unwrap_or_default();
         Removed { path, meant: meant.map(str::to_owned) }
     }
 
-    /// The key that it was probably meant to be.
+    /// Returns the key that the entry was probably meant to be.
     fn key(&self) -> Option<String> {
         let (_, table) = self.path.split_last()?;
         let meant = self.meant.as_deref()?;
         Some(table.iter().map(String::as_str).chain([meant]).collect::<Vec<_>>().join("."))
     }
 
-    /// Whether the fault is there only because this entry was taken out.
+    /// Returns whether the error is only a consequence of removing this entry.
     fn explains(&self, fault: &Fault) -> bool {
         let at = fault.path.as_deref().unwrap_or_default();
         let Some((last, table)) = self.path.split_last() else { return false };
         match &fault.kind {
             Kind::MissingKey(key) => at == table && (last == key || self.meant.as_ref() == Some(key)),
             Kind::UnknownKey { .. } | Kind::UnknownName { .. } => false,
-            // A table that no longer fits together.
+            // A table whose entries no longer fit together.
             Kind::Other(_) => table.starts_with(at),
         }
     }

@@ -1,4 +1,4 @@
-//! Turns a tree into a typed value, so that every error knows the key and the place it is about.
+//! Turns a tree into a typed value, so that every error knows its key and place.
 
 use std::cell::RefCell;
 
@@ -12,7 +12,7 @@ use super::fault::Fault;
 use super::tree::{Node, Value};
 use crate::policy::CHOICE;
 
-/// A step on the way from the root.
+/// Step on the path from the root.
 pub(super) struct Step<'p> {
     pub(super) parent: Option<&'p Step<'p>>,
     pub(super) name: String,
@@ -32,12 +32,12 @@ impl Step<'_> {
 pub(super) struct Reader<'de, 'c> {
     node: &'de Node,
     step: Option<&'c Step<'c>>,
-    /// Paths of alternatives that a higher layer has replaced by another alternative.
+    /// Paths of alternatives that a higher layer has replaced.
     replaced: &'c RefCell<Vec<Vec<String>>>,
 }
 
 impl<'de, 'c> Reader<'de, 'c> {
-    /// Reads what stands at the end of a way from the root.
+    /// Reads the value at the end of a path from the root.
     pub(super) fn at(
         node: &'de Node,
         step: Option<&'c Step<'c>>,
@@ -66,7 +66,7 @@ impl<'de, 'c> Reader<'de, 'c> {
         fault.at(|| {
             let path = self.path();
             let key = path.join(".");
-            // A table has no value to point at; its key or header is what a reader recognises.
+            // A table has no value to point at; the reader recognises its key or header.
             let place = match &self.node.value {
                 Value::Table(_) => self.node.origin.key_place(&key),
                 Value::Array(_) | Value::Scalar(_) => self.node.origin.value_place(&key),
@@ -85,8 +85,8 @@ impl<'de, 'c> Reader<'de, 'c> {
         })
     }
 
-    /// The one entry of a choice written as a table. Where layers disagree the highest layer chooses, since tables
-    /// merge key by key and an alternative of a lower layer is still there.
+    /// Returns the one entry of a choice written as a table. If layers disagree, the highest layer chooses: tables
+    /// merge key by key, so the alternative of a lower layer is still present.
     fn chosen(self) -> Result<(&'de String, &'de Node), Fault> {
         let Value::Table(entries) = &self.node.value else {
             return Err(self.locate(Fault::custom("expected a name, or a table with one name as its key")));
@@ -105,11 +105,11 @@ impl<'de, 'c> Reader<'de, 'c> {
             }
             [] => {
                 Err(self
-                    .locate(Fault::custom("an empty table chooses nothing; expected one name as its key")))
+                    .locate(Fault::custom("an empty table makes no choice; expected one name as its key")))
             }
             [_, (second, node), ..] => {
                 let names: Vec<_> = chosen.iter().map(|(name, _)| format!("`{name}`")).collect();
-                let fault = Fault::custom(format_args!("only one can be chosen of {}", names.join(", ")));
+                let fault = Fault::custom(format_args!("choose only one of {}", names.join(", ")));
                 Err(self.locate_key(fault, second, node))
             }
         }
@@ -173,14 +173,14 @@ impl<'de> Deserializer<'de> for Reader<'de, '_> {
     }
 }
 
-/// The entries of a table.
+/// Entries of a table.
 struct Table<'de, 'c, I> {
     table: Reader<'de, 'c>,
     rest: I,
     value: Option<(&'de String, &'de Node)>,
 }
 
-/// A key; a fault in it is an unknown key or name.
+/// Key of an entry; a fault in it is an unknown key or name.
 struct Key<'de>(&'de str);
 
 impl<'de> Deserializer<'de> for Key<'de> {
@@ -204,15 +204,15 @@ impl<'de, I: Iterator<Item = (&'de String, &'de Node)>> MapAccess<'de> for Table
     }
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Fault> {
-        let (key, node) = self.value.ok_or_else(|| Fault::custom("a value was asked for before its key"))?;
+        let (key, node) = self.value.ok_or_else(|| Fault::custom("a value was requested before its key"))?;
         let step = Step { parent: self.table.step, name: key.clone() };
         let child = self.table.child(node, &step);
-        // A type that looks at its value after reading it has no reader to point with.
+        // A type that checks its value after reading it has no reader to point with.
         seed.deserialize(child).map_err(|fault| child.locate(fault))
     }
 }
 
-/// The elements of an array.
+/// Elements of an array.
 struct Array<'de, 'c> {
     array: Reader<'de, 'c>,
     items: &'de [Node],
@@ -234,7 +234,7 @@ impl<'de> SeqAccess<'de> for Array<'de, '_> {
     }
 }
 
-/// A choice: a bare name, or a name with parameters.
+/// Choice: a bare name, or a name with parameters.
 struct Choice<'de, 'c> {
     whole: Reader<'de, 'c>,
     name: &'de str,

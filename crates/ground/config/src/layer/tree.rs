@@ -10,36 +10,36 @@ use toml::de::{DeTable, DeValue};
 use super::INHERITS;
 use crate::diag::{Diagnostic, Place};
 
-/// Tables and arrays may stand this deep in each other; it bounds the recursion over a tree.
+/// Maximum nesting depth of tables and arrays; it bounds the recursion over a tree.
 pub(super) const MAX_DEPTH: usize = 64;
 
-/// A text that configuration was read from.
+/// Text that configuration was read from.
 #[derive(Debug)]
 pub(super) struct Source {
     /// File name, or `--set`.
     pub(super) name: String,
     pub(super) text: String,
-    /// Whether lines can be counted in it: an option has none.
+    /// True if the text has line numbers; an option has none.
     pub(super) has_lines: bool,
-    /// Whether the user wrote it: a preset is somebody else's.
+    /// True if the user wrote the text, false for a preset.
     pub(super) own: bool,
 }
 
-/// Where a node was set last.
+/// Place where a node was last set.
 #[derive(Clone, Debug)]
 pub(super) struct Origin {
     pub(super) source: Arc<Source>,
-    /// Higher layers override lower ones.
+    /// Rank of the layer; higher layers override lower ones.
     pub(super) layer: u32,
-    /// Bytes of the key in the source; empty at a root and in arrays.
+    /// Byte range of the key in the source; empty at a root and in arrays.
     pub(super) key: Range<usize>,
-    /// Bytes of the value in the source.
+    /// Byte range of the value in the source.
     pub(super) value: Range<usize>,
-    /// Where it stood first: the layer, and the first byte of the key.
+    /// Place of the node's first occurrence: the layer, and the first byte of the key.
     pub(super) first: (u32, usize),
 }
 
-/// A table, an array or a scalar, with its origin.
+/// Table, array or scalar, with its origin.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) value: Value,
@@ -55,7 +55,7 @@ pub(super) enum Value {
 }
 
 impl Source {
-    /// The place of a byte.
+    /// Returns the place of a byte.
     fn place(&self, byte: usize, key: &str) -> Place {
         let byte =
             (0..=byte.min(self.text.len())).rev().find(|b| self.text.is_char_boundary(*b)).unwrap_or(0);
@@ -78,17 +78,17 @@ impl Origin {
         let first = (layer, key.start);
         Origin { source, layer, key, value, first }
     }
-    /// What stood here before is set again there.
+    /// Moves the origin to `over`, where the node is set again.
     fn moves_to(&mut self, over: Origin) {
         let first = self.first.min(over.first);
         *self = Origin { first, ..over };
     }
-    /// The place of the key; of the value, if it has no key of its own.
+    /// Returns the place of the key, or of the value if it has no key of its own.
     pub(super) fn key_place(&self, key: &str) -> Place {
         let span = if self.key.is_empty() { &self.value } else { &self.key };
         self.source.place(span.start, key)
     }
-    /// The place of the value.
+    /// Returns the place of the value.
     pub(super) fn value_place(&self, key: &str) -> Place {
         self.source.place(self.value.start, key)
     }
@@ -100,7 +100,7 @@ pub(super) fn read(source: &Arc<Source>, layer: u32) -> Result<Node, Diagnostic>
         let byte = fault.span().map_or(0, |span| span.start);
         Diagnostic::new(format!("not valid TOML: {}", fault.message().trim())).at(source.place(byte, ""))
     })?;
-    // The root has no place of its own: it is the whole text.
+    // The root is the whole text and has no place of its own.
     let origin = Origin::new(Arc::clone(source), layer, 0..0, 0..0);
     table_node(table.into_inner(), origin, 0)
 }
@@ -115,12 +115,12 @@ fn table_node(table: DeTable<'_>, origin: Origin, depth: usize) -> Result<Node, 
     Ok(Node { value: Value::Table(entries), origin })
 }
 
-/// `here` has the right source, layer and key; its value span is set from `value`.
+/// Converts a value. `here` has the right source, layer and key; its value span is set from `value`.
 fn value_node(value: Spanned<DeValue<'_>>, here: Origin, depth: usize) -> Result<Node, Diagnostic> {
     let origin = Origin { value: value.span(), ..here };
     let fault = |what: String| Diagnostic::new(what).at(origin.value_place(""));
     if depth > MAX_DEPTH {
-        return Err(fault(format!("tables and arrays are nested deeper than {MAX_DEPTH}")));
+        return Err(fault(format!("tables and arrays are nested deeper than {MAX_DEPTH} levels")));
     }
     let scalar = match value.into_inner() {
         DeValue::Table(table) => return table_node(table, origin, depth),
@@ -147,7 +147,7 @@ fn value_node(value: Spanned<DeValue<'_>>, here: Origin, depth: usize) -> Result
 }
 
 impl Node {
-    /// Lays `over` on top: tables merge key by key, anything else replaces.
+    /// Merges `over` on top: tables merge key by key, anything else replaces.
     pub(super) fn overlay(&mut self, over: Node) {
         match (&mut self.value, over.value) {
             (Value::Table(below), Value::Table(above)) => {
@@ -163,9 +163,9 @@ impl Node {
         self.origin.moves_to(over.origin);
     }
 
-    /// Lays `value` on top of what stands at the end of `path`, making tables on the way where there are none.
+    /// Merges `value` on top of the node at `path`, creating missing tables on the way.
     ///
-    /// Each step has the origin of its key. An index beyond an array changes nothing: the caller has checked it.
+    /// Each step has the origin of its key. An index beyond an array changes nothing; the caller has checked it.
     pub(super) fn set(&mut self, path: &[(&str, Origin)], value: Node) {
         let Some(((name, origin), rest)) = path.split_first() else { return self.overlay(value) };
         if let Value::Scalar(_) = self.value {
@@ -187,7 +187,7 @@ impl Node {
         }
     }
 
-    /// Gives the whole tree another origin: it was read from a copy of the text.
+    /// Gives the whole tree a different origin; used if it was read from a copy of the text.
     pub(super) fn replant(&mut self, origin: &Origin) {
         self.origin = origin.clone();
         match &mut self.value {
@@ -197,7 +197,7 @@ impl Node {
         }
     }
 
-    /// The entry of a table or the element of an array.
+    /// Returns an entry of a table or an element of an array.
     pub(super) fn child(&self, name: &str) -> Option<&Node> {
         match &self.value {
             Value::Table(entries) => entries.get(name),
@@ -214,7 +214,7 @@ impl Node {
         }
     }
 
-    /// The node at `path`, or its nearest ancestor that exists; with the number of path segments used.
+    /// Returns the node at `path`, or its nearest existing ancestor, with the number of path segments used.
     pub(super) fn deepest(&self, path: &[&str]) -> (&Node, usize) {
         let mut node = self;
         for (used, name) in path.iter().enumerate() {
@@ -226,7 +226,7 @@ impl Node {
         (node, path.len())
     }
 
-    /// Takes an entry out of the table that holds it; false if `path` does not end in a table entry.
+    /// Removes an entry from the table that holds it; false if `path` does not end in a table entry.
     pub(super) fn remove(&mut self, path: &[String]) -> bool {
         let Some((last, parents)) = path.split_last() else { return false };
         let mut node = self;
@@ -242,7 +242,7 @@ impl Node {
         }
     }
 
-    /// The entries of a table, in the order in which they stood first: those of lower layers, then those of higher ones.
+    /// Returns the entries of a table in the order of their first occurrence: those of lower layers first.
     pub(super) fn entries(&self) -> Vec<(&String, &Node)> {
         let Value::Table(entries) = &self.value else { return Vec::new() };
         let mut found: Vec<_> = entries.iter().collect();
@@ -250,7 +250,7 @@ impl Node {
         found
     }
 
-    /// The tree without its places.
+    /// Converts the tree to TOML, without its places.
     pub(super) fn to_toml(&self) -> toml::Value {
         match &self.value {
             Value::Table(entries) => {
@@ -268,16 +268,16 @@ impl Node {
 #[derive(Clone, Debug)]
 pub struct Resolved {
     pub(super) root: Node,
-    /// The texts that were merged, the bottom first.
+    /// Merged texts, the lowest first.
     pub(super) layers: Vec<Node>,
-    /// The overrides on top of them.
+    /// Overrides on top of them.
     pub(super) overrides: Vec<String>,
     /// Rank of the highest layer so far.
     top: u32,
 }
 
 impl Resolved {
-    /// Merges layers, the bottom first; nothing without any. `top` is the rank of the highest.
+    /// Merges layers, the lowest first; `None` if there are no layers. `top` is the rank of the highest.
     pub(super) fn new(layers: Vec<Node>, top: u32) -> Option<Resolved> {
         let mut upward = layers.iter().cloned();
         let mut root = upward.next()?;
@@ -285,32 +285,32 @@ impl Resolved {
         Some(Resolved { root, layers, overrides: Vec::new(), top })
     }
 
-    /// The names of the texts that were merged, the bottom first.
+    /// Iterates over the names of the merged texts, the lowest first.
     pub fn layers(&self) -> impl Iterator<Item = &str> {
         self.layers.iter().map(|layer| layer.origin.source.name.as_str())
     }
 
-    /// Applies one override, `key.path=value`, as the option `--set` has it.
+    /// Applies one override, `key.path=value`, as the option `--set` takes it.
     ///
-    /// The value is read as TOML if it is TOML, else as a string, so that quotes are needed only where the two differ.
-    /// A number in the path is an index where the configuration has an array (`flash.0.name=…`). Whether the key
-    /// exists is seen when the configuration is parsed.
+    /// The value is read as TOML if it is valid TOML, otherwise as a string, so that quotes are needed only where the
+    /// two differ. A number in the path is an index where the configuration has an array (`flash.0.name=…`). Parsing
+    /// the configuration later checks that the key exists.
     ///
     /// # Errors
-    /// There is no `=`, the key path is not one or is `inherits`, or an index is beyond its array.
+    /// The `=` is missing, the key path is invalid or is `inherits`, or an index is beyond its array.
     pub fn set(&mut self, assignment: &str) -> Result<(), Diagnostic> {
         let source = option(assignment.to_owned());
         let origin = |key, value| Origin::new(Arc::clone(&source), self.top + 1, key, value);
         let Some((path, value)) = assignment.split_once('=') else {
             return Err(Diagnostic::new("an override has the form `key.path=value`")
                 .at(origin(0..0, 0..0).value_place(""))
-                .help("such as flash.geometry.channels=4; `nandscape params` lists the keys"));
+                .help("for example flash.geometry.channels=4; `nandscape params` lists the keys"));
         };
         let segments = split_path(path).map_err(|(what, byte)| {
             Diagnostic::new(what).at(origin(0..0, byte..byte).value_place(path.trim()))
         })?;
         if segments.first().is_some_and(|(name, _)| *name == INHERITS) {
-            return Err(Diagnostic::new("an override cannot change what is inherited").at(origin(
+            return Err(Diagnostic::new("an override cannot set `inherits`").at(origin(
                 0..0,
                 0..0,
             )
@@ -331,7 +331,7 @@ impl Resolved {
         Ok(())
     }
 
-    /// A path may pass through an array only by the index of one of its elements.
+    /// Refuses a path that passes through an array other than by the index of an existing element.
     fn refuse_index(&self, segments: &[Segment<'_>], source: &Arc<Source>) -> Result<(), Diagnostic> {
         let path: Vec<_> = segments.iter().map(|(name, _)| *name).collect();
         let (node, used) = self.root.deepest(&path);
@@ -339,25 +339,25 @@ impl Resolved {
         let Some((name, span)) = segments.get(used) else { return Ok(()) };
         let origin = Origin::new(Arc::clone(source), 0, span.clone(), span.clone());
         Err(Diagnostic::new(format!(
-            "`{}` is an array of {}; `{name}` is no index in it",
+            "`{}` is an array of length {}; `{name}` is not an index of it",
             path[..used].join("."),
             items.len()
         ))
         .at(origin.key_place(&path.join("."))))
     }
 
-    /// A diagnostic about the value of a key, at the place where it was set; if it was not set, at the nearest table
-    /// above it that was.
+    /// Creates a diagnostic about the value of a key, at the place where it was set; if it was not set, at the nearest
+    /// enclosing table that was.
     pub fn diagnose(&self, key_path: &str, what: impl Into<String>) -> Diagnostic {
         Diagnostic::new(what).at(self.place(key_path))
     }
 
-    /// Where a key was set; if it was not set, the nearest table above it that was.
+    /// Returns the place where a key was set; if it was not set, that of the nearest enclosing table that was.
     pub fn place(&self, key_path: &str) -> Place {
         let path: Vec<_> = key_path.split('.').collect();
         let (node, used) = self.root.deepest(&path);
         if used == 0 {
-            // Nothing on the path was set, so there is no line to show: the topmost text as a whole.
+            // Nothing on the path was set, so there is no line to show: the place is the topmost text as a whole.
             let source = node.origin.source.name.clone();
             return Place { source, key: key_path.to_owned(), ..Place::default() };
         }
@@ -367,8 +367,8 @@ impl Resolved {
         }
     }
 
-    /// Entries of a table that stand in place of each other: those that a higher layer has replaced by another are dropped, as
-    /// alternatives of a choice are. Those of one layer all stay.
+    /// Drops entries of a table that a higher layer has replaced by a different one of `alternatives`, as with the
+    /// alternatives of a choice. Entries of the same layer all stay.
     pub fn replace(&mut self, table: &[&str], alternatives: &[&str]) {
         let (at, used) = self.root.deepest(table);
         if used < table.len() {
@@ -387,13 +387,12 @@ impl Resolved {
         }
     }
 
-    /// The names of the entries at the root, in the order in which they stood first: those of lower layers, then those of higher
-    /// ones.
+    /// Returns the names of the root entries in the order of their first occurrence: those of lower layers first.
     pub fn names(&self) -> Vec<String> {
         self.root.entries().into_iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// The merged configuration.
+    /// Returns the merged configuration.
     pub fn table(&self) -> toml::Table {
         match self.root.to_toml() {
             toml::Value::Table(table) => table,
@@ -401,16 +400,16 @@ impl Resolved {
         }
     }
 
-    /// The merged configuration as TOML text with sorted keys.
+    /// Returns the merged configuration as TOML text with sorted keys.
     pub fn to_toml_string(&self) -> String {
         self.table().to_string()
     }
 }
 
-/// A part of a key path, with its bytes.
+/// Segment of a key path, with its byte range.
 type Segment<'p> = (&'p str, Range<usize>);
 
-/// The segments of a key path, or what is wrong and at which byte.
+/// Splits a key path into segments; the error is the message and the byte where the path is wrong.
 fn split_path(path: &str) -> Result<Vec<Segment<'_>>, (String, usize)> {
     let mut segments = Vec::new();
     let mut start = 0;
@@ -433,12 +432,12 @@ fn split_path(path: &str) -> Result<Vec<Segment<'_>>, (String, usize)> {
     Ok(segments)
 }
 
-/// The text of an override.
+/// Source of an override.
 fn option(text: String) -> Arc<Source> {
     Arc::new(Source { name: "--set".to_owned(), text, has_lines: false, own: true })
 }
 
-/// Reads the text as a TOML value; as a string if it is none.
+/// Reads the text as a TOML value, or as a string if it is not one.
 fn set_value(text: &str, origin: &Origin) -> Node {
     let line = option(format!("value = {text}"));
     if let Ok(Node { value: Value::Table(mut entries), .. }) = read(&line, origin.layer)

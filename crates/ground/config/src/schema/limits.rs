@@ -1,4 +1,4 @@
-//! The limits of values, as they stand at the fields of a specification's types, and what lies beyond them.
+//! Limits of values, declared at the fields of specification types, and the check for values outside them.
 //!
 //! | at a field | means |
 //! | --- | --- |
@@ -19,19 +19,19 @@ use crate::units::{LEAST_KEY as LEAST, MOST_KEY as MOST, QUANTITY_KEY, Quantity}
 
 const POWER_OF_TWO: &str = "x-power-of-two";
 const MULTIPLE_OF: &str = "x-multiple-of";
-/// Key in a JSON Schema of what a number counts.
+/// Key in a JSON Schema that names the unit of a count.
 pub(super) const UNIT: &str = "x-unit";
-/// Key in a JSON Schema of the products of a table, each of [`product`].
+/// Key in a JSON Schema that lists the product limits of a table, each from [`product`].
 const PRODUCTS: &str = "x-products";
 
-/// The product of these numbers of a table, in words what there are so many of, is at most `most`: an element of the list
-/// `x-products`. A key may lie in a table below.
+/// Returns an element of the list `x-products`: the product of the numbers at `keys` is at most `most`. `what` names
+/// what the product counts. A key may be in a nested table.
 pub fn product(most: u64, what: &str, keys: &[&str]) -> Value {
     json!({ "maximum": most, "of": what, "keys": keys })
 }
 
-/// Every value of a table that lies beyond a limit of the schema document; products only if nothing else does, because a
-/// product of numbers that are out of range says nothing new. What is of another kind than its key is left alone.
+/// Returns every value of a table outside a limit of the schema document. Products are checked only if nothing else is
+/// wrong, because a product of out-of-range numbers adds no information. Values of the wrong kind are skipped.
 pub fn beyond(document: &Value, table: &toml::Table) -> Vec<SpecError> {
     let mut search = Search { walker: Walker::new(document), faults: Vec::new(), products: Vec::new() };
     search.visit("", document, &toml::Value::Table(table.clone()));
@@ -65,7 +65,7 @@ impl<'s> Search<'s> {
         self.walker.open.truncate(depth);
     }
 
-    /// The parameters of what is chosen.
+    /// Checks the parameters of the chosen alternative.
     fn chosen(&mut self, key: &str, schema: &Node<'s>, value: &toml::Value) {
         for (name, parameters) in alternatives(schema) {
             if let (Some(parameters), Some(chosen)) = (parameters, value.get(name.as_str())) {
@@ -74,7 +74,7 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// The parameters of what is chosen, the elements of an array, tables under names of one's own.
+    /// Checks the parameters of the chosen alternative, the elements of an array, and tables under free names.
     fn inside(&mut self, key: &str, schema: &Node<'s>, value: &toml::Value) {
         self.chosen(key, schema, value);
         let tables = self.walker.table_element(schema);
@@ -102,7 +102,7 @@ impl<'s> Search<'s> {
     }
 }
 
-/// What is wrong with a value.
+/// Describes what is wrong with a value.
 fn fault(name: &str, schema: &Node<'_>, value: &toml::Value) -> Option<String> {
     match (schema.get(QUANTITY_KEY), value) {
         (Some(quantity), toml::Value::String(text)) => {
@@ -120,18 +120,18 @@ fn of_number(name: &str, schema: &Node<'_>, number: i64) -> Option<String> {
     let is_listed = |list: &Vec<Value>| list.iter().any(|one| one.as_i64() == Some(number));
     let range = range(schema);
     if schema.get("enum").and_then(Value::as_array).is_some_and(|list| !is_listed(list)) {
-        return Some(format!("{number} is out of range; allowed are {range}"));
+        return Some(format!("{number} is out of range; allowed: {range}"));
     }
     let (least, most) = (bound("minimum"), bound("maximum"));
     let (is_below, is_above) = (least.is_some_and(|n| number < n), most.is_some_and(|n| number > n));
     if is_below && number == 0 && least == Some(1) {
-        return Some(format!("`{name}` is 0, but must be at least 1; allowed are {range}"));
+        return Some(format!("`{name}` is 0, but must be at least 1; allowed: {range}"));
     }
     if let (true, Some(unit), Some(most)) = (is_above, schema.get(UNIT).and_then(Value::as_str), most) {
-        return Some(format!("{number} {unit} are too long to simulate; {most} are the most"));
+        return Some(format!("{number} {unit} are too long to simulate; the maximum is {most}"));
     }
     if is_below || is_above {
-        return Some(format!("{number} is out of range; allowed are {range}"));
+        return Some(format!("{number} is out of range; allowed: {range}"));
     }
     let is_power = u64::try_from(number).is_ok_and(u64::is_power_of_two);
     if schema.contains_key(POWER_OF_TWO) && !is_power {
@@ -146,12 +146,12 @@ fn of_real(schema: &Node<'_>, number: f64) -> Option<String> {
     let (least, above, most) = (bound("minimum"), bound("exclusiveMinimum"), bound("maximum"));
     if above.is_some_and(|n| number.is_nan() || number <= n) || most.is_some_and(|n| number > n) {
         let above = above.map(|n| format!("above {n}"));
-        let most = most.map(|n| format!("at most at {n}"));
+        let most = most.map(|n| format!("at most {n}"));
         let bounds: Vec<String> = above.into_iter().chain(most).collect();
-        return Some(format!("{number} does not lie {}", bounds.join(" and ")));
+        return Some(format!("{number} is out of range; it must be {}", bounds.join(" and ")));
     }
     let is_below = least.is_some_and(|n| number < n);
-    is_below.then(|| format!("{number} is out of range; allowed are {}", allowed(schema)))
+    is_below.then(|| format!("{number} is out of range; allowed: {}", allowed(schema)))
 }
 
 fn of_quantity(name: &str, quantity: &Quantity, schema: &Node<'_>, amount: u64) -> Option<String> {
@@ -162,13 +162,13 @@ fn of_quantity(name: &str, quantity: &Quantity, schema: &Node<'_>, amount: u64) 
     let shown = quantity.write(amount);
     if let Some((least, _)) = limit(LEAST).filter(|(_, least)| amount < *least) {
         return Some(match (amount, quantity.too_little) {
-            (0, "too short") => "a time of no length; one above zero is expected, such as 10us".to_owned(),
+            (0, "too short") => "the duration is zero; expected one above zero, such as 10us".to_owned(),
             (0, "too small") => format!("`{name}` is 0, but must be at least {least}"),
-            (_, why) => format!("{shown} is {why}; {least} is the least"),
+            (_, why) => format!("{shown} is {why}; the minimum is {least}"),
         });
     }
     if let Some((most, _)) = limit(MOST).filter(|(_, most)| amount > *most) {
-        return Some(format!("{shown} is {}; {most} is the most", quantity.too_much));
+        return Some(format!("{shown} is {}; the maximum is {most}", quantity.too_much));
     }
     if schema.contains_key(POWER_OF_TWO) && !amount.is_power_of_two() {
         return Some(format!("{shown} is not a power of two"));
@@ -177,7 +177,7 @@ fn of_quantity(name: &str, quantity: &Quantity, schema: &Node<'_>, amount: u64) 
     Some(format!("{shown} is not a multiple of {multiple}"))
 }
 
-/// The product of a table's numbers, if it is too large. Numbers that are not there make none.
+/// Returns the error of a product of a table's numbers that is too large. Missing numbers make no product.
 fn too_many(table: &str, product: &Value, value: &toml::Value) -> Option<SpecError> {
     let number = |key: &str| key.split('.').try_fold(value, |at, name| at.get(name))?.as_integer();
     let keys: Vec<&str> = product.get("keys")?.as_array()?.iter().filter_map(Value::as_str).collect();
@@ -195,7 +195,7 @@ fn products<'s>(schema: &Node<'s>) -> impl Iterator<Item = &'s Value> {
     schema.document(PRODUCTS).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// What a table's products say of its keys: `at most 256 dies in all`.
+/// Adds a table's product limits to its keys: `at most 256 dies in all`.
 pub(super) fn tell_products(table: &str, schema: &Node<'_>, params: &mut [Param]) {
     for product in products(schema) {
         let keys = product.get("keys").and_then(Value::as_array).into_iter().flatten();
@@ -210,7 +210,7 @@ pub(super) fn tell_products(table: &str, schema: &Node<'_>, params: &mut [Param]
     }
 }
 
-/// What a value may be, in words; nothing if it may be anything of its kind.
+/// Describes the allowed values; empty if any value of the kind is allowed.
 pub(super) fn allowed(schema: &Node<'_>) -> String {
     let text =
         |key: &str| schema.get(key).map(|value| value.as_str().map_or(value.to_string(), str::to_owned));
@@ -238,14 +238,14 @@ pub(super) fn allowed(schema: &Node<'_>) -> String {
     words
 }
 
-/// The numbers that are listed, if any are.
+/// Returns the listed numbers, if any.
 fn numbers(schema: &Node<'_>) -> Option<String> {
     let list: Vec<String> =
         schema.get("enum")?.as_array()?.iter().filter(|n| n.is_number()).map(Value::to_string).collect();
     (!list.is_empty()).then(|| list.join(", "))
 }
 
-/// As [`allowed`], of a number; the type of a key bounds it if nothing else does.
+/// Describes the allowed numbers as [`allowed`] does; falls back to the bounds of the key's type.
 fn range(schema: &Node<'_>) -> String {
     let widest = match schema.get("format").and_then(Value::as_str) {
         Some("uint32") => i64::from(u32::MAX),

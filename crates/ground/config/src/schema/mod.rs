@@ -1,4 +1,4 @@
-//! JSON Schema of a specification, and every key of it with its unit, default and meaning.
+//! JSON Schema of a specification, and each of its keys with unit, default and meaning.
 
 mod limits;
 mod walk;
@@ -15,27 +15,27 @@ pub use limits::{beyond, product};
 pub use walk::missing;
 pub(crate) use walk::walk;
 
-/// One key of a specification or parameter of a policy.
+/// Key of a specification, or parameter of a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Param {
-    /// Key path; `*` stands for an index or a name of one's own.
+    /// Key path; `*` is an index or a free name.
     pub key: String,
-    /// What kind of value it takes, in words: `duration`, `integer`, `one of greedy, d_choices`.
+    /// Kind of value, in words: `duration`, `integer`, `one of greedy, d_choices`.
     pub kind: String,
-    /// The units that can be written, or what a number counts; empty for a plain number or text.
+    /// Units that can be written, or the unit of a count; empty for a plain number or text.
     pub units: Vec<String>,
-    /// Which values of that kind are allowed, in words: `1 to 64`, `up to 1h`; empty if all are.
+    /// Allowed values of that kind, in words: `1 to 64`, `up to 1h`; empty if all are.
     pub allowed: String,
-    /// The default as a file would write it, `none` for an optional key; without a default the key must be set.
+    /// Default as written in a file, `none` for an optional key; a key without a default must be set.
     pub default: Option<String>,
-    /// What it means.
+    /// Meaning of the key.
     pub doc: String,
-    /// The name of the policy family that it chooses from, if it does.
+    /// Name of the policy family that the key chooses from, if any.
     pub family: Option<String>,
 }
 
 impl Param {
-    /// `duration (ps, ns, us), up to 1h, default "65us"`.
+    /// Formats `duration (ps, ns, us), up to 1h, default "65us"`.
     pub fn kind_and_default(&self) -> String {
         let units =
             if self.units.is_empty() { String::new() } else { format!(" ({})", self.units.join(", ")) };
@@ -47,13 +47,13 @@ impl Param {
     }
 }
 
-/// The JSON Schema (2020-12) of a resolved specification.
+/// Returns the JSON Schema (2020-12) of a resolved specification.
 pub fn of<T: JsonSchema>() -> Value {
     SchemaGenerator::default().into_root_schema_for::<T>().to_value()
 }
 
-/// The JSON Schema of a file from that of what it resolves to, for an editor: it may inherit, and then any key may be left to a lower
-/// layer, so no key is required.
+/// Returns the JSON Schema of a file, for an editor, from that of the resolved specification. A file may inherit, which
+/// leaves keys to a lower layer, so no key is required.
 pub fn of_file(mut schema: Value) -> Value {
     relax(&mut schema, false);
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
@@ -64,7 +64,7 @@ pub fn of_file(mut schema: Value) -> Value {
     schema
 }
 
-/// Drops what requires keys, except in the forms of a choice, where the one key is the name that is chosen.
+/// Drops `required`, except in the forms of a choice, where the one key is the chosen name.
 fn relax(schema: &mut Value, form: bool) {
     match schema {
         Value::Object(object) => {
@@ -86,7 +86,7 @@ fn relax(schema: &mut Value, form: bool) {
     }
 }
 
-/// Every key of a schema below `prefix` (empty for all), sorted.
+/// Returns every key of a schema below `prefix` (empty for all), sorted.
 ///
 /// # Errors
 /// No key begins with the prefix.
@@ -104,7 +104,7 @@ pub fn params(schema: &Value, prefix: &str) -> Result<Vec<Param>, Diagnostic> {
     Ok(chosen)
 }
 
-/// Names the nearest prefix, and what there is below the part that is right.
+/// Names the nearest prefix, and the keys below the part that is right.
 fn unknown_prefix(all: &[Param], prefix: &str) -> Diagnostic {
     let mut prefixes = BTreeSet::new();
     for param in all {
@@ -128,13 +128,13 @@ fn unknown_prefix(all: &[Param], prefix: &str) -> Diagnostic {
     fault.pointed(prefix)
 }
 
-// A schema with what its references say, without copies.
+// Schema with its references resolved, without copies.
 
-/// The keys of a schema and of those that it refers to. The value of a key is that of the first schema that has it.
+/// Keys of a schema and of the schemas that it refers to. The first schema that has a key determines its value.
 #[derive(Clone, Debug, Default)]
 struct Node<'s> {
     entries: Vec<(&'s str, &'s Value)>,
-    /// Values that stand in no document: they go before the others.
+    /// Values from no document; they take precedence.
     own: Vec<(&'static str, Value)>,
 }
 
@@ -147,7 +147,7 @@ impl<'s> Node<'s> {
         node
     }
 
-    /// Adds the keys of a schema that are not there yet.
+    /// Adds the keys of a schema that are not present yet.
     fn add(&mut self, map: &'s Map<String, Value>) {
         for (name, value) in map {
             if self.document(name).is_none() {
@@ -156,13 +156,13 @@ impl<'s> Node<'s> {
         }
     }
 
-    /// Sets a key, whatever the schemas say.
+    /// Sets a key, whatever the schemas contain.
     fn set(&mut self, name: &'static str, value: Value) {
         self.own.retain(|(other, _)| *other != name);
         self.own.push((name, value));
     }
 
-    /// Takes a key out.
+    /// Removes and returns a key.
     fn take(&mut self, name: &str) -> Option<&'s Value> {
         let at = self.entries.iter().position(|(other, _)| *other == name)?;
         Some(self.entries.remove(at).1)
@@ -173,7 +173,7 @@ impl<'s> Node<'s> {
         own.or_else(|| self.document(name))
     }
 
-    /// The value of a key in the document, which outlives the node.
+    /// Returns the value of a key in the document, which outlives the node.
     fn document(&self, name: &str) -> Option<&'s Value> {
         self.entries.iter().find(|(other, _)| *other == name).map(|(_, value)| *value)
     }
@@ -182,47 +182,47 @@ impl<'s> Node<'s> {
         self.get(name).is_some()
     }
 
-    /// The keys of a table.
+    /// Returns the keys of a table.
     fn properties(&self) -> Option<&'s Map<String, Value>> {
         self.document("properties").and_then(Value::as_object)
     }
 }
 
-/// A value that parses but cannot be built. Its key is relative to the table that the part reads.
+/// Error of a value that parses but cannot be built. The key is relative to the component's table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError {
-    /// Key inside the part's table, dotted.
+    /// Key inside the component's table, dotted.
     pub key: String,
-    /// What is wrong, with the arithmetic.
+    /// Error text, with the arithmetic.
     pub what: String,
-    /// What to do about it.
+    /// Remedy.
     pub help: Option<String>,
 }
 
 impl SpecError {
-    /// `what` is wrong with the value of `key`.
+    /// Creates an error: `what` is wrong with the value of `key`.
     pub fn new(key: &str, what: impl Into<String>) -> SpecError {
         SpecError { key: key.into(), what: what.into(), help: None }
     }
 
-    /// Says what to do about it.
+    /// Adds a remedy.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> SpecError {
         self.help = Some(help.into());
         self
     }
 
-    /// The same error as the owner of the table knows it, which calls it `table`.
+    /// Prefixes the key with `table`, the name of the table in its owner.
     #[must_use]
     pub fn within(mut self, table: &str) -> SpecError {
         self.key = format!("{table}.{}", self.key);
         self
     }
 
-    /// `value`, if it is at least one.
+    /// Checks that `value` is at least one.
     ///
     /// # Errors
-    /// A value of zero.
+    /// The value is zero.
     pub fn positive(key: &str, value: u64) -> Result<(), SpecError> {
         if value == 0 {
             return Err(SpecError::new(key, format!("`{key}` is 0, but must be at least 1")));

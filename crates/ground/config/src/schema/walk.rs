@@ -1,4 +1,4 @@
-//! The walk over a JSON Schema that finds every key, and the keys that a configuration lacks.
+//! Walk over a JSON Schema that finds every key, and the keys that a configuration lacks.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use super::{Node, Param, limits};
 use crate::policy::FAMILY_KEY;
 use crate::units::{QUANTITY_KEY, UNITS_KEY};
 
-/// Every key of a schema document, in the order of the schema's properties.
+/// Returns every key of a schema document, in the order of the schema's properties.
 pub(crate) fn walk(document: &Value) -> Vec<Param> {
     let mut walker = Walker::new(document);
     walker.visit("", document, None, true);
@@ -15,7 +15,7 @@ pub(crate) fn walk(document: &Value) -> Vec<Param> {
 
 pub(super) struct Walker<'s> {
     document: &'s Value,
-    /// References on the way from the root: a type may contain itself.
+    /// References on the path from the root: a type may contain itself.
     pub(super) open: Vec<String>,
     pub(super) found: Vec<Param>,
 }
@@ -27,7 +27,7 @@ impl<'s> Walker<'s> {
 }
 
 impl<'s> Walker<'s> {
-    /// `given` is the value that the default of the table above has for this key.
+    /// Visits a key. `given` is its value in the default of the enclosing table.
     fn visit(&mut self, key: &str, schema: &'s Value, given: Option<&Value>, required: bool) {
         let depth = self.open.len();
         let (mut schema, optional) = self.resolve(schema);
@@ -47,7 +47,7 @@ impl<'s> Walker<'s> {
                 let chosen = default.as_ref().and_then(|d| d.get(name));
                 self.visit(&join(key, name), parameters, chosen, true);
             }
-            // Keys that stand beside the choice, or those of a plain table.
+            // Keys beside the choice, or those of a plain table.
             if let Some(properties) = properties {
                 self.table(key, properties, &schema, default.as_ref());
             }
@@ -84,7 +84,7 @@ impl<'s> Walker<'s> {
             None => optional.then(|| "none".to_owned()),
         };
         let counted = schema.get(limits::UNIT).and_then(Value::as_str).map(str::to_owned);
-        // Of an array, what its elements may be.
+        // For an array, the allowed values are those of its elements.
         let depth = self.open.len();
         let items = schema.document("items").map(|items| self.resolve(items).0);
         self.open.truncate(depth);
@@ -101,7 +101,7 @@ impl<'s> Walker<'s> {
         self.found.push(param);
     }
 
-    /// The schema behind references and options, with the words and default of the one who refers; and whether the
+    /// Resolves references and options, keeping the words and default of the referring schema. Also returns whether the
     /// value may be left out.
     pub(super) fn resolve(&mut self, schema: &'s Value) -> (Node<'s>, bool) {
         let mut node = Node::of(schema);
@@ -135,7 +135,7 @@ impl<'s> Walker<'s> {
         (node, optional)
     }
 
-    /// The schema of what stands in an array of tables, or under names of one's own.
+    /// Returns the schema of the elements of an array of tables, or of tables under free names.
     pub(super) fn table_element(&mut self, schema: &Node<'s>) -> Option<&'s Value> {
         let element = [schema.document("items"), schema.document("additionalProperties")]
             .into_iter()
@@ -148,7 +148,7 @@ impl<'s> Walker<'s> {
             .then_some(element)
     }
 
-    /// The kind of value, in words.
+    /// Returns the kind of value, in words.
     fn kind(&mut self, schema: &Node<'s>) -> String {
         if let Some(quantity) = schema.get(QUANTITY_KEY).and_then(Value::as_str) {
             return quantity.to_owned();
@@ -174,7 +174,7 @@ impl<'s> Walker<'s> {
                 None => "array".to_owned(),
             },
             "object" => "table".to_owned(),
-            // A text, or a list of them.
+            // A text or a list of texts.
             _ if is_list_or_text(schema) => "text or array of text".to_owned(),
             _ => "value".to_owned(),
         }
@@ -200,7 +200,7 @@ fn only_element<'s>(schema: &Node<'s>, name: &str) -> Option<&'s Value> {
     }
 }
 
-/// What an `anyOf` with null leaves: an `Option` in Rust.
+/// Returns the other alternative of an `anyOf` with null: an `Option` in Rust.
 fn without_null<'s>(schema: &Node<'s>) -> Option<&'s Value> {
     let is_null = |form: &Value| form.get("type").is_some_and(|t| t == "null");
     match schema.document("anyOf")?.as_array()?.as_slice() {
@@ -209,7 +209,7 @@ fn without_null<'s>(schema: &Node<'s>) -> Option<&'s Value> {
     }
 }
 
-/// The names that a choice has, each with the schema of its parameters if it takes any; in order, without repetition.
+/// Returns the names of a choice, each with the schema of its parameters, if any; in order, without repetition.
 pub(super) fn alternatives<'s>(schema: &Node<'s>) -> Vec<(String, Option<&'s Value>)> {
     fn names<'a>(listed: Option<&'a Value>, one: Option<&'a Value>) -> impl Iterator<Item = &'a str> {
         listed.and_then(Value::as_array).into_iter().flatten().chain(one).filter_map(Value::as_str)
@@ -231,7 +231,7 @@ pub(super) fn alternatives<'s>(schema: &Node<'s>) -> Vec<(String, Option<&'s Val
     found
 }
 
-/// A default as a file would write it.
+/// Formats a default as written in a file.
 fn as_toml(value: &Value) -> String {
     match value {
         Value::Null => "none".to_owned(),
@@ -240,10 +240,10 @@ fn as_toml(value: &Value) -> String {
     }
 }
 
-// The keys that a configuration lacks: all of them, where a parser stops at the first.
+// Keys that a configuration lacks: all of them, whereas a parser stops at the first.
 
-/// Every key of a schema document that must be set and is not, in the order of the schema's properties. Tables that may be
-/// left out lack nothing if they are; those `needed`, by their key at the root, may not.
+/// Returns every key of a schema document that must be set and is not, in the order of the schema's properties. An
+/// optional table that is left out lacks nothing, unless its root key is in `needed`.
 pub fn missing(document: &Value, table: &toml::Table, needed: &[&str]) -> Vec<Param> {
     let mut search = Search { walker: Walker::new(document), needed };
     let whole = toml::Value::Table(table.clone());
@@ -269,7 +269,7 @@ impl<'s> Search<'s> {
         self.walker.open.truncate(depth);
     }
 
-    /// Nothing stands there: it is missing, or every key of it is.
+    /// Handles a missing value: the key itself is missing, or every key below it.
     fn absent(&mut self, key: &str, schema: &Node<'s>) {
         match schema.properties() {
             Some(_) if alternatives(schema).is_empty() => self.entries(key, schema, None),
@@ -277,10 +277,10 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Something stands there, and may lack keys.
+    /// Handles a present value, which may lack keys.
     fn inside(&mut self, key: &str, schema: &Node<'s>, value: &toml::Value) {
         if schema.properties().is_some() {
-            // What is no table is refused for that.
+            // A value that should be a table and is not is refused elsewhere.
             if value.is_table() {
                 self.entries(key, schema, Some(value));
             }

@@ -1,9 +1,9 @@
-//! Quantities that carry their unit in the text: `"65us"`, `"16KiB"`, `"3.2GB/s"`, `"800MT/s"`, `"1.2GHz"`, `"1.2nJ"`,
-//! `"0.8W"`, `"7%"`.
+//! Quantities with a unit in the text: `"65us"`, `"16KiB"`, `"3.2GB/s"`, `"800MT/s"`, `"1.2GHz"`, `"1.2nJ"`, `"0.8W"`,
+//! `"7%"`.
 //!
-//! Each type reads (`FromStr`, serde), writes (`Display`, serde) and describes itself (JSON Schema). What is written
-//! reads back as the same amount. Arithmetic is exact: an amount that is not a whole number of base units is an error.
-//! A number without a unit is an error, zero included.
+//! Each type can be read (`FromStr`, serde), written (`Display`, serde) and described (JSON Schema). Written text reads
+//! back as the same amount. Arithmetic is exact: an amount that is not a whole number of base units is an error. A
+//! number without a unit is an error, zero included.
 
 mod quantity;
 
@@ -24,12 +24,12 @@ pub const QUANTITY_KEY: &str = "x-quantity";
 /// Key in a JSON Schema that lists the units of a quantity.
 pub const UNITS_KEY: &str = "x-units";
 
-/// Key in a JSON Schema of the least amount of a quantity, as text.
+/// Key in a JSON Schema of the minimum of a quantity, as text.
 pub const LEAST_KEY: &str = "x-minimum";
-/// Key in a JSON Schema of the greatest amount of a quantity, as text.
+/// Key in a JSON Schema of the maximum of a quantity, as text.
 pub const MOST_KEY: &str = "x-maximum";
 
-/// Gives a `u64` newtype the reading, writing and describing that all quantities share.
+/// Implements reading, writing and describing for a `u64` newtype, as all quantities share them.
 macro_rules! quantity {
     ($(#[$meta:meta])* $name:ident = $quantity:ident, $schema_name:literal) => {
         $(#[$meta])*
@@ -74,11 +74,11 @@ macro_rules! quantity {
 }
 
 quantity! {
-    /// A span of simulated time, in whole picoseconds: `"65us"`, `"1.5ns"`, `"100ps"`, `"2s"`, `"30d"`.
+    /// Span of simulated time, in whole picoseconds: `"65us"`, `"1.5ns"`, `"100ps"`, `"2s"`, `"30d"`.
     Duration = DURATION, "Duration"
 }
 quantity! {
-    /// An amount of data: `"4KiB"` is 4096 bytes, `"4kB"` is 4000.
+    /// Amount of data: `"4KiB"` is 4096 bytes, `"4kB"` is 4000.
     Bytes = BYTES, "Bytes"
 }
 quantity! {
@@ -94,20 +94,20 @@ quantity! {
     Frequency = FREQUENCY, "Frequency"
 }
 quantity! {
-    /// What an operation costs, in whole attojoules: `"1.2nJ"`, `"50uJ"`, `"0.8pJ"`.
+    /// Energy of an operation, in whole attojoules: `"1.2nJ"`, `"50uJ"`, `"0.8pJ"`.
     Energy = ENERGY, "Energy"
 }
 quantity! {
-    /// What a state takes, in whole microwatts: `"0.8W"`, `"22mW"`.
+    /// Power of a state, in whole microwatts: `"0.8W"`, `"22mW"`.
     Power = POWER, "Power"
 }
 
 impl Duration {
-    /// From a span of simulated time.
+    /// Creates a duration from a span of simulated time.
     pub const fn new(time: Time) -> Duration {
         Duration(time.ps())
     }
-    /// The span as the kernel counts it.
+    /// Returns the span in the engine's time type.
     pub const fn time(self) -> Time {
         Time::from_ps(self.0)
     }
@@ -126,70 +126,70 @@ impl From<Duration> for Time {
 }
 
 impl Bytes {
-    /// From a number of bytes.
+    /// Creates an amount from a number of bytes.
     pub const fn new(bytes: u64) -> Bytes {
         Bytes(bytes)
     }
-    /// From a number of kibibytes.
+    /// Creates an amount from a number of kibibytes.
     pub const fn from_kib(kib: u64) -> Bytes {
         Bytes(kib << 10)
     }
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub const fn get(self) -> u64 {
         self.0
     }
 }
 
 impl Bandwidth {
-    /// From bytes per second.
+    /// Creates a bandwidth from bytes per second.
     pub const fn new(bytes_per_s: u64) -> Bandwidth {
         Bandwidth(bytes_per_s)
     }
-    /// Bytes per second.
+    /// Returns bytes per second.
     pub const fn bytes_per_s(self) -> u64 {
         self.0
     }
 }
 
 impl TransferRate {
-    /// From transfers per second.
+    /// Creates a transfer rate from transfers per second.
     pub const fn new(transfers_per_s: u64) -> TransferRate {
         TransferRate(transfers_per_s)
     }
-    /// Transfers per second.
+    /// Returns transfers per second.
     pub const fn per_s(self) -> u64 {
         self.0
     }
 }
 
 impl Frequency {
-    /// From cycles per second.
+    /// Creates a frequency from cycles per second.
     pub const fn new(hz: u64) -> Frequency {
         Frequency(hz)
     }
-    /// Cycles per second.
+    /// Returns cycles per second.
     pub const fn hz(self) -> u64 {
         self.0
     }
 }
 
 impl Energy {
-    /// From attojoules.
+    /// Creates an energy from attojoules.
     pub const fn new(attojoules: u64) -> Energy {
         Energy(attojoules)
     }
-    /// Attojoules.
+    /// Returns attojoules.
     pub const fn attojoules(self) -> u64 {
         self.0
     }
 }
 
 impl Power {
-    /// From microwatts.
+    /// Creates a power from microwatts.
     pub const fn new(microwatts: u64) -> Power {
         Power(microwatts)
     }
-    /// Microwatts.
+    /// Returns microwatts.
     pub const fn microwatts(self) -> u64 {
         self.0
     }
@@ -217,7 +217,7 @@ impl Quantity {
     }
 }
 
-/// Reads a quantity; a bare number is an error that shows how to write it.
+/// Reader of a quantity; a bare number is an error that shows how to write it.
 struct Text<'q>(&'q Quantity);
 
 impl Text<'_> {
@@ -248,22 +248,22 @@ impl Visitor<'_> for Text<'_> {
     }
 }
 
-/// A part of a whole, from 0 to 1: `"7%"` or `0.07`.
+/// Fraction of a whole, from 0 to 1: `"7%"` or `0.07`.
 ///
-/// A per cent string and a plain real number mean the same. The integer 1 is an error, because it may mean the whole
-/// or one per cent: write `1.0` or `"1%"`. Shares are written as real numbers.
+/// A per cent string and a plain real number mean the same. The integer 1 is an error, because it may mean the whole or
+/// one per cent: write `1.0` or `"1%"`. Shares are written as real numbers.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Default)]
 pub struct Share(f64);
 
 const EXPECTED: &str = "expected a share from 0 to 1, such as `0.07` or `7%`";
 
 impl Share {
-    /// Nothing.
+    /// Share of 0.
     pub const ZERO: Share = Share(0.0);
-    /// All.
+    /// Share of 1.
     pub const ONE: Share = Share(1.0);
 
-    /// From a real number; an error unless it lies in [0, 1].
+    /// Creates a share from a real number; an error unless it is in [0, 1].
     pub fn new(share: f64) -> Result<Share, Diagnostic> {
         if (0.0..=1.0).contains(&share) {
             // Adding zero turns -0.0 into 0.0.
@@ -272,16 +272,16 @@ impl Share {
             Err(Diagnostic::new(format!("{share} is out of range; {EXPECTED}")))
         }
     }
-    /// From whole per cent; panics above 100, at compile time in a constant.
+    /// Creates a share from whole per cent; panics above 100, at compile time in a constant.
     pub const fn percent(percent: u8) -> Share {
         assert!(percent <= 100, "a share is at most 100 %");
         Share(percent as f64 / 100.0)
     }
-    /// The real number in [0, 1].
+    /// Returns the real number in [0, 1].
     pub const fn get(self) -> f64 {
         self.0
     }
-    /// This share of `whole`, rounded to the nearest integer.
+    /// Returns this share of `whole`, rounded to the nearest integer.
     pub fn of(self, whole: u64) -> u64 {
         (self.0 * whole as f64).round() as u64
     }
@@ -292,11 +292,11 @@ impl FromStr for Share {
     fn from_str(text: &str) -> Result<Share, Diagnostic> {
         let text = text.trim();
         let (number, exponent) = match text.strip_suffix('%') {
-            // The decimal point moves in the text, so that "0.1%" is the same real number as 0.001.
+            // The decimal point is moved in the text, so that "0.1%" is the same real number as 0.001.
             Some(number) => (number.trim_end(), "e-2"),
             None => (text, ""),
         };
-        // Rust reads "inf", "nan", "+1" and "1e3" as real numbers too; a share is none of them.
+        // Rust reads "inf", "nan", "+1" and "1e3" as real numbers too; none of them is a share.
         let plain = number.bytes().all(|b| b.is_ascii_digit() || b == b'.')
             && number.starts_with(|c: char| c.is_ascii_digit())
             && number.ends_with(|c: char| c.is_ascii_digit());
@@ -311,11 +311,11 @@ impl FromStr for Share {
 }
 
 fn ambiguous(number: impl fmt::Display) -> String {
-    format!("the integer {number} may mean per cent or a part of one; write `\"{number}%\"` or a real number")
+    format!("the integer {number} may mean per cent or a fraction; write `\"{number}%\"` or a real number")
 }
 
 impl fmt::Display for Share {
-    /// The shortest decimal text without an exponent, always with a point: an integer would not read back.
+    /// Formats the shortest decimal text without an exponent, always with a point: an integer would not read back.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = self.0.to_string();
         f.pad(&if text.contains('.') { text } else { text + ".0" })
@@ -367,7 +367,7 @@ impl schemars::JsonSchema for Share {
     }
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
-            "description": "a part of a whole: a real number from 0 to 1, or a string in per cent",
+            "description": "a fraction of a whole: a real number from 0 to 1, or a string in per cent",
             "anyOf": [
                 { "type": "number", "minimum": 0, "maximum": 1 },
                 { "type": "string", "pattern": "^[0-9]+(\\.[0-9]+)? *%$" },

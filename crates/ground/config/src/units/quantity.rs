@@ -4,33 +4,33 @@ use std::fmt::Write as _;
 
 use crate::diag::{Diagnostic, is_slip};
 
-/// One unit: what it is called, and its size as a fraction of the quantity's base unit.
+/// Unit: its name, and its size as a fraction of the quantity's base unit.
 pub(super) struct Unit {
     pub(super) name: &'static str,
     pub(super) numerator: u64,
     pub(super) denominator: u64,
-    /// Whether `Display` may choose it.
+    /// True if `Display` may choose the unit.
     pub(super) shown: bool,
 }
 
-/// A kind of quantity with its units, smallest first.
+/// Kind of quantity with its units, smallest first.
 pub(crate) struct Quantity {
-    /// `duration`.
+    /// Noun, such as `duration`.
     pub(super) noun: &'static str,
-    /// `a duration`.
+    /// Noun with its article, such as `a duration`.
     pub(super) with_article: &'static str,
-    /// `65us`.
+    /// Example value, such as `65us`.
     pub(super) example: &'static str,
-    /// The base unit in words: the finest amount that can be held.
+    /// Base unit in words: the smallest representable amount.
     pub(super) finest: &'static str,
     pub(super) units: &'static [Unit],
-    /// The least that can be simulated, whatever it is of.
+    /// Minimum that can be simulated, regardless of the key.
     pub(super) least: Option<&'static str>,
-    /// The most that can be simulated.
+    /// Maximum that can be simulated.
     pub(super) most: Option<&'static str>,
-    /// What less is.
+    /// Description of an amount below the minimum.
     pub(crate) too_little: &'static str,
-    /// What more is.
+    /// Description of an amount above the maximum.
     pub(crate) too_much: &'static str,
 }
 
@@ -38,7 +38,7 @@ pub(super) const fn unit(name: &'static str, numerator: u64) -> Unit {
     Unit { name, numerator, denominator: 1, shown: true }
 }
 
-/// A unit that is understood but never written.
+/// Creates a unit that is understood but never written.
 pub(super) const fn alias(name: &'static str, numerator: u64, denominator: u64) -> Unit {
     Unit { name, numerator, denominator, shown: false }
 }
@@ -66,7 +66,7 @@ pub(super) static DURATION: Quantity = Quantity {
         alias("h", 3600 * T, 1),
         alias("d", 24 * 3600 * T, 1),
     ],
-    // What a spec names happens many times in a run.
+    // A duration in a spec occurs many times in a run.
     least: None,
     most: Some("1h"),
     too_little: "too short",
@@ -93,7 +93,7 @@ pub(super) static BYTES: Quantity = Quantity {
         unit("PB", K * T),
         unit("PiB", 1 << 50),
     ],
-    // So that sums of a few, and their bits, can be counted.
+    // Sums of a few sizes, and their bits, must be countable.
     least: None,
     most: Some("1PiB"),
     too_little: "too small",
@@ -123,7 +123,7 @@ pub(super) static BANDWIDTH: Quantity = Quantity {
         alias("Gbit/s", G, 8),
         alias("Tbit/s", T, 8),
     ],
-    // 1 GiB, the largest request, still moves within the clock.
+    // At this rate 1 GiB, the largest request, still moves within the clock.
     least: Some("1MB/s"),
     most: None,
     too_little: "too slow to simulate",
@@ -172,7 +172,7 @@ pub(super) static ENERGY: Quantity = Quantity {
         alias("μJ", T, 1),
         unit("mJ", K * T),
     ],
-    // What a spec names happens many times in a run.
+    // An operation in a spec occurs many times in a run.
     least: None,
     most: Some("1000mJ"),
     too_little: "too little",
@@ -195,12 +195,12 @@ pub(super) static POWER: Quantity = Quantity {
 static ALL: [&Quantity; 7] = [&DURATION, &BYTES, &BANDWIDTH, &TRANSFER_RATE, &FREQUENCY, &ENERGY, &POWER];
 
 impl Quantity {
-    /// The quantity of that noun.
+    /// Returns the quantity with that noun.
     pub(crate) fn named(noun: &str) -> Option<&'static Quantity> {
         ALL.into_iter().find(|quantity| quantity.noun == noun)
     }
 
-    /// The amount in base units.
+    /// Reads text into an amount in base units.
     pub(crate) fn read(&self, text: &str) -> Result<u64, Diagnostic> {
         let text = text.trim();
         if text.starts_with('-') {
@@ -223,7 +223,7 @@ impl Quantity {
         })
     }
 
-    /// The shortest exact way to write `amount`; among equals the largest unit.
+    /// Returns the shortest exact text of `amount`; among equals, the one with the largest unit.
     pub(crate) fn write(&self, amount: u64) -> String {
         let mut best = format!("{amount}{}", self.units[0].name);
         for unit in self.units.iter().filter(|u| u.shown && u.numerator <= amount) {
@@ -236,7 +236,7 @@ impl Quantity {
         best
     }
 
-    /// The units, as a list in words.
+    /// Returns the unit names, as a list in words.
     pub(super) fn unit_names(&self) -> Vec<&'static str> {
         self.units.iter().map(|u| u.name).filter(|name| name.is_ascii()).collect()
     }
@@ -257,8 +257,9 @@ impl Quantity {
         fault
     }
 
-    /// Letters in another case are nearer than other letters (`gb/s` means `GB/s`), unless the first is a prefix of another size, as in `MW`.
-    /// Units that are a letter apart may be 10^12 apart in size: of several that are as near, none is meant.
+    /// Returns the unit that a misspelt name means. Letters in a different case are nearer than different letters
+    /// (`gb/s` means `GB/s`), unless the first is a prefix of a different size, as in `MW`. Units one letter apart may
+    /// be 10^12 apart in size: if several are equally near, none is suggested.
     fn nearest_unit(&self, name: &str) -> Option<String> {
         let is_time = std::ptr::eq(self.units, DURATION.units);
         let same_letters = self.units.iter().find(|u| u.name.eq_ignore_ascii_case(name));
@@ -283,7 +284,7 @@ impl Quantity {
     }
 }
 
-/// The unit of time that a word means.
+/// Returns the unit of time that a word means.
 fn spelled_out(word: &str) -> Option<&'static str> {
     const WORDS: [(&str, &str); 13] = [
         ("picos", "ps"),
@@ -304,7 +305,7 @@ fn spelled_out(word: &str) -> Option<&'static str> {
     WORDS.iter().find(|(begins, _)| word.starts_with(begins)).map(|(_, unit)| *unit)
 }
 
-/// Writes `amount` in `unit` if twelve decimals (one picosecond in a second) do so exactly.
+/// Writes `amount` in `unit` if twelve decimals (one picosecond in a second) suffice for the exact amount.
 fn write_in(amount: u64, unit: &Unit) -> Option<String> {
     let (whole, mut rest) = (amount / unit.numerator, amount % unit.numerator);
     let mut text = whole.to_string();
@@ -316,7 +317,7 @@ fn write_in(amount: u64, unit: &Unit) -> Option<String> {
         if decimal == 0 {
             text.push('.');
         }
-        // The remainder is below 2^50, so ten times it fits.
+        // The remainder is below 2^50, so ten times that fits.
         rest *= 10;
         let _ = write!(text, "{}", rest / unit.numerator);
         rest %= unit.numerator;
@@ -324,7 +325,7 @@ fn write_in(amount: u64, unit: &Unit) -> Option<String> {
     (rest == 0).then(|| text + unit.name)
 }
 
-/// A non-negative decimal number: `digits / 10^decimals`.
+/// Non-negative decimal number: `digits / 10^decimals`.
 struct Decimal {
     digits: u128,
     decimals: u32,
@@ -337,7 +338,7 @@ enum Misfit {
 }
 
 impl Decimal {
-    /// Reads `12` or `1.5`; `None` if it is anything else.
+    /// Reads `12` or `1.5`; returns `None` for anything else.
     fn read(text: &str) -> Option<Decimal> {
         let (whole, fraction) = match text.split_once('.') {
             None => (text, ""),
@@ -358,9 +359,9 @@ impl Decimal {
         Some(Decimal { digits, decimals: fraction.len() as u32, overflow })
     }
 
-    /// The number of base units in `self` times `unit`, exactly.
+    /// Returns the exact number of base units in `self` times `unit`.
     fn scaled(&self, unit: &Unit) -> Result<u64, Misfit> {
-        // More digits than u128 holds is finer than any base unit if they are decimals, else too large.
+        // More decimals than u128 holds are finer than any base unit; more digits before the point are too large.
         if self.overflow {
             return Err(if self.decimals > 18 { Misfit::TooFine } else { Misfit::TooLarge });
         }

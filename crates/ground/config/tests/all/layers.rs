@@ -108,7 +108,7 @@ fn the_highest_layer_decides_a_choice() {
     assert_eq!(victim("", &["flash.gc.victim.greedy={}", "flash.gc.victim.d_choices.d=6"]), d(6));
 }
 
-/// Tables that stand in place of each other, as alternatives of a choice do.
+/// Tables that replace each other, like alternatives of a choice.
 #[test]
 fn the_highest_layer_decides_between_tables() {
     let has = |resolved: &Resolved, name: &str| resolved.table().contains_key(name);
@@ -116,7 +116,7 @@ fn the_highest_layer_decides_between_tables() {
     let mut resolved = load("inherits = 'fast-ssd'\ntenant = []\n");
     resolved.replace(&[], &both);
     assert!(has(&resolved, "tenant") && !has(&resolved, "flash"));
-    // Of one layer both stay, and where there is no such table nothing goes.
+    // Entries of one layer both stay, and nothing is removed if the table does not exist.
     let mut resolved = load("inherits = 'fast-ssd'\ntenant = []\n[flash]\nread = '1us'\n");
     resolved.replace(&[], &both);
     resolved.replace(&["host", "cpu"], &both);
@@ -193,11 +193,11 @@ fn a_wrong_value_names_what_is_expected() {
         ("flash = 3", "`3` is not a table"),
         ("tenant = 'a'", "`a` is not an array"),
         ("tenant = [{}]", "missing key `name`"),
-        ("flash.gc.fallback = {}", "an empty table chooses nothing"),
+        ("flash.gc.fallback = {}", "an empty table makes no choice"),
         ("flash.gc.fallback = 7", "one of greedy, d_choices"),
         (
             "flash.gc.fallback = { greedy = {}, d_choices = {} }",
-            "only one can be chosen of `d_choices`, `greedy`",
+            "choose only one of `d_choices`, `greedy`",
         ),
         ("tenant = [{ name = 'a', job = 'random' }]", "`random` needs parameters"),
         ("tenant = [{ name = 'a', job = { idle = { depth = 1 } } }]", "`idle` takes no parameters"),
@@ -228,7 +228,7 @@ fn read_whole(resolved: &mut Resolved, needed: &[&str]) -> Result<Spec, Diagnost
     pieces.end(spec)
 }
 
-/// All keys that the type needs stand in one list, the others of a table that is there as well as those of one that is not.
+/// All missing keys are in one list: those of a present table as well as those of an absent one.
 #[test]
 fn all_missing_keys_are_told_at_once() {
     let whole = |text: &str, needed: &[&'static str]| {
@@ -240,7 +240,7 @@ fn all_missing_keys_are_told_at_once() {
     };
     let found = whole("[flash]\nread = '1us'\n[flash.geometry]\nways = 1\n", &[]);
     assert_eq!(found.what, format!("{} keys are missing", found.listed.len()));
-    // The keys of the type without a default, and not those of options: what one missing key at a time leads to as well.
+    // Keys without a default, except those of options: the same as when they are found one at a time.
     let geometry = ["flash.geometry.channels", "flash.geometry.page"];
     assert!(geometry.iter().all(|key| keys(&found).contains(&(*key).to_owned())), "{found}");
     assert!(!keys(&found).iter().any(|key| key.starts_with("link") || key == "flash.read"), "{found}");
@@ -248,7 +248,7 @@ fn all_missing_keys_are_told_at_once() {
     text.push_str("channels = 1\n");
     let one_less = whole(&text, &[]);
     assert_eq!(keys(&one_less).len() + 1, keys(&found).len());
-    // A misspelt key is one fault, and the others are still told; a wrong value is not a missing one.
+    // A misspelt key is one fault, and the others are still reported; a wrong value is not a missing one.
     let found = whole("[flash.geometry]\nways = 'x'\nchanels = 1\n", &[]);
     let told: Vec<&str> = std::iter::once(&found).chain(&found.also).map(|f| f.what.as_str()).collect();
     assert_eq!(told[..2], ["`x` is not an integer from 0 to 4294967295", "unknown key `chanels`"]);
@@ -257,7 +257,7 @@ fn all_missing_keys_are_told_at_once() {
     assert!(!missing.iter().any(|key| key.ends_with(".ways") || key.ends_with(".channels")), "{found}");
 }
 
-/// What a list says is missing is all that is missing: with it the text is whole.
+/// A list of missing keys is complete: with them the text can be read.
 #[test]
 fn without_what_is_listed_a_text_is_not_whole_and_with_it_it_is() {
     let full = load("inherits = 'base-ssd'").table();
@@ -365,11 +365,11 @@ fn what_is_no_override_is_refused() {
     for (text, what) in [
         ("threads", "`key.path=value`"),
         ("=4", "not a key path"),
-        ("inherits=fast-ssd", "cannot change what is inherited"),
+        ("inherits=fast-ssd", "cannot set `inherits`"),
         ("flash..read=4", "not a key path"),
         ("flash read=4", "not a key path"),
-        ("tenant.1.name=x", "`tenant` is an array of 1; `1` is no index in it"),
-        ("tenant.first.name=x", "`first` is no index in it"),
+        ("tenant.1.name=x", "`tenant` is an array of length 1; `1` is not an index of it"),
+        ("tenant.first.name=x", "`first` is not an index of it"),
     ] {
         let fault = load("inherits = 'base-ssd'").set(text).expect_err(text);
         assert!(fault.what.contains(what), "{text}: {fault}");
@@ -413,7 +413,7 @@ fn files_inherit_files_beside_them_and_presets() {
     let spec: Spec = resolved.parse().unwrap();
     assert_eq!((spec.threads, spec.flash.geometry.ways, spec.flash.geometry.channels), (Some(2), 1, 8));
 
-    // The circle is seen although the two ways to write the path differ.
+    // The cycle is detected although the path is written in two ways.
     write("ours.toml", "inherits = './sub/../mine.toml'\n");
     let circle = Layers::load(path.to_str().unwrap(), &shelf()).unwrap_err();
     assert!(circle.what.contains("circle"), "{circle}");
@@ -477,14 +477,14 @@ fn nearly_toml() -> impl Strategy<Value = String> {
     proptest::collection::vec(line, 0..8).prop_map(|lines| lines.join("\n"))
 }
 
-/// Everything a caller may do with a text; faults must have a message, and only that.
+/// Does everything that a caller may do with a text; faults must have a message, and nothing may panic.
 fn exercise(text: &str, set: &str) {
     let Ok(mut resolved) = Layers::from_text("any.toml", text, &shelf()) else { return };
     let _ = resolved.parse::<Spec>().map_err(|fault| assert!(!fault.to_string().is_empty()));
     let _ = resolved.set(set);
     let _ = resolved.parse::<Spec>();
     let _ = (resolved.place(set), resolved.diagnose("flash.geometry.ways", "x").to_string());
-    // What was merged is TOML again, and the same.
+    // The merged configuration is TOML again, and equal.
     let again = Layers::from_text("again.toml", &resolved.to_toml_string(), &shelf());
     if !resolved.table().contains_key("inherits") {
         let again = again.expect("resolved text is TOML").table();
@@ -510,7 +510,7 @@ proptest! {
 fn a_table_inherits_the_same_table_of_another_configuration() {
     let mut resolved = load("inherits = 'base-ssd'\n[flash.geometry]\ninherits = 'fast-ssd'\nways = 2\n");
     let spec: Spec = resolved.parse().unwrap();
-    // Of the other, with all that it inherits itself, but nothing beside the table.
+    // The table of the other, with all that it inherits itself, but nothing beside it.
     assert_eq!((spec.flash.geometry.channels, spec.flash.geometry.ways), (16, 2));
     let whole: Spec = load("inherits = 'base-ssd'").parse().unwrap();
     assert_eq!(spec.flash.read, whole.flash.read);
@@ -535,7 +535,7 @@ fn a_table_inherits_one_from_another_path_or_file() {
     assert_eq!(named.parse::<Spec>().unwrap().flash.geometry.channels, 16);
 }
 
-/// A choice that is inherited replaces the one below it, and one that the text itself makes replaces both.
+/// An inherited choice replaces the one below it, and a choice in the text itself replaces both.
 #[test]
 fn choices_of_inherited_tables_rank_between_the_text_and_its_base() {
     let base = "inherits = 'base-ssd'\n[flash.gc]\n";
@@ -555,7 +555,7 @@ fn a_table_that_cannot_be_inherited_is_told() {
     assert!(missing.to_string().contains("`fast-ssd` has no table `flash.geometri`"), "{missing}");
     assert_eq!(missing.nearest.as_deref(), Some("flash.geometry"));
     let number = of("3");
-    assert!(number.to_string().contains("names one table"), "{number}");
+    assert!(number.to_string().contains("must be the quoted name"), "{number}");
     let scalar = of("'fast-ssd.flash.read'");
     assert!(scalar.to_string().contains("has no table `flash.read`"), "{scalar}");
 }
@@ -570,5 +570,5 @@ fn a_table_does_not_inherit_from_its_own_file() {
     )
     .unwrap();
     let fault = Layers::load(&mine.to_string_lossy(), &shelf()).expect_err("a circle");
-    assert!(fault.to_string().contains("goes round in a circle"), "{fault}");
+    assert!(fault.to_string().contains("circular inheritance"), "{fault}");
 }

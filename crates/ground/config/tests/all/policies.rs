@@ -4,7 +4,7 @@ use crate::demo::{PageLayout, Spec, VictimContext, VictimPolicy, d_choices};
 use config::policy::{Choice, check_family};
 use config::{catalogue, schema};
 
-/// The families with the keys of the demonstration that choose from them.
+/// Returns the families with the keys of the demonstration that choose from them.
 fn families() -> Vec<catalogue::Listed> {
     let params = schema::params(&schema::of::<Spec>(), "").unwrap();
     catalogue::listed(&[VictimPolicy::FAMILY, PageLayout::FAMILY], &params)
@@ -42,7 +42,7 @@ fn policies_read_and_write_in_json_too() {
     assert_eq!(serde_json::to_value(PageLayout::r#static).unwrap(), "static");
     assert_eq!(serde_json::from_str::<VictimPolicy>("\"greedy\"").unwrap(), VictimPolicy::greedy);
     let two = serde_json::from_str::<VictimPolicy>(r#"{ "greedy": {}, "d_choices": {} }"#);
-    assert!(two.unwrap_err().to_string().contains("only one can be chosen"));
+    assert!(two.unwrap_err().to_string().contains("choose only one of"));
     assert!(serde_json::from_str::<VictimPolicy>("{}").is_err());
 }
 
@@ -134,7 +134,7 @@ fn explain_shows_text_parameters_and_how_to_write_it() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // A family of several keys is explained once, and a file has the key that was asked for.
+    // A family of several keys is explained once, and the file example has the requested key.
     let first = catalogue::explain(&families, "d_choices").unwrap();
     assert_eq!(first, text.replace("  victim =", "  fallback ="));
     assert_eq!(catalogue::explain(&families, "flash.gc.victim.d_choices").unwrap(), text);

@@ -92,7 +92,7 @@ fn what_is_no_amount_is_refused_and_the_reason_given() {
     assert!(fault::<Energy>("3W").contains("is a power, not an energy"));
 }
 
-/// A unit that is a letter away may be 10^12 away in size: only one that no other is as near to is suggested.
+/// A unit that is one letter away may differ by 10^12 in size: a unit is suggested only if no other is as near.
 #[test]
 fn a_suggested_unit_is_of_the_size_that_was_meant() {
     for (text, unit) in [
@@ -177,7 +177,7 @@ fn the_schema_knows_the_units() {
     assert!(schema["description"].as_str().unwrap().contains("ps, ns, us"));
 }
 
-/// Text and serde both give back the amount that was written.
+/// Checks that text and serde both return the written amount.
 fn round_trips<T>(value: T)
 where
     T: std::str::FromStr<Err = Diagnostic> + std::fmt::Display + std::fmt::Debug + PartialEq,
@@ -188,7 +188,7 @@ where
     assert_eq!(serde_json::from_str::<T>(&json).unwrap(), value, "{json}");
 }
 
-/// Round and ragged amounts of every magnitude.
+/// Generates round and ragged amounts of every magnitude.
 fn amount() -> impl Strategy<Value = u64> {
     prop_oneof![
         any::<u64>(),

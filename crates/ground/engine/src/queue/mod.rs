@@ -1,35 +1,36 @@
-//! The event queue: a short sorted list in front of a hierarchical wheel.
+//! Event queue: a short sorted list in front of a hierarchical wheel.
 //!
 //! Events leave in the order (time, phase, schedule order). The wheel has levels of 64 slots, each level 64 times
-//! coarser than the one below; it keeps far events unsorted at O(1). When the list runs empty the next occupied slot
+//! coarser than the one below; it keeps far events unsorted at O(1). When the list runs empty, the next occupied slot
 //! is opened: a slot with few events is sorted into the list, a crowded one is dealt out to finer levels first. If many
-//! come while a slot is open, the later half of the list goes back to the wheel. What is still crowded in the finest
-//! slot, events of one instant for the most part, goes to a heap beside the list. So the list stays in the first-level
+//! events arrive while a slot is open, the later half of the list goes back to the wheel. If the finest slot is still
+//! crowded, usually with events of one instant, the excess goes to a heap beside the list. So the list stays in the L1
 //! cache, whatever the number of pending events.
 
 use crate::{Event, Time};
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
 
-/// Bits of a picosecond time below the finest slot: 0.512 ns. A GPU has some ten events a nanosecond; those of a slot are
-/// sorted one by one.
+/// Number of bits of a picosecond time below the finest slot: 0.512 ns. A GPU has some ten events per nanosecond; those
+/// of a slot are sorted one by one.
 const GRAIN: u32 = 9;
 /// Bits per level.
 const LEVEL_BITS: u32 = 6;
 /// Slots per level.
 const SLOTS: usize = 1 << LEVEL_BITS;
-/// Levels that cover the remaining 55 bits: ten, made a power of two so that a mask shows that a level is in range.
+/// Number of levels: ten cover the remaining 55 bits, made a power of two so that a mask shows that a level is in
+/// range.
 const LEVELS: usize = (64 - GRAIN as usize).div_ceil(LEVEL_BITS as usize).next_power_of_two();
-/// A slot with at most this many events is opened without dealing it out.
+/// Maximum number of events in a slot that is opened without dealing it out.
 const OPEN_AT_ONCE: usize = 12;
-/// Longest sorted list: a power of two for the same reason.
+/// Maximum length of the sorted list: a power of two for the same reason.
 const SORTED: usize = 32;
 /// End of a list.
 const NONE: u32 = u32::MAX;
-/// Phase bit of the order word: late events sort behind every normal event of their instant.
+/// Phase bit of the order word: late events sort after every normal event of their instant.
 const LATE: u64 = 1 << 63;
 
-/// Names a scheduled event, so that it can be cancelled.
+/// Handle of a scheduled event, for cancelling it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ticket(u64);
 
@@ -47,8 +48,8 @@ impl Entry {
     }
 }
 
-/// The sorted list, an array for each piece of an entry: copied as a whole, sixteen bytes at once, an entry that was written in
-/// pieces a moment ago would be waited for.
+/// Sorted list, with one array per field of an entry. Copying an entry whole, sixteen bytes at a time, would stall on
+/// the narrower stores that wrote its fields a moment ago.
 struct Near {
     times: [u64; SORTED],
     orders: [u64; SORTED],
@@ -73,18 +74,18 @@ struct Node {
     next: u32,
 }
 
-/// Pending events, ordered by (time, phase, schedule order).
+/// Queue of pending events, ordered by (time, phase, schedule order).
 ///
-/// Entries are handed over in pieces: one that is handed over in memory is put together there everywhere else too.
+/// Entries are passed field by field: an entry passed in memory is assembled in memory everywhere else too.
 pub struct EventQueue<E> {
     now: u64,
     scheduled: u64,
     near_limit: u64,
-    /// How many of `near` are pending.
+    /// Number of pending entries in `near`.
     sorted: usize,
-    /// Whether `crowd` or `cancelled` has something.
+    /// True if `crowd` or `cancelled` is not empty.
     unusual: bool,
-    /// Levels with an occupied slot.
+    /// Bit set of levels with an occupied slot.
     levels: u32,
     free: u32,
     /// Start of the slot opened last; wheel positions are relative to it.
@@ -94,7 +95,7 @@ pub struct EventQueue<E> {
     near: Near,
     occupied: [u64; LEVELS],
     heads: [[u32; SLOTS]; LEVELS],
-    /// Events before `near_limit` for which the list has no room: a heap of four children a node.
+    /// Events before `near_limit` that do not fit in the list: a heap with four children per node.
     crowd: Vec<Entry>,
     cancelled: BTreeSet<u64>,
     events: PhantomData<E>,
@@ -107,7 +108,7 @@ impl<E: Event> Default for EventQueue<E> {
 }
 
 impl<E: Event> EventQueue<E> {
-    /// An empty queue at time zero.
+    /// Creates an empty queue at time zero.
     pub fn new() -> Self {
         EventQueue {
             now: 0,
@@ -128,13 +129,13 @@ impl<E: Event> EventQueue<E> {
         }
     }
 
-    /// The time of the event popped last.
+    /// Returns the time of the event popped last.
     #[inline]
     pub fn now(&self) -> Time {
         Time::from_ps(self.now)
     }
 
-    /// Events that are still to come, cancelled ones not counted. They are counted here, not as they come and go.
+    /// Returns the number of pending events without cancelled ones. They are counted on demand.
     pub fn len(&self) -> usize {
         let mut far = self.nodes.len();
         let mut vacant = self.free;
@@ -145,7 +146,7 @@ impl<E: Event> EventQueue<E> {
         self.sorted + self.crowd.len() + far - self.cancelled.len()
     }
 
-    /// Whether nothing is pending.
+    /// Returns whether no event is pending.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -159,32 +160,32 @@ impl<E: Event> EventQueue<E> {
         self.schedule(delay, 0, event)
     }
 
-    /// Schedules `event` at `now + delay`, behind every normal event of that instant.
+    /// Schedules `event` at `now + delay`, after every normal event of that instant.
     ///
     /// # Panics
-    /// As [`EventQueue::after`].
+    /// If the time lies beyond the horizon, as for [`EventQueue::after`].
     #[inline(always)]
     pub fn late(&mut self, delay: Time, event: E) -> Ticket {
         self.schedule(delay, LATE, event)
     }
 
-    /// Takes the next place in the schedule order; an event may be put there later.
+    /// Reserves the next place in the schedule order; an event may be put there later.
     #[inline]
     pub fn reserve(&mut self) -> Ticket {
         self.scheduled += 1;
         Ticket(self.scheduled - 1)
     }
 
-    /// As [`EventQueue::reserve`], for an event of the late phase.
+    /// Reserves a place as [`EventQueue::reserve`] does, for an event of the late phase.
     #[inline]
     pub fn reserve_late(&mut self) -> Ticket {
         Ticket(self.reserve().0 | LATE)
     }
 
-    /// Schedules `event` at `now + delay` in a reserved place of the schedule order. A place serves once.
+    /// Schedules `event` at `now + delay` in a reserved place of the schedule order. A place can be used once.
     ///
     /// # Panics
-    /// As [`EventQueue::after`].
+    /// If the time lies beyond the horizon, as for [`EventQueue::after`].
     #[inline(always)]
     pub fn at_place(&mut self, place: Ticket, delay: Time, event: E) {
         self.insert(delay.ps(), place.0, event.word());
@@ -197,22 +198,22 @@ impl<E: Event> EventQueue<E> {
         place
     }
 
-    /// Takes a pending event back: it neither runs nor moves time.
+    /// Cancels a pending event: it neither runs nor advances time.
     ///
-    /// The caller must know that the event is pending; cancelling one that has run would leak its name.
+    /// The caller must know that the event is pending; cancelling one that has run would leak its slot.
     pub fn cancel(&mut self, ticket: Ticket) {
         self.cancelled.insert(ticket.0);
         self.unusual = true;
     }
 
-    /// The next event, after moving the clock to it.
+    /// Advances the clock to the next event and returns it.
     #[inline]
     pub fn pop(&mut self) -> Option<E> {
         self.pop_word().map(E::from_word)
     }
 
-    /// As [`EventQueue::pop`], but the event is still a word: whoever asks of which part it is, knows half of what
-    /// [`Event::from_word`] would find out.
+    /// Pops as [`EventQueue::pop`] does, but leaves the event as a word: a caller that dispatches on the component
+    /// already knows half of what [`Event::from_word`] would decode.
     #[inline]
     pub fn pop_word(&mut self) -> Option<u64> {
         loop {
@@ -232,13 +233,13 @@ impl<E: Event> EventQueue<E> {
         }
     }
 
-    /// The clock stands still at a time before the event that was popped last: nothing that comes is of interest any more.
+    /// Sets the clock back to a time before the event that was popped last, when later events no longer matter.
     pub fn end_at(&mut self, time: Time) {
         debug_assert!(time <= self.now(), "the end lies ahead");
         self.now = time.ps();
     }
 
-    /// The next event while something is in the heap or cancelled.
+    /// Returns the next event while the heap or the cancelled set is not empty.
     #[inline(never)]
     fn pop_unusual(&mut self) -> Option<u64> {
         loop {
@@ -248,7 +249,7 @@ impl<E: Event> EventQueue<E> {
                 self.sorted -= 1;
                 self.near.get(self.sorted)
             } else if self.refill() {
-                // It may have crowded the heap: its first event may lie before those of the list.
+                // It may have crowded the heap: its first event may precede those of the list.
                 continue;
             } else {
                 return None;
@@ -263,7 +264,7 @@ impl<E: Event> EventQueue<E> {
         }
     }
 
-    /// Takes the event as a word: it is built where its kind is known.
+    /// Schedules the event as a word: it is built where its kind is known.
     #[inline(never)]
     fn insert(&mut self, delay: u64, order: u64, event: u64) {
         let time = self.now.checked_add(delay).expect("simulated time ends at 213 days");
@@ -286,12 +287,12 @@ impl<E: Event> EventQueue<E> {
         }
     }
 
-    /// The later half of the sorted list goes back to the wheel, unless too much is at one instant.
+    /// Moves the later half of the sorted list back to the wheel, unless too much is at one instant.
     #[cold]
     fn shorten(&mut self) {
         let limit = self.near.times[SORTED / 2];
         let leave = self.near.times.iter().position(|time| *time < limit);
-        // The wheel holds nothing before its base. What is in the heap lies before the limit as it is.
+        // The wheel holds nothing before its base. Events in the heap precede the limit anyway.
         let Some(leave) = leave.filter(|_| limit >= self.base && self.crowd.is_empty()) else { return };
         self.near_limit = limit;
         for at in 0..leave {
@@ -343,7 +344,7 @@ impl<E: Event> EventQueue<E> {
         self.crowd[at] = entry;
     }
 
-    /// The next event while the heap is not empty.
+    /// Returns the next event while the heap is not empty.
     fn pop_crowded(&mut self) -> Entry {
         let top = self.crowd[0];
         let next = self.sorted.checked_sub(1).map(|at| self.near.get(at));
@@ -394,7 +395,7 @@ impl<E: Event> EventQueue<E> {
         self.set_head(level, slot, (self.nodes.len() - 1) as u32);
     }
 
-    /// Level and slot of a time relative to `base`.
+    /// Returns the level and slot of a time relative to `base`.
     #[inline(always)]
     fn place(&self, time: u64) -> (usize, usize) {
         let differs = (time ^ self.base) >> GRAIN;
@@ -410,7 +411,7 @@ impl<E: Event> EventQueue<E> {
         self.levels |= 1 << level;
     }
 
-    /// Opens slots until something is near. False if nothing is pending.
+    /// Opens slots until an event is near; false if nothing is pending.
     #[inline(never)]
     fn refill(&mut self) -> bool {
         while self.sorted == 0 {
@@ -425,7 +426,7 @@ impl<E: Event> EventQueue<E> {
             if self.occupied[at] == 0 {
                 self.levels &= self.levels - 1;
             }
-            // Bits above this level are those of `base`; below it they are zero.
+            // Bits above this level are those of `base`; the bits below are zero.
             let shift = GRAIN + LEVEL_BITS * level;
             self.base = (self.base >> shift >> LEVEL_BITS << LEVEL_BITS | slot as u64) << shift;
             let head = std::mem::replace(&mut self.heads[at][slot], NONE);
@@ -462,7 +463,7 @@ impl<E: Event> EventQueue<E> {
         }
     }
 
-    /// Whether a slot holds few enough to be opened at once.
+    /// Returns whether a slot holds few enough events to be opened at once.
     #[inline]
     fn is_short(&self, mut head: u32) -> bool {
         for _ in 0..OPEN_AT_ONCE {

@@ -33,7 +33,7 @@ proptest! {
         let mut queue = EventQueue::new();
         let mut naive = Sorted::default();
         if cancelled {
-            // All the while, the queue knows of an event that is not to run.
+            // Throughout, the queue holds a cancelled event.
             let ticket = queue.after(Time::from_s(1), u32::MAX);
             queue.cancel(ticket);
         }
@@ -92,8 +92,8 @@ proptest! {
     }
 }
 
-/// More events of one slot than the list has room for, while another is cancelled: those that had to go into the heap are the
-/// first as often as the last.
+/// More events in one slot than the list has room for, while a different one is cancelled: the next event is as often
+/// in the heap as in the list.
 #[test]
 fn a_crowd_leaves_in_order_while_something_is_cancelled() {
     let mut queue = EventQueue::new();

@@ -1,9 +1,10 @@
-//! A network on a chip: packets between endpoints, over the links of a topology.
+//! Network on a chip: packets between endpoints, over the links of a topology.
 //!
-//! Packets are cut through: a packet asks for a link when its head is at it, the head goes on at once when the link is free, and is at
-//! the next one `latency` later. Each link carries `width` bytes a cycle, and serves who asks first. Requests and answers have
-//! links of their own, so that answers never wait behind requests. There is room for every packet that waits, so that no
-//! packet ever waits for another to give up a buffer: there is no cycle of waits on a ring, and no need for virtual channels.
+//! Packets are cut through: a packet requests a link when its head reaches it. The head moves on at once when the link
+//! is free, and reaches the next link `latency` later. Each link carries `width` bytes per cycle, and serves requests
+//! in order of arrival. Requests and answers have separate links, so answers never wait behind requests. Every waiting
+//! packet has room, so no packet waits for another to free a buffer. Hence waits on a ring form no cycle, and virtual
+//! channels are not needed.
 
 pub mod topology;
 
@@ -16,17 +17,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use topology::{Topology, Wiring};
 
-/// Whether a packet asks or answers.
+/// Class of a packet: request or answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
-    /// Asks.
+    /// Request.
     Request = 0,
-    /// Answers.
+    /// Answer.
     Answer = 1,
 }
 
 engine::events! {
-    /// The network's own events.
+    /// Events of the network.
     pub enum Event {
         /// The head of a packet is at a link.
         Head(u32),
@@ -35,12 +36,12 @@ engine::events! {
     }
 }
 
-/// A packet that has arrived.
+/// Packet that has arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Out<P> {
-    /// Where.
+    /// Endpoint of the receiver.
     pub to: u16,
-    /// What it carries.
+    /// Payload of the packet.
     pub payload: P,
 }
 
@@ -48,16 +49,16 @@ pub struct Out<P> {
 struct Packet<P> {
     to: u16,
     class: Class,
-    /// The link that it has asked for last, or asks for next.
+    /// Link requested last, or to be requested next.
     link: u32,
     occupies: Time,
     payload: P,
 }
 
-/// A network whose packets carry `P`.
+/// Network whose packets carry `P`.
 pub struct Noc<P> {
     topology: Box<dyn Wiring>,
-    /// Each for requests and for answers.
+    /// Links, each for requests and for answers.
     links: Vec<[Serial; 2]>,
     packets: Slab<Packet<P>>,
     cycle: Time,
@@ -68,20 +69,20 @@ pub struct Noc<P> {
     pub stats: NocStats,
 }
 
-/// What a network has moved.
+/// Traffic of a network.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NocStats {
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Bytes, headers included, once a packet.
+    /// Bytes, headers included, counted once per packet.
     pub bytes: u64,
 }
 
 impl<P: Copy> Noc<P> {
-    /// An idle network of `endpoints`.
+    /// Creates an idle network of `endpoints`.
     ///
     /// # Errors
-    /// A spec that cannot be built.
+    /// The spec cannot be built.
     pub fn new(spec: &NocSpec, endpoints: u16) -> Result<Noc<P>, SpecError> {
         spec.check()?;
         let cycle = Time::period(spec.clock.hz());
@@ -98,7 +99,7 @@ impl<P: Copy> Noc<P> {
         })
     }
 
-    /// Takes a packet of `bytes` of payload data, its header not counted.
+    /// Takes a packet of `bytes` of payload data, without its header.
     #[inline]
     pub fn send(
         &mut self,
@@ -120,7 +121,8 @@ impl<P: Copy> Noc<P> {
         cx.after(delay, if is_last { Event::Tail(name) } else { Event::Head(name) });
     }
 
-    /// A packet takes its link: the next one and when its head is there; of its last link the same, and when its tail has left it.
+    /// Sends a packet over its link. Returns the next link and the head's arrival there; for the last link, that link
+    /// and the time when the tail has left it.
     #[inline(always)]
     fn pass(&mut self, packet: &Packet<P>, now: Time) -> (u32, Time) {
         let link = &mut self.links[packet.link as usize][packet.class as usize];
@@ -133,7 +135,7 @@ impl<P: Copy> Noc<P> {
         }
     }
 
-    /// Runs one of the network's own events.
+    /// Handles one of the network's own events.
     #[inline]
     pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out<P>>) {
         match event {
@@ -155,14 +157,14 @@ impl<P: Copy> Noc<P> {
         }
     }
 
-    /// What the packet of an event carries.
+    /// Returns the payload of an event's packet.
     #[inline]
     pub fn payload(&self, event: Event) -> &P {
         let (Event::Head(name) | Event::Tail(name)) = event;
         &self.packets[name].payload
     }
 
-    /// Packets under way.
+    /// Returns the number of packets in flight.
     pub fn outstanding(&self) -> usize {
         self.packets.len()
     }
@@ -173,19 +175,19 @@ impl<P: Copy> Noc<P> {
     }
 }
 
-// Networks on a chip as a user writes them.
+// Networks on a chip as specified by a user.
 
-/// The network between the multiprocessors, the banks of the shared cache and the controllers in front of memory.
+/// Network between the SMs, the banks of the shared cache and the memory controllers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NocSpec {
-    /// Which links packets take.
+    /// Topology: the links that packets take.
     #[serde(default, skip_serializing_if = "is_default")]
     #[schemars(extend("default" = "crossbar"))]
     pub topology: Topology,
     /// Clock of the links.
     pub clock: Frequency,
-    /// Bytes that a link carries in a cycle.
+    /// Bytes that a link carries per cycle.
     #[schemars(extend("x-minimum" = "1B"))]
     pub width: Bytes,
     /// Bytes of a packet besides its data: address, command, routing.
@@ -196,16 +198,16 @@ pub struct NocSpec {
     pub latency: u32,
 }
 
-/// Whether a spec need not say it.
+/// Returns whether the topology is the default, which a spec may omit.
 fn is_default(topology: &Topology) -> bool {
     *topology == Topology::default()
 }
 
 impl NocSpec {
-    /// Whether it can be built.
+    /// Checks that the network can be built.
     ///
     /// # Errors
-    /// The first value that cannot be; its key is relative to the table `network`.
+    /// The first invalid value; its key is relative to the table `network`.
     pub fn check(&self) -> Result<(), SpecError> {
         SpecError::positive("clock", self.clock.hz())?;
         SpecError::positive("width", self.width.get())?;

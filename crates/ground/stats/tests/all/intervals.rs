@@ -1,17 +1,19 @@
-//! Coverage of intervals, of batch means and of percentiles, and the end of a transient, on sequences whose truth is known.
+//! Coverage of intervals of batch means and of percentiles, and the end of a transient, on sequences with a known
+//! truth.
 
 use super::Draw;
 use proptest::prelude::*;
 use stats::{BatchMeans, Batched, HalfWidths, Histogram, Mser, Summary};
 use std::f64::consts::{LN_2, LN_10};
 
-/// Units of a histogram in one mean.
+/// Units of a histogram per mean.
 const MEAN: f64 = 1e6;
 const CONFIDENCE: f64 = 0.95;
 /// The `p`-quantile of the exponential distribution of mean one is `-ln(1 - p)`.
 const TRUE: [(f64, f64); 4] = [(0.0, 1.0), (0.5, LN_2), (0.9, LN_10), (0.99, 2.0 * LN_10)];
 
-/// For mean (as `p` of zero) and percentiles: the share of `runs` sequences of `length` whose interval holds the true value.
+/// Returns, for the mean (as `p` of zero) and percentiles, the share of `runs` sequences of `length` whose interval
+/// holds the true value.
 fn coverage(
     runs: u32,
     length: u32,
@@ -36,7 +38,7 @@ fn coverage(
     held.map(|held| f64::from(held) / f64::from(runs))
 }
 
-/// Four standard errors of a share estimated from `runs`.
+/// Returns four standard errors of a share estimated from `runs`.
 fn slack(share: f64, runs: u32) -> f64 {
     4.0 * (share * (1.0 - share) / f64::from(runs)).sqrt()
 }
@@ -45,8 +47,8 @@ fn independent(draw: &mut Draw, length: u32, record: &mut dyn FnMut(f64)) {
     (0..length).for_each(|_| record(draw.exponential()));
 }
 
-/// Times from arrival to end in M/M/1 at a load: each is the one before, less what has passed since, and a service (D. V. Lindley
-/// 1952). In equilibrium exponential with mean `1 / (1 - load)` services; scaled to one. Begins in equilibrium.
+/// Sojourn times in M/M/1 at a load: each is the previous one, less the time since, plus a service (D. V. Lindley
+/// 1952). In equilibrium, exponential with mean `1 / (1 - load)` services; scaled to one. Begins in equilibrium.
 fn queue(load: f64) -> impl FnMut(&mut Draw, u32, &mut dyn FnMut(f64)) {
     move |draw, length, record| {
         let mut response = draw.exponential() / (1.0 - load);
@@ -85,7 +87,7 @@ fn half_widths_are_those_of_the_plain_formula() {
     let values: Vec<u64> = (0..1_000_u64).map(|n| n * 7_919 % 10_007).collect();
     let mut batched = Batched::new();
     values.iter().for_each(|value| batched.record(*value));
-    // 512 values have been joined into 16 batches of 32; 31 batches of 32 and 8 values over.
+    // 512 values have been joined into 16 batches of 32; 31 batches of 32 and 8 further values.
     let means: Vec<f64> = values.chunks_exact(32).map(|c| c.iter().sum::<u64>() as f64 / 32.0).collect();
     assert_eq!(means.len(), 31);
     let mean = means.iter().sum::<f64>() / 31.0;
@@ -94,7 +96,8 @@ fn half_widths_are_those_of_the_plain_formula() {
     let expected = 2.042 * (variance / 31.0).sqrt();
     let found = batched.mean_half_width(0.95).expect("31 batches");
     assert!((found / expected - 1.0).abs() < 3e-4, "{found} {expected}");
-    // Percentiles by sorting: of 90 % three batches of 32 are joined, so that ten values lie above in none.
+    // Percentiles by sorting: for 90 %, three batches of 32 are joined, because fewer have less than ten values above
+    // it.
     assert_eq!(batched.percentile_half_width(0.9, 0.95), None);
     let rank = |of: &[u64], p: f64| {
         let mut sorted = of.to_vec();
@@ -123,7 +126,7 @@ fn intervals_appear_with_the_least_number_of_values() {
         let least = Batched::least_for(p);
         let expected = |n| std::array::from_fn(|i| i < n);
         assert_eq!((shown(least - 1), shown(least)), (expected(n - 1), expected(n)), "{p}");
-        // Ten batches with a percentile each, and no more than joining costs.
+        // Ten batches with a percentile each, and at most the cost of joining.
         let ideal = 10 * Histogram::least_for(p);
         assert!(least >= ideal && least < 2 * ideal, "{least} for {p}");
     }
@@ -133,7 +136,7 @@ fn intervals_appear_with_the_least_number_of_values() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Joined batches are those that would have been made at once, and nothing is lost.
+    /// Joined batches equal batches of that size made at once, and nothing is lost.
     #[test]
     fn joined_batches_are_batches(values in prop::collection::vec(0u64..1 << 40, 1..3000)) {
         let (mut batched, mut whole) = (Batched::new(), Histogram::new());
@@ -162,9 +165,9 @@ proptest! {
     }
 }
 
-// Where a transient is seen to end, on sequences whose transient is known.
+// Detected end of a transient, on sequences with a known transient.
 
-/// The rule by its definition, over the whole list.
+/// Rule by its definition, over the whole list.
 fn naive(values: &[f64], size: usize) -> Option<usize> {
     let means: Vec<f64> = values.chunks_exact(size).map(|c| c.iter().sum::<f64>() / size as f64).collect();
     let error = |d: usize| {
@@ -200,7 +203,7 @@ fn is_the_rule_by_its_definition() {
     assert!(answers[0] > 500 && answers[1] > 500, "{answers:?}");
 }
 
-/// After how many values of `from` and more a sequence is seen to be steady.
+/// Returns the number of values, at least `from`, after which a sequence is detected as steady.
 fn steady_from(
     from: u32,
     length: u32,
@@ -214,7 +217,7 @@ fn steady_from(
     })
 }
 
-/// Least, median and most of 100 seeds.
+/// Returns minimum, median and maximum over 100 seeds.
 fn spread(mut of: impl FnMut(u64) -> Option<u32>) -> [u32; 3] {
     let mut all: Vec<u32> = (0..100).map(|seed| of(seed).expect("steady")).collect();
     all.sort_unstable();
@@ -223,18 +226,19 @@ fn spread(mut of: impl FnMut(u64) -> Option<u32>) -> [u32; 3] {
 
 #[test]
 fn independent_values_are_steady_early() {
-    // 32 batches of five, and a fourth as many again, are the least.
+    // The minimum is 32 batches of five, and a fourth more.
     let [least, median, most] = spread(|seed| steady_from(1, 10_000, |_, draw| draw.exponential(), seed));
     assert!(least == 200 && median <= 250 && most < 1000, "{least} {median} {most}");
 }
 
 #[test]
 fn a_transient_is_cut_behind_its_end_and_not_much_later() {
-    // A step is over when it lies in the former half; and the rule must have held for a fifth.
+    // A step is over once it lies in the first half; the rule must then have held for a fifth.
     let step = |n, draw: &mut Draw| draw.exponential() + if n < 2000 { 10.0 } else { 0.0 };
     let [least, median, most] = spread(|seed| steady_from(2500, 100_000, step, seed));
     assert!(least >= 4000 && median < 5500 && most < 10_000, "{least} {median} {most}");
-    // A decay from three times the mean: after four time constants it is below 4 % of the mean, after ten nothing is left.
+    // A decay from three times the mean: after four time constants it is below 4 % of the mean, after ten nothing is
+    // left.
     let decay = |n, draw: &mut Draw| draw.exponential() * (1.0 + 2.0 * libm::exp(-f64::from(n) / 500.0));
     let [least, median, most] = spread(|seed| steady_from(2000, 100_000, decay, seed));
     assert!(least >= 2000 && median < 3500 && most < 6000, "{least} {median} {most}");
@@ -243,7 +247,8 @@ fn a_transient_is_cut_behind_its_end_and_not_much_later() {
 #[test]
 fn what_grows_for_ever_is_never_steady() {
     for seed in 0..50 {
-        // Waiting in a queue whose load is 120 %: each job waits a fifth of a service longer than the one before, give or take.
+        // Waiting in a queue with a load of 120 %: each job waits about a fifth of a service longer than the previous
+        // one.
         let mut waits = 0.0f64;
         let queue = |_, draw: &mut Draw| {
             waits = (waits + draw.exponential() - draw.exponential() / 1.2).max(0.0);
@@ -280,7 +285,7 @@ impl Normal {
     }
 }
 
-/// Share of `runs` AR(1) sequences x' = mean + phi (x - mean) + noise whose interval holds the mean.
+/// Returns the share of `runs` AR(1) sequences x' = mean + phi (x - mean) + noise whose interval holds the mean.
 fn coverage_of_means(phi: f64, length: u32, confidence: f64, runs: u32) -> f64 {
     const MEAN: f64 = 100.0;
     let mut noise = Normal(7);

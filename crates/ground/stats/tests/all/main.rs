@@ -5,7 +5,7 @@ mod meters;
 
 // Random numbers for tests of intervals.
 
-/// SplitMix64 (G. Steele et al., OOPSLA 2014), and what is drawn with it.
+/// SplitMix64 (G. Steele et al., OOPSLA 2014), and draws from it.
 pub(crate) struct Draw(pub(crate) u64);
 
 impl Draw {

@@ -118,8 +118,8 @@ fn merging_needs_equal_precision() {
     filled(7, &[1]).merge(&filled(8, &[1]));
 }
 
-/// Samples that lie evenly over a bucket are what a percentile takes them to be: each is found again, by its rank. Neither end of the
-/// bucket would do.
+/// Samples spread evenly over a bucket match the assumption of a percentile: each is found again by its rank. Neither
+/// end of the bucket would do.
 #[test]
 fn samples_that_lie_evenly_over_their_buckets_are_found_exactly() {
     for (bits, low, samples) in
@@ -132,14 +132,14 @@ fn samples_that_lie_evenly_over_their_buckets_are_found_exactly() {
         let span = bucket.high - bucket.low;
         let sample = |k: u64| low + span * (2 * k - 1) / (2 * samples);
         let mut even = Histogram::with_bits(bits);
-        // Others below and above, so that the bucket's ends are not the least and the largest sample.
+        // Further values below and above, so that the bucket's ends are not the minimum and maximum sample.
         (0..samples).for_each(|_| even.record(low / 4));
         (1..=samples).for_each(|k| even.record(sample(k)));
         (0..samples).for_each(|_| even.record(low * 4));
         for k in 1..=samples {
             let share = (samples + k) as f64 / (3 * samples) as f64;
             let rank = (share * 1e9).round() / 1e9 * (3 * samples) as f64;
-            // A share counts to nine decimals: where it is rounded up, the next rank is meant.
+            // A share counts to nine decimals: if it is rounded up, the next rank is meant.
             if rank <= (samples + k) as f64 {
                 assert_eq!(
                     even.percentile_unchecked(share),
@@ -199,7 +199,7 @@ fn series_is_a_sequence_of_windows() {
         serde_json::to_string(&s).unwrap(),
         concat!(
             r#"[{"start_ns":0.0,"width_ns":10.0,"requests":0,"bytes":0,"latency_ns_mean":null,"p50_ns":null,"p99_ns":null,"queue_depth":0.0},"#,
-            // It ends with the last completion, which was under way for all of it.
+            // The window ends with the last completion, which was in flight for all of it.
             r#"{"start_ns":10.0,"width_ns":2.0,"requests":1,"bytes":4096,"latency_ns_mean":2.0,"p50_ns":2.0,"p99_ns":null,"queue_depth":1.0}]"#
         )
     );
@@ -282,7 +282,7 @@ proptest! {
                 1 => { honest.reset(ps(t)); lying.reset(ps(t)); lied = false; }
                 _ => {
                     honest.depart(ps(t), ps(arrived));
-                    // One picosecond late, and seen only if the stamp lies within the window and the stay.
+                    // One picosecond late, detected only if the stamp is within the window and the stay.
                     let stamp = if i == lie { arrived + 1 } else { arrived };
                     lied |= i == lie && stamp > reset && stamp <= t && t > reset;
                     lying.depart(ps(t), ps(stamp));

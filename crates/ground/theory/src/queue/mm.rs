@@ -2,14 +2,14 @@
 
 use super::super::rising_root;
 
-/// Blocking probability of `servers` without waiting room offered `offered` erlangs.
+/// Returns the blocking probability of `servers` without waiting room offered `offered` erlangs.
 ///
-/// A. K. Erlang, 1917, by the usual recursion over the servers, which is stable.
+/// A. K. Erlang, 1917, by the usual stable recursion over the servers.
 pub fn erlang_b(offered: f64, servers: u32) -> f64 {
     (1..=servers).fold(1.0, |b, k| offered * b / (f64::from(k) + offered * b))
 }
 
-/// Probability of having to wait in M/M/k offered `offered` erlangs; one if they are `servers` or more.
+/// Returns the probability of waiting in M/M/k offered `offered` erlangs; one if they are `servers` or more.
 ///
 /// A. K. Erlang, 1917; L. Kleinrock, Queueing Systems 1, 1975, section 3.5.
 pub fn erlang_c(offered: f64, servers: u32) -> f64 {
@@ -21,12 +21,12 @@ pub fn erlang_c(offered: f64, servers: u32) -> f64 {
     b / (1.0 - (offered / k) * (1.0 - b))
 }
 
-/// M/M/1: [`Mmk`] with one server.
+/// Creates an M/M/1 queue: [`Mmk`] with one server.
 pub const fn mm1(arrival_rate: f64, service: f64) -> Mmk {
     Mmk { arrival_rate, service, servers: 1 }
 }
 
-/// M/M/k: exponential service of mean `service` at each of `servers`, one queue.
+/// M/M/k queue: exponential service of mean `service` at each of `servers`, one queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mmk {
     /// Arrivals per unit of time.
@@ -38,37 +38,37 @@ pub struct Mmk {
 }
 
 impl Mmk {
-    /// Busy share of each server; at least one where the queue cannot keep up.
+    /// Returns the busy share of each server; at least one if the queue cannot keep up.
     pub fn load(&self) -> f64 {
         self.arrival_rate * self.service / f64::from(self.servers)
     }
 
-    /// Probability that an arrival waits.
+    /// Returns the probability that an arrival waits.
     pub fn wait_probability(&self) -> f64 {
         erlang_c(self.arrival_rate * self.service, self.servers)
     }
 
-    /// Rate at which waiting ends while all servers work: `k / service - lambda`.
+    /// Returns the rate at which waiting ends while all servers are busy: `k / service - lambda`.
     fn drain_rate(&self) -> f64 {
         f64::from(self.servers) / self.service - self.arrival_rate
     }
 
-    /// Mean time before service.
+    /// Returns the mean time before service.
     pub fn mean_wait(&self) -> f64 {
         if self.load() >= 1.0 { f64::INFINITY } else { self.wait_probability() / self.drain_rate() }
     }
 
-    /// Mean time before and in service.
+    /// Returns the mean time before and in service.
     pub fn mean_response(&self) -> f64 {
         self.mean_wait() + self.service
     }
 
-    /// Mean number of customers waiting or in service (Little's law).
+    /// Returns the mean number of customers waiting or in service (Little's law).
     pub fn mean_number(&self) -> f64 {
         self.arrival_rate * self.mean_response()
     }
 
-    /// Probability that the wait exceeds `t`.
+    /// Returns the probability that the wait exceeds `t`.
     pub fn wait_tail(&self, t: f64) -> f64 {
         if self.load() >= 1.0 {
             return 1.0;
@@ -76,7 +76,7 @@ impl Mmk {
         self.wait_probability() * (-self.drain_rate() * t).exp()
     }
 
-    /// Probability that the response exceeds `t`: service alone, or after an exponential wait.
+    /// Returns the probability that the response exceeds `t`: service alone, or after an exponential wait.
     ///
     /// D. Gross, C. M. Harris, Fundamentals of Queueing Theory, 3rd ed. 1998, section 2.3.
     pub fn response_tail(&self, t: f64) -> f64 {
@@ -92,7 +92,7 @@ impl Mmk {
         (1.0 - wait) * (-rate * t).exp() + wait * waited
     }
 
-    /// The `p`-quantile of the response, infinite where the queue cannot keep up.
+    /// Returns the `p`-quantile of the response, infinite if the queue cannot keep up.
     pub fn response_quantile(&self, p: f64) -> f64 {
         if self.load() >= 1.0 {
             return f64::INFINITY;
@@ -175,7 +175,7 @@ mod tests {
         }
     }
 
-    /// Mean, median and 99th percentile of the response of jobs that a station serves one after another.
+    /// Returns mean, median and 99th percentile of the response of jobs that a station serves one after another.
     fn simulated(station: &Mmk, jobs: usize) -> [f64; 3] {
         let mut state = 0x9e37_79b9_7f4a_7c15u64;
         let mut exponential = |mean: f64| {

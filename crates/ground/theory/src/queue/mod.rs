@@ -1,6 +1,6 @@
-//! Queues in equilibrium. Arrivals are Poisson and service is first come, first served unless said otherwise.
+//! Queues in equilibrium. Arrivals are Poisson and service is first come, first served unless stated otherwise.
 //!
-//! Rates and times may be in any unit if it is the same throughout. A queue that cannot keep up has infinite
+//! Rates and times may be in any unit, as long as it is the same throughout. A queue that cannot keep up has infinite
 //! means.
 
 mod mm;
@@ -9,7 +9,7 @@ pub use mm::{Mmk, erlang_b, erlang_c, mm1};
 
 use super::rising_root;
 
-/// Mean wait before service in M/G/1, for a service time of mean `service` and squared coefficient of
+/// Returns the mean wait before service in M/G/1, for a service time of mean `service` and squared coefficient of
 /// variation `scv` (0 constant, 1 exponential): `rho service (1 + scv) / (2 (1 - rho))`.
 ///
 /// F. Pollaczek, Mathematische Zeitschrift 32, 1930; L. Kleinrock, Queueing Systems 1, 1975, section 5.6.
@@ -18,38 +18,39 @@ pub fn mg1_mean_wait(arrival_rate: f64, service: f64, scv: f64) -> f64 {
     if load >= 1.0 { f64::INFINITY } else { load * service * (1.0 + scv) / (2.0 * (1.0 - load)) }
 }
 
-// One station and a delay: jobs that are served in periods, and are away for a fixed time between them.
+// One station and a delay: jobs are served in periods, and are away for a fixed time between them.
 //
-// It is what a core does whose jobs need a page from flash after each period of work, if a switch of jobs is part of the period.
+// This models a core whose jobs need a page from flash after each period of work, with job switches part of the period.
 
-/// A station that serves one period of a job at a time, first come first served, and a delay that any number of jobs spend at once.
-/// Times are in one unit.
+/// Station that serves one period of a job at a time, first come first served, and a delay that any number of jobs
+/// spend at once. Times are in one unit.
 ///
-/// With exponential periods, and a number of periods of a job that is geometric (its end is forgotten as its work is), the
-/// network has product form whatever the distribution of the delay (F. Baskett, K. M. Chandy, R. R. Muntz, F. G. Palacios,
-/// Journal of the ACM 22(2), 1975: delays are insensitive), and the station is M/M/1 at the rate of periods.
+/// With exponential periods and a geometric number of periods per job (both are memoryless), the network has product
+/// form for any distribution of the delay (F. Baskett, K. M. Chandy, R. R. Muntz, F. G. Palacios, Journal of the ACM
+/// 22(2), 1975: delays are insensitive), and the station is M/M/1 at the rate of periods.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Delayed {
-    /// Mean service of a period.
+    /// Mean service time of a period.
     pub service: f64,
     /// Time away between two periods.
     pub delay: f64,
 }
 
 impl Delayed {
-    /// So many threads that always have a job, exponential periods: the machine repairman, periods a unit of time.
+    /// Solves the machine repairman: `threads` that always have a job, with exponential periods; throughput in periods
+    /// per unit of time.
     pub fn closed(&self, threads: u32) -> Closed {
         mva(&[self.service], self.delay, threads)
     }
 
-    /// The same with constant periods, which threads take in turn: nobody waits, or the station never rests. Periods a unit of
-    /// time.
+    /// Returns the throughput with constant periods that threads take in turn: no thread waits, or the station is never
+    /// idle. In periods per unit of time.
     pub fn closed_constant(&self, threads: u32) -> f64 {
         (f64::from(threads) / (self.service + self.delay)).min(1.0 / self.service)
     }
 
-    /// Mean time of a job of `periods` periods in the mean, of which `rate` come in a unit of time at random, from its arrival
-    /// to its end: `periods service / (1 - rate periods service) + (periods - 1) delay`. Infinite from a load of one on.
+    /// Returns the mean time from arrival to end of a job with `periods` periods on average, for Poisson arrivals at
+    /// `rate`: `periods service / (1 - rate periods service) + (periods - 1) delay`. Infinite from a load of one on.
     pub fn open_response(&self, rate: f64, periods: f64) -> f64 {
         let load = rate * periods * self.service;
         if load >= 1.0 {
@@ -64,18 +65,18 @@ impl Delayed {
 /// Bounds that hold for any service-time distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
-    /// Throughput is at least this: every customer waits for all others everywhere.
+    /// Lower bound on throughput: every customer waits for all others everywhere.
     pub throughput_low: f64,
-    /// Throughput is at most this: no one ever waits, or the bottleneck never rests.
+    /// Upper bound on throughput: no customer ever waits, or the bottleneck is never idle.
     pub throughput_high: f64,
-    /// Response time, think time apart, is at least this.
+    /// Lower bound on response time, without think time.
     pub response_low: f64,
-    /// Response time, think time apart, is at most this.
+    /// Upper bound on response time, without think time.
     pub response_high: f64,
 }
 
-/// Asymptotic bounds for `customers` that each need `demands[i]` of service at queueing station `i` and
-/// `think` of time without contention, in every cycle.
+/// Returns asymptotic bounds for `customers` that each need, in every cycle, `demands[i]` of service at queueing
+/// station `i` and `think` of time without contention.
 ///
 /// P. J. Denning, J. P. Buzen, Computing Surveys 10(3), 1978; E. D. Lazowska et al., Quantitative System
 /// Performance, 1984, chapter 5.
@@ -91,18 +92,18 @@ pub fn asymptotic_bounds(demands: &[f64], think: f64, customers: u32) -> Bounds 
     }
 }
 
-/// A closed network in equilibrium.
+/// Closed network in equilibrium.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Closed {
     /// Cycles per unit of time.
     pub throughput: f64,
-    /// Mean time per cycle, think time apart.
+    /// Mean time per cycle, without think time.
     pub response: f64,
     /// Mean number of customers at each station.
     pub queues: Vec<f64>,
 }
 
-/// Exact mean value analysis of the network of [`asymptotic_bounds`], for exponential service.
+/// Solves the network of [`asymptotic_bounds`] by exact mean value analysis, for exponential service.
 ///
 /// M. Reiser, S. S. Lavenberg, Journal of the ACM 27(2), 1980.
 pub fn mva(demands: &[f64], think: f64, customers: u32) -> Closed {
@@ -116,11 +117,11 @@ pub fn mva(demands: &[f64], think: f64, customers: u32) -> Closed {
     state
 }
 
-/// Throughput of `customers` who each choose one of `servers` uniformly at random, are served for an
-/// exponential time of mean `service`, and choose again: `n k / (service (n + k - 1))`, [`mva`] solved for
-/// equal demands.
+/// Returns the throughput of `customers` that each choose one of `servers` uniformly at random, are served for an
+/// exponential time of mean `service`, and choose again: `n k / (service (n + k - 1))`, [`mva`] solved for equal
+/// demands.
 ///
-/// With constant service more is done: between this and [`asymptotic_bounds`]'s `min(n, k) / service`.
+/// With constant service the throughput is higher: between this and [`asymptotic_bounds`]'s `min(n, k) / service`.
 pub fn uniform_servers(servers: u32, service: f64, customers: u32) -> f64 {
     let (n, k) = (f64::from(customers), f64::from(servers));
     n * k / (service * (n + k - 1.0))
@@ -128,7 +129,7 @@ pub fn uniform_servers(servers: u32, service: f64, customers: u32) -> f64 {
 
 // Constant service: M/D/1.
 
-/// M/D/1: one server whose service always takes `service`.
+/// M/D/1 queue: one server whose service always takes `service`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Md1 {
     /// Arrivals per unit of time.
@@ -138,26 +139,25 @@ pub struct Md1 {
 }
 
 impl Md1 {
-    /// Busy share of the server.
+    /// Returns the busy share of the server.
     pub fn load(&self) -> f64 {
         self.arrival_rate * self.service
     }
 
-    /// Mean time before service: half of M/M/1's.
+    /// Returns the mean time before service: half of M/M/1's.
     pub fn mean_wait(&self) -> f64 {
         mg1_mean_wait(self.arrival_rate, self.service, 0.0)
     }
 
-    /// Mean time before and in service.
+    /// Returns the mean time before and in service.
     pub fn mean_response(&self) -> f64 {
         self.mean_wait() + self.service
     }
 
-    /// Probabilities of 0, 1 … `last` customers in the system.
+    /// Returns the probabilities of 0, 1 … `last` customers in the system.
     ///
-    /// Balance across the cut between `n` and `n + 1` at departures, `p(n+1) a(0) = p(0) A(n) + sum_i p(i)
-    /// A(n+1-i)` with `a` and `A` the Poisson probability and tail of arrivals in a service: no subtraction,
-    /// hence stable.
+    /// Balance across the cut between `n` and `n + 1` at departures, `p(n+1) a(0) = p(0) A(n) + sum_i p(i) A(n+1-i)`
+    /// with `a` and `A` the Poisson probability and tail of arrivals in a service: without subtraction, hence stable.
     fn in_system(&self, last: usize) -> Vec<f64> {
         let load = self.load();
         let mut tail = Vec::with_capacity(last + 2);
@@ -184,7 +184,7 @@ impl Md1 {
         p
     }
 
-    /// Probability that the wait is at most `t`.
+    /// Returns the probability that the wait is at most `t`.
     ///
     /// G. J. Franx, A simple solution for the M/D/c waiting time distribution, Operations Research Letters
     /// 29(5), 2001, for one server: all terms are positive, unlike Erlang's alternating sum.
@@ -210,8 +210,7 @@ impl Md1 {
         sum.min(1.0)
     }
 
-    /// The `p`-quantile of the response: the wait's plus one service. Infinite where the queue cannot keep
-    /// up.
+    /// Returns the `p`-quantile of the response: the wait's plus one service. Infinite if the queue cannot keep up.
     pub fn response_quantile(&self, p: f64) -> f64 {
         if self.load() >= 1.0 {
             return f64::INFINITY;
@@ -254,7 +253,7 @@ mod tests {
             assert!((constant - bounds.throughput_high).abs() < 1e-12);
             assert!(exponential <= constant + 1e-12 && exponential >= bounds.throughput_low);
         }
-        // One thread alone waits for nobody.
+        // A single thread never waits.
         assert!((network.closed(1).throughput - 1.0 / 70.0).abs() < 1e-12);
     }
 

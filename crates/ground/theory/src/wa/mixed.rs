@@ -1,4 +1,4 @@
-//! Hot and cold data in one drive whose blocks compete for collection.
+//! Hot and cold data in one drive whose blocks compete for garbage collection.
 //!
 //! The mean field of [`super::uniform`] with two kinds of valid units: a share `m(i, k)` of the closed blocks
 //! has `i` hot and `k` cold ones. Victims are chosen by `i + k`; what a fresh block holds depends on which
@@ -14,11 +14,11 @@ use super::{Skew, Spare, binomial};
 /// Which writes share an open block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frontiers {
-    /// All: a victim's valid units open a block that host writes fill.
+    /// Everything: a victim's valid units open a block that host writes fill.
     Single,
-    /// Host writes in one, relocated units in another (Van Houdt's double write frontier).
+    /// Host writes in one block, relocated units in another (Van Houdt's double write frontier).
     HostAndGc,
-    /// Hot units in one, cold units in another, host writes and relocations alike.
+    /// Hot units in one block, cold units in another, host writes and relocations alike.
     HotAndCold,
 }
 
@@ -35,17 +35,17 @@ pub struct Mixed {
     pub cold_moved: f64,
 }
 
-/// Write amplification of d-choices collection of blocks of `units` units with hot and cold data.
+/// Returns the steady state of d-choices garbage collection of blocks of `units` units with hot and cold data.
 ///
-/// One choice is random collection and 100 are greedy to within about a percent. Takes milliseconds at 32
-/// units to a block and up to seconds at 128.
+/// One choice is random victim selection, and 100 are greedy to within about a percent. Takes milliseconds at 32 units
+/// per block and up to seconds at 128.
 ///
 /// # Panics
-/// If `units` or `choices` is zero, or there is no spare.
+/// If `units` or `choices` is zero, or the over-provisioning is zero.
 pub fn hot_cold(units: u32, spare: Spare, skew: Skew, choices: u32, frontiers: Frontiers) -> Mixed {
-    assert!(units > 0, "blocks of no units");
-    assert!(choices > 0, "no choices");
-    assert!(spare.over_physical() > 0.0, "no steady state without spare");
+    assert!(units > 0, "a block needs at least one unit");
+    assert!(choices > 0, "at least one choice is needed");
+    assert!(spare.over_physical() > 0.0, "no steady state without over-provisioning");
     let mut field = Field::new(units, spare, skew, choices, frontiers);
     // Each sweep is a generation of blocks; the slowest mode is the drift of cold units, whose memory fades
     // within some hundred generations even at strong skew.
@@ -62,7 +62,7 @@ struct Field {
     hot_writes: f64,
     choices: u32,
     frontiers: Frontiers,
-    /// Chance that one host write invalidates a given hot or cold unit, times the number of blocks.
+    /// Probability that one host write invalidates a given hot or cold unit, times the number of blocks.
     hot_rate: f64,
     cold_rate: f64,
     /// Host writes per collected block.
@@ -72,7 +72,7 @@ struct Field {
     /// Flow into `(i, k)`, at `i * (units + 1) + k`.
     inflow: Vec<f64>,
     levels: Vec<f64>,
-    /// Hot and cold units of a victim, and with what probability.
+    /// Hot and cold units of a victim, and its probability.
     victims: Vec<(usize, usize, f64)>,
     /// Mean hot and cold units of a victim.
     moved: (f64, f64),
@@ -104,8 +104,8 @@ impl Field {
         }
     }
 
-    /// Solves all levels from the fullest down for the present fresh blocks and host writes, then renews both
-    /// from the victims; returns how far they moved.
+    /// Solves all levels from the fullest down for the current fresh blocks and host writes, then renews both from the
+    /// victims; returns how far they moved.
     fn sweep(&mut self) -> f64 {
         let b = self.units;
         self.inflow.fill(0.0);
@@ -131,8 +131,8 @@ impl Field {
         change
     }
 
-    /// Finds the rate `s` at which blocks of a level are collected, from `s M(s) = (G + M)^d - G^d` with `M`
-    /// the level's share, and passes on what is not collected. Returns `M`.
+    /// Finds the rate `s` at which blocks of a level are collected, from `s M(s) = (G + M)^d - G^d` with `M` the
+    /// level's share, and passes on the blocks not collected. Returns `M`.
     fn solve_level(&mut self, level: usize, above: f64) -> f64 {
         let b = self.units;
         let occupied: Vec<(usize, f64, f64)> = (0..=level)
@@ -168,7 +168,7 @@ impl Field {
         self.written * (self.hot_rate * hot as f64 + self.cold_rate * cold as f64)
     }
 
-    /// What fresh blocks hold after these victims.
+    /// Returns the content of fresh blocks after these victims.
     fn refill(&self) -> Vec<f64> {
         let (b, (hot, cold)) = (self.units as f64, self.moved);
         let mut fresh = vec![0.0; self.units + 1];
@@ -211,17 +211,17 @@ impl Field {
     }
 }
 
-// What a block holds that is filled with the valid units of one victim after another.
+// Content of a block that is filled with the valid units of one victim after another.
 
-/// Victims rarer than this do not count.
+/// Probability below which a victim is ignored.
 const NEGLIGIBLE: f64 = 1e-15;
 
-/// Probabilities of 0 … `units` hot units in a window of `units` consecutive units of the endless stream of
+/// Returns the probabilities of 0 … `units` hot units in a window of `units` consecutive units of the endless stream of
 /// relocated units, for `victims` of `(hot, cold, probability)`.
 ///
-/// Victims are independent and their units in random order. Seen from the start of a block, the stream is a
-/// stationary renewal process: it begins within a victim chosen in proportion to its size, at a uniform place
-/// in it; whole victims follow; the last is cut where the block is full.
+/// Victims are independent and their units in random order. Seen from the start of a block, the stream is a stationary
+/// renewal process: it begins within a victim chosen in proportion to its size, at a uniform position in it; whole
+/// victims follow; the last is cut where the block is full.
 pub(super) fn window(units: usize, victims: &[(usize, usize, f64)]) -> Vec<f64> {
     let victims: Vec<_> = victims.iter().filter(|v| v.0 + v.1 > 0 && v.2 > NEGLIGIBLE).collect();
     let mut hot = vec![0.0; units + 1];
@@ -232,13 +232,12 @@ pub(super) fn window(units: usize, victims: &[(usize, usize, f64)]) -> Vec<f64> 
     }
     let mean: f64 = victims.iter().map(|v| (v.0 + v.1) as f64 * v.2).sum::<f64>() / all;
     let wide = units + 1;
-    // By length and hot count: cut off the end of a longer victim, a whole victim, and the units in place so
-    // far.
+    // By length and hot count: the cut-off end of a longer victim, a whole victim, and the units placed so far.
     let (mut cut, mut whole) = (vec![0.0; wide * wide], vec![0.0; wide * wide]);
     for (i, k, p) in victims {
         whole[(i + k) * wide + i] += p / all;
     }
-    // A random part of a victim is one unit shorter with one unit, hot or cold, taken away at random.
+    // A random part of a victim is one unit shorter, with one hot or cold unit removed at random.
     for size in (2..wide).rev() {
         for i in 0..=size {
             let p = cut[size * wide + i] + whole[size * wide + i];
@@ -250,7 +249,7 @@ pub(super) fn window(units: usize, victims: &[(usize, usize, f64)]) -> Vec<f64> 
             }
         }
     }
-    // Greedy victims have few sizes, and at each of them few hot counts.
+    // Greedy victims have few sizes, and few hot counts at each of them.
     let extent = |row: &[f64]| {
         let first = row.iter().position(|p| *p > NEGLIGIBLE)?;
         Some((first, row.iter().rposition(|p| *p > NEGLIGIBLE)?))

@@ -1,10 +1,9 @@
 //! Write amplification of a page-mapped flash translation layer in its steady state.
 //!
-//! Unless said otherwise: every logical unit is mapped, the host overwrites single units chosen independently
-//! and uniformly at random, a victim is chosen among all closed blocks each time a block is needed, and
-//! blocks are many (mean field). Amplification counts units programmed for each unit that the host writes.
-//! What the formulas call physical units are those of closed blocks: reserved free blocks and open frontiers
-//! hold no spare.
+//! Unless stated otherwise: every logical unit is mapped, the host overwrites single units chosen independently and
+//! uniformly at random, a victim is chosen among all closed blocks each time a block is needed, and blocks are many
+//! (mean field). Amplification is the number of units programmed per unit that the host writes. Physical units in the
+//! formulas are those of closed blocks: reserved free blocks and open frontiers do not count as over-provisioning.
 
 mod mixed;
 mod uniform;
@@ -18,36 +17,35 @@ pub use uniform::{
 use super::{minimum, rising_root};
 use uniform::lru;
 
-/// Spare space of a drive of `T` physical and `U` logical units.
+/// Over-provisioning of a drive of `T` physical and `U` logical units.
 ///
-/// Two ratios are in use and differ by half at 50 %: `(T - U) / U` (data sheets' over-provisioning, this
-/// project's "spare") and `(T - U) / T` (Desnoyers's `S_f`, Van Houdt's `1 - rho`). Neither is a plain number
-/// here.
+/// Two ratios are in use and differ by half at 50 %: `(T - U) / U` (data sheets' over-provisioning, this project's
+/// "spare") and `(T - U) / T` (Desnoyers's `S_f`, Van Houdt's `1 - rho`). So this type takes neither as a plain number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spare {
     utilisation: f64,
 }
 
 impl Spare {
-    /// From `(T - U) / U`.
+    /// Creates the over-provisioning from `(T - U) / U`.
     ///
     /// # Panics
     /// If negative or not a number.
     pub fn of_logical(ratio: f64) -> Spare {
-        assert!(ratio >= 0.0, "spare of {ratio} of the logical units");
+        assert!(ratio >= 0.0, "over-provisioning of {ratio} of logical units is out of range");
         Spare { utilisation: 1.0 / (1.0 + ratio) }
     }
 
-    /// From `(T - U) / T`.
+    /// Creates the over-provisioning from `(T - U) / T`.
     ///
     /// # Panics
     /// Outside 0 to 1, one excluded.
     pub fn of_physical(ratio: f64) -> Spare {
-        assert!((0.0..1.0).contains(&ratio), "spare of {ratio} of the physical units");
+        assert!((0.0..1.0).contains(&ratio), "over-provisioning of {ratio} of physical units is out of range");
         Spare { utilisation: 1.0 - ratio }
     }
 
-    /// From counts of physical units in closed blocks and of logical units.
+    /// Creates the over-provisioning from the counts of physical units in closed blocks and of logical units.
     ///
     /// # Panics
     /// Unless `0 < logical <= physical`.
@@ -56,29 +54,29 @@ impl Spare {
         Spare { utilisation: logical as f64 / physical as f64 }
     }
 
-    /// `(T - U) / U`.
+    /// Returns `(T - U) / U`.
     pub fn over_logical(self) -> f64 {
         1.0 / self.utilisation - 1.0
     }
 
-    /// `(T - U) / T`.
+    /// Returns `(T - U) / T`.
     pub fn over_physical(self) -> f64 {
         1.0 - self.utilisation
     }
 
-    /// `U / T`, Van Houdt's `rho`: the valid share of all closed blocks together.
+    /// Returns `U / T`, Van Houdt's `rho`: the valid share of all closed blocks together.
     pub fn utilisation(self) -> f64 {
         self.utilisation
     }
 
-    /// `T / U`, Desnoyers's `alpha`.
+    /// Returns `T / U`, Desnoyers's `alpha`.
     pub fn alpha(self) -> f64 {
         1.0 / self.utilisation
     }
 }
 
-/// Two classes of logical units: a share `pages` of them, hot, receives a share `writes` of the host's
-/// writes, uniformly; the rest, cold, receives the rest.
+/// Two classes of logical units: hot units, a share `pages`, receive a share `writes` of the host's writes, uniformly;
+/// cold units receive the rest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Skew {
     pages: f64,
@@ -86,7 +84,7 @@ pub struct Skew {
 }
 
 impl Skew {
-    /// `Skew::new(0.2, 0.8)`: 20 % of the data take 80 % of the writes.
+    /// Creates a skew. `Skew::new(0.2, 0.8)`: 20 % of the data take 80 % of the writes.
     ///
     /// # Panics
     /// Unless both lie strictly between 0 and 1.
@@ -96,30 +94,30 @@ impl Skew {
         Skew { pages, writes }
     }
 
-    /// Share of logical units that are hot.
+    /// Returns the share of logical units that are hot.
     pub fn pages(self) -> f64 {
         self.pages
     }
 
-    /// Share of host writes that go to them.
+    /// Returns the share of host writes that go to hot units.
     pub fn writes(self) -> f64 {
         self.writes
     }
 }
 
-/// How the spare units are divided between the pools.
+/// Division of the over-provisioning between the pools.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Split {
-    /// So that the total write amplification is least.
+    /// Division with the smallest total write amplification.
     Optimal,
-    /// In proportion to the pools' data.
+    /// Division in proportion to the pools' data.
     Proportional,
-    /// This share to the hot pool, between 0 and 1.
+    /// Share of the hot pool, between 0 and 1.
     Hot(f64),
 }
 
-/// Write amplification with hot and cold data in two pools that never share a block, each collected greedily,
-/// and the share of the spare that the hot pool has.
+/// Returns the write amplification with hot and cold data in two pools that never share a block, each collected
+/// greedily, and the hot pool's share of the over-provisioning.
 ///
 /// P. Desnoyers, Analytic modeling of SSD write performance, SYSTOR 2012, (20) to (22), here with the exact
 /// mean-field [`greedy`]; the optimum is that of R. Stoica, A. Ailamaki, Improving flash write performance by
@@ -140,27 +138,28 @@ pub fn hot_cold_pools(units: u32, spare: Spare, skew: Skew, split: Split) -> (f6
         Split::Optimal => minimum(0.0, 1.0, total),
         Split::Proportional => skew.pages(),
         Split::Hot(share) => {
-            assert!((0.0..=1.0).contains(&share), "share {share} of the spare");
+            assert!((0.0..=1.0).contains(&share), "the hot pool's share {share} is out of range");
             share
         }
     };
     (total(share), share)
 }
 
-/// Write amplification with hot and cold data in streams that never share a block, in host writes and in moves, and one
-/// greedy collector over the blocks of both.
+/// Returns the write amplification with hot and cold data in streams that never share a block, for host writes as for
+/// moves, and one greedy collector over the blocks of both.
 ///
-/// The split of the spare is not chosen; it is where the collector comes to rest. It takes the block with the fewest valid
-/// units, whosever it is. While one stream's emptiest block is emptier than the other's, it takes blocks of that stream
-/// only: what they free goes to whoever writes, and the stream that is collected loses spare until its emptiest block is
-/// as full as the other's. In the steady state of [`greedy`] the valid count of a victim is a function of a pool's ratio of
-/// spare to data alone. So both pools have the same ratio, [`Split::Proportional`], and the same amplification: that of
-/// uniform writes with the whole spare, whatever the skew. The optimal split gives the hot pool more; a policy that weighs
-/// placements comes to rest there (`marginal_gain`).
+/// The split of the over-provisioning is not chosen; it is where the collector settles. The collector takes the block
+/// with the fewest valid units, of either stream. While one stream's emptiest block is emptier than the other's, only
+/// blocks of that stream are taken: the freed space goes to the writer, and the collected stream loses
+/// over-provisioning until its emptiest block is as full as the other's. In the steady state of [`greedy`], a victim's
+/// valid count is a function of a pool's ratio of over-provisioning to data alone. So both pools have the same ratio,
+/// [`Split::Proportional`], and the same amplification: that of uniform writes with the whole over-provisioning,
+/// whatever the skew. The optimal split gives the hot pool more; a policy that weighs placements settles there
+/// (`marginal_gain`).
 ///
-/// A device of 128 pages a block comes out 3 to 4 % lower (`reproduce theory`). Valid counts are whole numbers: a collector that
-/// prefers, of blocks with equal counts, the one unchanged for longest, takes cold ones then and leaves the hot pool a
-/// little more. That this is the whole difference has not been shown.
+/// A device of 128 pages per block comes out 3 to 4 % lower (`reproduce theory`). Valid counts are whole numbers: a
+/// collector that prefers, among blocks with equal counts, the one unchanged for longest then takes cold ones and
+/// leaves the hot pool a little more. That this explains the whole difference has not been shown.
 ///
 /// # Panics
 /// If `units` is zero.
@@ -170,7 +169,7 @@ pub fn hot_cold_streams(units: u32, spare: Spare, skew: Skew) -> f64 {
 
 // Victims by age: blocks are collected in the order in which they were closed (FIFO, "LRU cleaning").
 
-/// Write amplification of collecting the oldest block: `alpha / (alpha + W(-alpha e^-alpha))`, at any block
+/// Returns the write amplification of collecting the oldest block: `alpha / (alpha + W(-alpha e^-alpha))`, at any block
 /// size.
 ///
 /// P. Desnoyers, Analytic modeling of SSD write performance, SYSTOR 2012, (4); J. Menon, A performance
@@ -179,12 +178,11 @@ pub fn fifo(spare: Spare) -> f64 {
     if spare.over_physical() <= 0.0 { f64::INFINITY } else { lru(spare.alpha()) }
 }
 
-/// Write amplification of collecting the oldest block where logical units fall into classes `(share of units,
-/// share of writes)`, all written to one frontier.
+/// Returns the write amplification of collecting the oldest block if logical units fall into classes
+/// `(share of units, share of writes)`, all written to one frontier.
 ///
-/// A unit is rewritten at rate `x = (writes / units) alpha / A` per turn of the log, so that each of its
-/// writes is followed by `1 / (e^x - 1)` relocations: `A = 1 + sum writes / (e^x - 1)` (Desnoyers 2012, (14),
-/// for two classes).
+/// A unit is rewritten at rate `x = (writes / units) alpha / A` per turn of the log, so that each of its writes is
+/// followed by `1 / (e^x - 1)` relocations: `A = 1 + sum writes / (e^x - 1)` (Desnoyers 2012, (14), for two classes).
 ///
 /// # Panics
 /// Unless the shares of units and of writes each sum to one and every class has units.
@@ -200,8 +198,8 @@ pub fn fifo_classes(spare: Spare, classes: &[(f64, f64)]) -> f64 {
         let written = classes.iter().filter(|c| c.1 > 0.0);
         written.map(|(u, w)| w / (w / u * spare.alpha() / amplification).exp_m1()).sum()
     };
-    // Units that are never written again travel round for ever: the limit of w / (e^x - 1) is u A / alpha.
-    // Solved for 1 / A, where the sides differ by 1 / alpha - 1 < 0 at infinite A and by moved > 0 at A = 1.
+    // Units that are never written again are relocated for ever: the limit of w / (e^x - 1) is u A / alpha. Solved for
+    // 1 / A, where the sides differ by 1 / alpha - 1 < 0 at infinite A and by moved > 0 at A = 1.
     let unwritten: f64 = classes.iter().filter(|c| c.1 == 0.0).map(|c| c.0).sum();
     let travelling = unwritten / spare.alpha();
     rising_root(f64::MIN_POSITIVE, 1.0, |inverse| (1.0 + moved(1.0 / inverse)) * inverse + travelling - 1.0)
@@ -209,23 +207,23 @@ pub fn fifo_classes(spare: Spare, classes: &[(f64, f64)]) -> f64 {
 }
 
 impl Skew {
-    /// The two classes, for [`fifo_classes`].
+    /// Returns the two classes, for [`fifo_classes`].
     pub fn classes(self) -> [(f64, f64); 2] {
         [(self.pages(), self.writes()), (1.0 - self.pages(), 1.0 - self.writes())]
     }
 }
 
-/// Share of closed blocks with 0, 1 … `units` valid units under [`fifo`].
+/// Returns the share of closed blocks with 0, 1 … `units` valid units under [`fifo`].
 ///
 /// A block is closed full and its units die independently until it is the oldest, when each is valid with
 /// probability `p = 1 - 1/A`. Over that life of `ln 1/p` unit lifetimes it spends `P(Binomial(b, p) <= j) /
 /// (j + 1)` at level `j + 1`, because it crosses below that level with that probability.
 ///
 /// # Panics
-/// If there is no spare.
+/// If the over-provisioning is zero.
 pub fn fifo_histogram(units: u32, spare: Spare) -> Vec<f64> {
     let amplification = fifo(spare);
-    assert!(amplification.is_finite(), "no steady state without spare");
+    assert!(amplification.is_finite(), "no steady state without over-provisioning");
     let survive = 1.0 - 1.0 / amplification;
     let life = spare.alpha() / amplification;
     let mut shares = vec![0.0; units as usize + 1];
@@ -239,7 +237,7 @@ pub fn fifo_histogram(units: u32, spare: Spare) -> Vec<f64> {
     shares
 }
 
-/// Probabilities of 0 … `n` successes of probability `p`.
+/// Returns the probabilities of 0 … `n` successes of probability `p`.
 fn binomial(n: u32, p: f64) -> Vec<f64> {
     if p <= 0.0 || p >= 1.0 {
         let certain = if p <= 0.0 { 0 } else { n as usize };

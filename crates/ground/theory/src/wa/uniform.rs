@@ -1,24 +1,23 @@
-//! Victims by valid count under uniform writes: greedy, d choices, random; and greedy on a drive of few blocks, exactly.
+//! Victims by valid count under uniform writes: greedy, d choices, random; and an exact solution of greedy on a drive
+//! of few blocks.
 //!
-//! In the mean field a share `m(j)` of the closed blocks has `j` valid units. Per collected block the host
-//! writes `b - E` units (`E` the victim's mean valid count), each of which invalidates a given valid unit
-//! with probability `1/U`, so blocks pass from `j + 1` to `j` at a rate `h (j + 1) m(j + 1)` with `h = (b -
-//! E) / (rho b)`. What passes down across a level leaves as a victim below it: `h (j + 1) m(j + 1) = P(victim
-//! has at most j)`. This is the stationary point of the equations (B. Van Houdt, A mean field model for a
-//! class of garbage collection algorithms in flash-based solid state drives, SIGMETRICS 2013), summed over
-//! levels.
+//! In the mean field a share `m(j)` of the closed blocks has `j` valid units. Per collected block the host writes
+//! `b - E` units (`E` the victim's mean valid count), each of which invalidates a given valid unit with probability
+//! `1/U`, so blocks pass from `j + 1` to `j` at a rate `h (j + 1) m(j + 1)` with `h = (b - E) / (rho b)`. The flow down
+//! across a level equals the victims below it: `h (j + 1) m(j + 1) = P(victim has at most j)`. This is the stationary
+//! point of the equations (B. Van Houdt, A mean field model for a class of garbage collection algorithms in flash-based
+//! solid state drives, SIGMETRICS 2013), summed over levels.
 
 use super::super::rising_root;
 use super::{Spare, fifo};
 use crate::fit::lambert_w0;
 use std::collections::BTreeMap;
 
-/// Write amplification of choosing the block with the fewest valid units, `units` to a block.
+/// Returns the write amplification of choosing the block with the fewest valid units, `units` per block.
 ///
-/// Exact in the limit of many blocks; a drive of `N` blocks amplifies more by a share of order `1/N`. For the
-/// two regimes of which it is the meeting see W. Bux, I. Iliadis, Performance of greedy garbage collection in
-/// flash-based solid-state drives, Performance Evaluation 67(11), 2010; their model of few blocks is
-/// [`super::exact_greedy`].
+/// Exact in the limit of many blocks; a drive of `N` blocks amplifies more by a share of order `1/N`. This is the
+/// meeting point of two regimes; see W. Bux, I. Iliadis, Performance of greedy garbage collection in flash-based
+/// solid-state drives, Performance Evaluation 67(11), 2010. Their model of few blocks is [`super::exact_greedy`].
 ///
 /// # Panics
 /// If `units` is zero.
@@ -27,7 +26,7 @@ pub fn greedy(units: u32, spare: Spare) -> f64 {
     f64::from(units) / (f64::from(units - g.floor) + g.below)
 }
 
-/// Share of closed blocks with 0, 1 … `units` valid units under [`greedy`].
+/// Returns the share of closed blocks with 0, 1 … `units` valid units under [`greedy`].
 ///
 /// # Panics
 /// If `units` is zero.
@@ -43,24 +42,23 @@ pub fn greedy_histogram(units: u32, spare: Spare) -> Vec<f64> {
     shares
 }
 
-/// Fixed point of greedy collection: no block below `floor`, because a block that gets there is collected at
-/// once.
+/// Fixed point of greedy collection: no block is below `floor`, because a block that gets there is collected at once.
 struct Greedy {
-    /// The fewest valid units that a share of the blocks has.
+    /// Minimum number of valid units of a non-negligible share of the blocks.
     floor: u32,
-    /// Share of the victims that have one unit less than that.
+    /// Share of the victims that have one unit less than `floor`.
     below: f64,
-    /// `h`.
+    /// Rate `h`.
     rate: f64,
 }
 
 impl Greedy {
-    /// With a floor of `j` the level above holds `1 / (h i)` for `i > j` and the rest is at `j`. With `s` the
-    /// sum of `1 / i` over `i > j`, `h` runs from `s` (nothing at `j`) to `s + 1 / j` (nothing below), and
-    /// balance gives `h (rho b - j) = b - j - j s`, linear: find the `j` in whose range the utilisation
-    /// falls.
+    /// Solves the fixed point. With a floor of `j` the level above holds `1 / (h i)` for `i > j` and the rest is at
+    /// `j`. With `s` the sum of `1 / i` over `i > j`, `h` runs from `s` (nothing at `j`) to `s + 1 / j` (nothing
+    /// below), and balance gives `h (rho b - j) = b - j - j s`, linear: find the `j` whose range contains the
+    /// utilisation.
     fn solve(units: u32, spare: Spare) -> Greedy {
-        assert!(units > 0, "blocks of no units");
+        assert!(units > 0, "a block needs at least one unit");
         let (b, rho) = (f64::from(units), spare.utilisation());
         if rho >= 1.0 {
             return Greedy { floor: units, below: 0.0, rate: 1.0 / b };
@@ -68,7 +66,7 @@ impl Greedy {
         let mut sum = 1.0 / b;
         for floor in (1..units).rev() {
             let j = f64::from(floor);
-            // Utilisation if no block were at the next lower level.
+            // Utilisation if no block was at the next lower level.
             let lowest = (b - j + 1.0) / (b * (sum + 1.0 / j));
             if rho > lowest {
                 let rate = (b - j * (1.0 + sum)) / (rho * b - j);
@@ -81,7 +79,7 @@ impl Greedy {
     }
 }
 
-/// Closed-form approximation of [`greedy`]: its sums replaced by integrals between half-integers.
+/// Returns a closed-form approximation of [`greedy`]: its sums replaced by integrals between half-integers.
 ///
 /// P. Desnoyers, Analytic modeling of SSD write performance, SYSTOR 2012, (12); also ACM Transactions on
 /// Storage 10(2), 2014: `A = LRU(k alpha) / k` with `k = 1 + 1 / (2 b)`.
@@ -90,32 +88,32 @@ pub fn greedy_approximation(units: u32, spare: Spare) -> f64 {
     lru(k * spare.alpha()) / k
 }
 
-/// Limit of [`greedy`] for large blocks, equal to [`fifo`] at any block size.
+/// Returns the limit of [`greedy`] for large blocks, equal to [`fifo`] at any block size.
 ///
-/// Desnoyers 2012, (4), of least-recently-used cleaning; derived for greedy by X. Luojie, B. M. Kurkoski, An
-/// improved analytic expression for write amplification in NAND flash, arXiv:1110.4245, 2011.
+/// Desnoyers 2012, (4), for least-recently-used cleaning; derived for greedy by X. Luojie, B. M. Kurkoski, An improved
+/// analytic expression for write amplification in NAND flash, arXiv:1110.4245, 2011.
 pub fn greedy_large_blocks(spare: Spare) -> f64 {
     fifo(spare)
 }
 
-/// `alpha / (alpha + W(-alpha e^-alpha))`.
+/// Returns `alpha / (alpha + W(-alpha e^-alpha))`.
 pub(super) fn lru(alpha: f64) -> f64 {
     alpha / (alpha + lambert_w0(-alpha * (-alpha).exp()))
 }
 
-/// Write amplification of choosing a victim uniformly at random: its valid share is the drive's, hence `T /
-/// (T - U)` at any block size (Van Houdt 2013).
+/// Returns the write amplification of choosing a victim uniformly at random: its valid share is the drive's, hence
+/// `T / (T - U)` at any block size (Van Houdt 2013).
 pub fn random(spare: Spare) -> f64 {
     1.0 / spare.over_physical()
 }
 
-/// Share of closed blocks with 0, 1 … `units` valid units under [`random`].
+/// Returns the share of closed blocks with 0, 1 … `units` valid units under [`random`].
 pub fn random_histogram(units: u32, spare: Spare) -> Vec<f64> {
     d_choices_histogram(units, spare, 1)
 }
 
-/// Write amplification of choosing, of `choices` blocks drawn uniformly at random, the one with the fewest
-/// valid units (Van Houdt 2013). One choice is [`random`], many approach [`greedy`].
+/// Returns the write amplification of choosing, among `choices` blocks drawn uniformly at random, the one with the
+/// fewest valid units (Van Houdt 2013). One choice is [`random`], many approach [`greedy`].
 ///
 /// # Panics
 /// If `units` or `choices` is zero.
@@ -128,7 +126,7 @@ pub fn d_choices(units: u32, spare: Spare, choices: u32) -> f64 {
     1.0 / (rho * d_choices_rate(units, spare, choices))
 }
 
-/// Share of closed blocks with 0, 1 … `units` valid units under [`d_choices`].
+/// Returns the share of closed blocks with 0, 1 … `units` valid units under [`d_choices`].
 ///
 /// # Panics
 /// If `units` or `choices` is zero.
@@ -136,20 +134,21 @@ pub fn d_choices_histogram(units: u32, spare: Spare, choices: u32) -> Vec<f64> {
     levels(units, choices, d_choices_rate(units, spare, choices))
 }
 
-/// `h`, from the condition that the valid units of all levels sum to the utilisation.
+/// Returns `h`, from the condition that the valid units of all levels sum to the utilisation.
 fn d_choices_rate(units: u32, spare: Spare, choices: u32) -> f64 {
-    assert!(units > 0, "blocks of no units");
-    assert!(choices > 0, "no choices");
+    assert!(units > 0, "a block needs at least one unit");
+    assert!(choices > 0, "at least one choice is needed");
     let rho = spare.utilisation();
     let valid = |rate: f64| {
         let shares = levels(units, choices, rate);
         shares.iter().enumerate().map(|(j, m)| j as f64 * m).sum::<f64>() / f64::from(units)
     };
-    // A victim is no fuller than average and no emptier than empty.
+    // A victim is at most as full as the average, and at least empty.
     rising_root((1.0 - rho) / rho * (1.0 - 1e-12), 1.0 / rho, |rate| rho - valid(rate))
 }
 
-/// From the fullest level down: `h j m(j) = 1 - (G + m(j))^d`, with `G` the share of blocks above level `j`.
+/// Returns the level shares from the fullest down: `h j m(j) = 1 - (G + m(j))^d`, with `G` the share of blocks above
+/// level `j`.
 fn levels(units: u32, choices: u32, rate: f64) -> Vec<f64> {
     let mut shares = vec![0.0; units as usize + 1];
     let mut above = 0.0;
@@ -169,21 +168,20 @@ pub(super) fn power(x: f64, exponent: u32) -> f64 {
 
 // Greedy collection of a drive of few blocks, as a Markov chain without approximation.
 
-/// Chains of more states than this are refused.
+/// Maximum number of states of a chain.
 const MOST_STATES: usize = 20_000;
 
 /// Valid counts of all closed blocks in ascending order.
 type State = Vec<u16>;
 
-/// Exact write amplification of greedy collection with `blocks` closed blocks of `units` units and `logical`
-/// mapped logical units, under uniform random single-unit overwrites.
+/// Returns the exact write amplification of greedy collection with `blocks` closed blocks of `units` units and
+/// `logical` mapped logical units, under uniform random single-unit overwrites.
 ///
-/// One cycle: the block with the fewest valid units is collected, its valid units open a fresh block, the
-/// host fills the rest of it, and it is closed; host writes may invalidate units of the open block too. Ties
-/// need no rule, because blocks of equal count are alike. This is the model of W. Bux, I. Iliadis,
-/// Performance of greedy garbage collection in flash-based solid-state drives, Performance Evaluation 67(11),
-/// 2010, here solved over all joint states rather than in the limit. `None` if there are more than 20 000
-/// states: for small drives only (six blocks of eight units have a few hundred).
+/// One cycle: the block with the fewest valid units is collected, its valid units open a fresh block, the host fills
+/// the rest of it, and it is closed; host writes may invalidate units of the open block too. Ties need no rule, because
+/// blocks of equal count are alike. This is the model of W. Bux, I. Iliadis, Performance of greedy garbage collection
+/// in flash-based solid-state drives, Performance Evaluation 67(11), 2010, here solved over all joint states rather
+/// than in the limit. `None` above 20 000 states: for small drives only (six blocks of eight units have a few hundred).
 ///
 /// # Panics
 /// Unless `0 < logical < blocks * units`.
@@ -199,7 +197,8 @@ pub fn exact_greedy(blocks: u32, units: u16, logical: u32) -> Option<f64> {
     Some(f64::from(units) / (f64::from(units) - victim))
 }
 
-/// Ways to divide `total` among `parts` equal blocks of at most `most` each: the number of states.
+/// Returns the number of ways to divide `total` among `parts` equal blocks of at most `most` each: the number of
+/// states.
 fn partitions(parts: u32, most: u16, total: u32) -> f64 {
     // ways[p][t]: into at most p parts, with part sizes allowed one by one.
     let total = total as usize;
@@ -218,7 +217,7 @@ fn partitions(parts: u32, most: u16, total: u32) -> f64 {
 /// Targets and probabilities of the transitions out of one state.
 type Row = Vec<(usize, f64)>;
 
-/// All states that can follow from a drive filled in order, and the sparse rows of the transition matrix.
+/// Returns all states reachable from a drive filled in order, and the sparse rows of the transition matrix.
 fn reachable(blocks: u32, units: u16, logical: u32) -> (Vec<State>, Vec<Row>) {
     let mut left = logical;
     let mut first: State = (0..blocks)
@@ -245,7 +244,7 @@ fn reachable(blocks: u32, units: u16, logical: u32) -> (Vec<State>, Vec<Row>) {
     (states, rows)
 }
 
-/// Distribution of the state after one collection and the host writes that fill the fresh block.
+/// Returns the distribution of the state after one collection and the host writes that fill the fresh block.
 fn cycle(state: &State, units: u16, logical: u32) -> BTreeMap<State, f64> {
     let victim = state[0];
     // Closed blocks in ascending order, with the open block's valid count at the end.
@@ -274,7 +273,7 @@ fn cycle(state: &State, units: u16, logical: u32) -> BTreeMap<State, f64> {
     closed
 }
 
-/// Left eigenvector of eigenvalue one, by powers of the lazy chain (which cannot be periodic).
+/// Returns the left eigenvector of eigenvalue one, by powers of the lazy chain (which cannot be periodic).
 fn stationary(rows: &[Row]) -> Vec<f64> {
     let mut now = vec![1.0 / rows.len() as f64; rows.len()];
     for _ in 0..100_000 {
@@ -351,7 +350,7 @@ mod tests {
         for b in [1, 4, 64] {
             assert!((greedy(b, Spare::of_logical(1000.0)) - 1.0).abs() < 1e-12);
             assert!((d_choices(b, Spare::of_logical(1000.0), 5) - 1.0).abs() < 1e-2);
-            // No spare at all: greedy still finds a block with one unit to gain.
+            // Without over-provisioning, greedy still finds a block with one unit to gain.
             assert!((greedy(b, Spare::of_logical(1e-9)) / f64::from(b) - 1.0).abs() < 1e-6);
         }
         for spare in SPARES.map(Spare::of_logical) {

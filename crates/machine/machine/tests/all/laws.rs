@@ -270,11 +270,11 @@ fn links_and_queues_that_do_not_go_together_are_refused() {
     for (set, key, said) in [
         (vec![AHCI], "flash.host.ahci", "this link is no SATA link"),
         (vec![LINK], "flash.host.nvme", "no NVMe queues over SATA"),
-        (vec![LINK, AHCI, "flash.host.ahci.slots=33"], "flash.host.ahci.slots", "allowed are 1 to 32"),
+        (vec![LINK, AHCI, "flash.host.ahci.slots=33"], "flash.host.ahci.slots", "1 to 32"),
         (
             vec!["flash.host.link={ sata = { generation = 4, latency = \"0ns\" } }", AHCI],
             "flash.host.link.sata.generation",
-            "allowed are 1 to 3",
+            "1 to 3",
         ),
         (
             vec!["flash.host.link.pcie.flow_control=51%"],

@@ -1,4 +1,4 @@
-//! A line of the buffer, the types of the buffer's calls, and how a buffer is saved and loaded.
+//! Buffer lines, the types of the buffer's calls, and saving and loading of a buffer.
 
 use super::evict::LineState;
 use super::{Buffer, Order, destage::Pace};
@@ -6,39 +6,39 @@ use engine::Snapshot;
 use proto::Lpn;
 use rustc_hash::FxHashMap;
 
-/// A place for one map unit.
+/// Buffer line: the place of one map unit.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     pub(super) lpn: Lpn,
-    /// Sectors that are here.
+    /// Sectors present.
     pub(super) present: Sectors,
     /// Sectors written since the last flush began; a subset of `present`.
     pub(super) dirty: Sectors,
     pub(super) state: LineState,
-    /// The unit was deallocated after the flush under way began.
+    /// True if the unit was deallocated after the flush in flight began.
     pub(super) discarded: bool,
-    /// The unit was read ahead, and has not been written since.
+    /// True if the unit was read ahead, and has not been written since.
     pub(super) ahead: bool,
-    /// The same, and nobody has read it.
+    /// True if the unit was read ahead, and has been neither written nor read since.
     pub(super) unread: bool,
-    /// What is dirty stays until room or a flush command asks for it.
+    /// True if the dirty data stays until room or a flush command requires it.
     pub(super) kept: bool,
     /// Sequence number of the first write that made `dirty` not empty.
     pub(super) since: u64,
-    /// The same of the data that is being flushed.
+    /// Sequence number of the first write of the data being flushed.
     pub(super) flushing_since: u64,
-    /// Sectors of that data.
+    /// Number of sectors being flushed.
     pub(super) flushing_sectors: u32,
-    /// Placement of the write that came last.
+    /// Placement of the last write.
     pub(super) placement: u8,
-    /// The same of the data that is being flushed.
+    /// Placement of the data being flushed.
     pub(super) flushing_placement: u8,
-    /// How urgently it is.
+    /// Urgency of the flush.
     pub(super) pace: Pace,
 }
 
 impl Line {
-    /// A line just taken, without data.
+    /// Creates a line just taken, without data.
     pub(super) fn vacant(lpn: Lpn) -> Line {
         Line {
             lpn,
@@ -58,18 +58,18 @@ impl Line {
         }
     }
 
-    /// Sectors that are on their way to flash, or wait for it.
+    /// Returns the number of sectors that are on their way to flash, or wait for it.
     pub(super) fn unflushed(&self) -> u64 {
         let under_way = if self.state == LineState::Flushing { self.flushing_sectors } else { 0 };
         u64::from(under_way) + self.waiting()
     }
 
-    /// Sectors that wait for their flush.
+    /// Returns the number of sectors that wait for their flush.
     pub(super) fn waiting(&self) -> u64 {
         if self.kept { 0 } else { u64::from(self.dirty.count_ones()) }
     }
 
-    /// The oldest write whose data is here and not durable.
+    /// Returns the oldest write whose data is present and not durable.
     pub(super) fn oldest(&self) -> Option<u64> {
         if self.state == LineState::Flushing && !self.discarded {
             Some(self.flushing_since)
@@ -78,7 +78,7 @@ impl Line {
         }
     }
 
-    /// Whether the fields agree with each other.
+    /// Returns whether the fields are consistent.
     pub(super) fn is_sound(&self, unit: Sectors, sequence: u64) -> bool {
         self.present & !unit == 0
             && self.dirty & !self.present == 0
@@ -158,12 +158,12 @@ impl Snapshot for Line {
     }
 }
 
-// What goes into the buffer's calls and comes out of them.
+// Inputs and outputs of the buffer's calls.
 
-/// A set of 512-byte sectors of one map unit: bit n is sector n.
+/// Set of 512-byte sectors of one map unit: bit n is sector n.
 pub type Sectors = u128;
 
-/// Sectors that [`Sectors`] can name.
+/// Maximum number of sectors in [`Sectors`].
 pub const MAX_SECTORS: u32 = Sectors::BITS;
 
 /// Size and use of a buffer.
@@ -171,88 +171,88 @@ pub const MAX_SECTORS: u32 = Sectors::BITS;
 pub struct BufferShape {
     /// Capacity in map units, at least 1.
     pub lines: u32,
-    /// 512-byte sectors a map unit, 1 to [`MAX_SECTORS`].
+    /// Number of 512-byte sectors per map unit, 1 to [`MAX_SECTORS`].
     pub unit_sectors: u32,
-    /// Whether data that flash holds too is kept for reads: what was read from flash, and what has been flushed.
+    /// True if data that is also on flash is kept for reads: data read from flash, and flushed data.
     pub caches_reads: bool,
-    /// Whether written data waits here. If not, it is written through: every dirty line wants to be flushed at once,
-    /// the watermarks do not count, and the device reports a write as done when its flush has completed.
+    /// True if written data waits in the buffer. Otherwise it is written through: every dirty line wants to be flushed
+    /// at once, the watermarks are ignored, and the device completes a write when its flush has completed.
     pub caches_writes: bool,
-    /// Flushing begins when more lines than this are dirty.
+    /// High watermark: flushing begins when more lines than this are dirty.
     pub high: u32,
-    /// Flushing goes on until no more lines than this are dirty; at most `high`.
+    /// Low watermark: flushing goes on until no more lines than this are dirty; at most `high`.
     pub low: u32,
 }
 
 impl BufferShape {
-    /// All sectors of a unit.
+    /// Returns all sectors of a unit.
     pub fn unit(&self) -> Sectors {
         Sectors::MAX >> (MAX_SECTORS - self.unit_sectors)
     }
 }
 
-/// What became of a write.
+/// Outcome of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
-    /// The unit took a line.
+    /// The unit took a new line.
     New,
-    /// The unit had a line.
+    /// The unit already had a line.
     Merged,
-    /// No room, and nothing has changed: no line is free and the eviction policy gives no clean one up. Policies
-    /// other than CFLRU decline only when every line is dirty or being flushed.
+    /// No room, and nothing has changed: no line is free and the eviction policy gives up no clean one. Policies other
+    /// than CFLRU decline only when every line is dirty or being flushed.
     Full,
 }
 
-/// A flush that begins: the unit is to be programmed.
+/// Flush that begins: the unit is to be programmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flush {
-    /// The unit.
+    /// Map unit.
     pub lpn: Lpn,
-    /// Sectors that flash does not hold.
+    /// Sectors that are not on flash.
     pub dirty: Sectors,
-    /// Sectors that are in the buffer, the dirty ones among them: what is missing has to be read from flash.
+    /// Sectors present in the buffer, including the dirty ones: missing sectors must be read from flash.
     pub present: Sectors,
 }
 
-/// A flush that has completed.
+/// Flush that has completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flushed {
-    /// The unit was deallocated after the flush began: the programmed copy must not become the unit's data.
+    /// True if the unit was deallocated after the flush began: the programmed copy must not become the unit's data.
     pub discarded: bool,
-    /// The unit was written after the flush began, and is dirty again.
+    /// True if the unit was written after the flush began, and is dirty again.
     pub dirty: bool,
-    /// A write of a unit that is not in the buffer would now find room.
+    /// True if a write of a unit that is not in the buffer would now find room.
     pub room: bool,
 }
 
-/// Counters of the buffer: requests unless said otherwise.
+/// Counters of the buffer, in requests unless stated otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BufferCounters {
-    /// Reads served here in full.
+    /// Reads served entirely from the buffer.
     pub read_hits: u64,
-    /// Reads of which some sector was not here.
+    /// Reads with a sector missing from the buffer.
     pub read_misses: u64,
-    /// Sectors read that were here.
+    /// Sectors read that were in the buffer.
     pub read_hit_sectors: u64,
-    /// Sectors read that were not here.
+    /// Sectors read that were not in the buffer.
     pub read_miss_sectors: u64,
-    /// Writes taken, merged ones among them.
+    /// Writes taken, including merged ones.
     pub writes: u64,
     /// Writes of a unit that had a line.
     pub writes_merged: u64,
-    /// Writes of a unit that was waiting to be flushed already: each saves one program.
+    /// Writes of a unit that was already waiting to be flushed: each saves one program.
     pub writes_absorbed: u64,
-    /// Writes turned away for want of room; a write that tries again counts again.
+    /// Writes refused for lack of room; a write that tries again counts again.
     pub writes_full: u64,
     /// Units read from flash that took or had a line.
     pub fills: u64,
-    /// Units read from flash that were not kept, by policy or for want of room.
+    /// Units read from flash that were not kept, by policy or for lack of room.
     pub fills_refused: u64,
-    /// Units read ahead that a read has found here.
+    /// Units read ahead that a read has found in the buffer.
     pub ahead_used: u64,
-    /// Units read ahead that were evicted, written over or deallocated before anybody read them.
+    /// Units read ahead that were evicted, overwritten or deallocated without being read.
     pub ahead_wasted: u64,
-    /// Clean lines given up to make room.
+    /// Clean lines evicted to make room.
     pub evictions: u64,
     /// Flushes begun.
     pub flushes: u64,
@@ -260,7 +260,7 @@ pub struct BufferCounters {
     pub flushes_discarded: u64,
     /// Units deallocated with data that was not durable yet.
     pub discards: u64,
-    /// Units deallocated with data that no flush had begun of: each saves one program.
+    /// Units deallocated with data whose flush had not begun: each saves one program.
     pub drops: u64,
 }
 
@@ -285,7 +285,7 @@ engine::snapshot!(BufferCounters {
 });
 
 impl BufferCounters {
-    /// The sum of both.
+    /// Returns the sum of both.
     pub(super) fn plus(&self, other: &BufferCounters) -> BufferCounters {
         BufferCounters {
             read_hits: self.read_hits + other.read_hits,
@@ -312,9 +312,9 @@ impl BufferCounters {
 // Saving and loading a buffer.
 
 impl Buffer {
-    /// Appends the state, that of the policies included; the shape and the policies' parameters are not part of it.
+    /// Appends the state, including that of the policies, without the shape and the policies' parameters.
     pub fn save(&self, out: &mut Vec<u8>) {
-        // Naming every field makes a forgotten one a compile error. What is left out follows from the lines.
+        // Naming every field turns a forgotten one into a compile error. Omitted fields follow from the lines.
         let Buffer {
             shape: _,
             high: _,
@@ -344,8 +344,8 @@ impl Buffer {
         admission.save(out);
     }
 
-    /// Replaces the state by one that a buffer of the same shape and policies saved. `None` if it is cut short or
-    /// malformed: the buffer must not be used any more.
+    /// Restores the state that a buffer with the same shape and policies saved. `None` if it is truncated or malformed:
+    /// the buffer must then not be used any more.
     pub fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         self.lines = Vec::load(input)?;
         self.free = Vec::load(input)?;
@@ -358,7 +358,7 @@ impl Buffer {
         self.derive()
     }
 
-    /// Everything that follows from the lines.
+    /// Derives everything that follows from the lines.
     fn derive(&mut self) -> Option<()> {
         if self.lines.len() > self.shape.lines as usize {
             return None;

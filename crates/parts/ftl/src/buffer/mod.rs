@@ -1,13 +1,12 @@
-//! The data buffer in the drive's DRAM: a synchronous state machine without time.
+//! Data buffer in the drive's DRAM: a synchronous state machine without time.
 //!
-//! One line holds one map unit, of which any sectors may be here, and any of these dirty. The device asks for flushes
-//! and says when their programs have completed, in any order. A unit has one flush under way at most: what is written
-//! to it meanwhile makes it dirty again and waits. Dirty data leaves by a completed flush or a deallocation, and in no
-//! other way.
+//! One line holds one map unit; any of its sectors may be present, and any of these dirty. The device requests flushes
+//! and reports when their programs have completed, in any order. A unit has at most one flush in flight: data written
+//! to it meanwhile makes it dirty again and waits. Dirty data leaves only by a completed flush or a deallocation.
 //!
-//! Durability is kept by write sequence numbers: every write taken gets the next one, each line knows the oldest of its
-//! writes that is not durable, and a flush command waits until the oldest of all is younger than the last write before
-//! it ([`Buffer::barrier`], [`Buffer::is_durable`]).
+//! Durability is tracked by write sequence numbers: every write taken gets the next one, and each line knows the oldest
+//! of its writes that is not durable. A flush command waits until the oldest of all is younger than the last write
+//! before it ([`Buffer::barrier`], [`Buffer::is_durable`]).
 
 pub mod admit;
 pub mod ahead;
@@ -30,11 +29,11 @@ use order::Order;
 use proto::Lpn;
 use rustc_hash::FxHashMap;
 
-/// The buffer's whole state. Every call is O(log lines) or better, amortised, and allocates nothing once every line
-/// has been used.
+/// State of the buffer. Every call is O(log lines) or better, amortised, and allocates nothing once every line has been
+/// used.
 pub struct Buffer {
     shape: BufferShape,
-    /// Watermarks in force.
+    /// High watermark in force; the low one follows.
     high: u32,
     low: u32,
     lines: Vec<Line>,
@@ -42,34 +41,34 @@ pub struct Buffer {
     index: FxHashMap<Lpn, u32>,
     /// Dirty lines by their oldest write.
     waiting: Order,
-    /// Lines being flushed by the oldest write of theirs that is not durable; without those that have none left.
+    /// Lines being flushed, by their oldest write that is not durable; without those that have none left.
     under_way: Order,
     eviction: Box<dyn Eviction>,
     admission: Box<dyn Admission>,
-    /// Writes taken.
+    /// Number of writes taken.
     sequence: u64,
-    /// Dirty lines that want to be flushed.
+    /// Number of dirty lines that want to be flushed.
     dirty: u32,
     flushing: u32,
-    /// Sectors that want to be flushed, or are being flushed.
+    /// Number of sectors that want to be flushed, or are being flushed.
     unflushed: u64,
-    /// The high watermark was passed and the low one is not reached.
+    /// True if the high watermark was passed and the low one is not reached.
     draining: bool,
-    /// Something was turned away for want of room, and none has appeared since.
+    /// True if a request was refused for lack of room, and no room has appeared since.
     starving: bool,
-    /// What happened.
+    /// Counters.
     pub counters: BufferCounters,
 }
 
 impl Buffer {
-    /// An empty buffer.
+    /// Creates an empty buffer.
     ///
     /// # Panics
     /// If the shape has no line, a unit of no sector or of more than [`MAX_SECTORS`], or `low` above `high`.
     pub fn new(shape: BufferShape, eviction: Box<dyn Eviction>, admission: Box<dyn Admission>) -> Buffer {
-        assert!(shape.lines > 0, "a buffer needs a line");
-        assert!((1..=MAX_SECTORS).contains(&shape.unit_sectors), "sectors a unit: {}", shape.unit_sectors);
-        assert!(shape.low <= shape.high, "the low watermark lies above the high one");
+        assert!(shape.lines > 0, "a buffer needs at least one line");
+        assert!((1..=MAX_SECTORS).contains(&shape.unit_sectors), "sectors per unit: {}", shape.unit_sectors);
+        assert!(shape.low <= shape.high, "the low watermark is above the high one");
         let (high, low) = if shape.caches_writes { (shape.high, shape.low) } else { (0, 0) };
         Buffer {
             shape,
@@ -92,12 +91,13 @@ impl Buffer {
         }
     }
 
-    /// Size and use.
+    /// Returns size and use of the buffer.
     pub fn shape(&self) -> &BufferShape {
         &self.shape
     }
 
-    /// Reads: the subset of `want` that is here. Its line, if the unit has one, becomes the most recently used.
+    /// Reads sectors: returns the subset of `want` that is present. Makes the unit's line, if any, the most recently
+    /// used.
     #[inline]
     pub fn read(&mut self, lpn: Lpn, want: Sectors) -> Sectors {
         let mut here = 0;
@@ -116,7 +116,7 @@ impl Buffer {
         here
     }
 
-    /// Of a unit that was read ahead some sectors are read. Where data is not kept for reads it leaves with its last one.
+    /// Marks sectors of a unit read ahead as read. If reads are not cached, data leaves with its last sector read.
     fn read_what_was_ahead(&mut self, line: u32, want: Sectors) {
         let record = &mut self.lines[line as usize];
         self.counters.ahead_used += u64::from(std::mem::take(&mut record.unread));
@@ -125,8 +125,8 @@ impl Buffer {
         }
     }
 
-    /// Takes a unit that was read ahead, whole. Refused if the unit has a line, which holds what is as new or newer, and
-    /// if no line is free or clean.
+    /// Takes a whole unit that was read ahead. Refused if the unit has a line, which holds data at least as new, and if
+    /// no line is free or clean.
     pub fn read_ahead(&mut self, lpn: Lpn) -> bool {
         if self.find(lpn).is_some() || self.starving || !self.has_room() {
             return false;
@@ -137,17 +137,17 @@ impl Buffer {
         true
     }
 
-    /// Units read ahead that nobody has read.
+    /// Returns the number of units read ahead that have not been read.
     pub fn unread(&self) -> u64 {
         self.index.values().filter(|line| self.lines[**line as usize].unread).count() as u64
     }
 
-    /// Whether a unit has a line.
+    /// Returns whether a unit has a line.
     pub fn has_line(&self, lpn: Lpn) -> bool {
         self.find(lpn).is_some()
     }
 
-    /// Takes a host write of some sectors, at least one; a clean line is evicted if that makes room.
+    /// Takes a host write of at least one sector; a clean line is evicted if that makes room.
     pub fn write(&mut self, lpn: Lpn, sectors: Sectors) -> Write {
         debug_assert!(sectors != 0 && sectors & !self.shape.unit() == 0, "sectors {sectors:#x}");
         let (line, outcome) = match self.find(lpn) {
@@ -190,8 +190,8 @@ impl Buffer {
         outcome
     }
 
-    /// Whether what is dirty of a unit, and not being flushed, stays here until room is wanted or a flush command comes:
-    /// neither watermark then counts it. A unit that has nothing dirty is left as it is; a flush ends it.
+    /// Sets whether the dirty data of a unit that is not being flushed stays until room is needed or a flush command
+    /// comes: the watermarks then ignore it. Does nothing for a unit without dirty data; a flush ends it.
     pub fn keep(&mut self, lpn: Lpn, kept: bool) {
         let Some(line) = self.find(lpn) else { return };
         let record = &mut self.lines[line as usize];
@@ -212,45 +212,45 @@ impl Buffer {
         }
     }
 
-    /// The placement of the last write of a unit that has a line.
+    /// Sets the placement of the last write of a unit with a line.
     pub fn place(&mut self, lpn: Lpn, placement: u8) {
         if let Some(line) = self.find(lpn) {
             self.lines[line as usize].placement = placement;
         }
     }
 
-    /// The placement of a unit's data that is being flushed.
+    /// Returns the placement of a unit's data that is being flushed.
     pub fn placement(&self, lpn: Lpn) -> u8 {
         self.find(lpn).map_or(0, |line| self.lines[line as usize].flushing_placement)
     }
 
-    /// A flush that has just begun is more or less urgent than others.
+    /// Sets the urgency of a flush that has just begun.
     pub fn set_pace(&mut self, lpn: Lpn, pace: Pace) {
         if let Some(line) = self.find(lpn) {
             self.lines[line as usize].pace = pace;
         }
     }
 
-    /// How urgent the flush of a unit is.
+    /// Returns the urgency of a unit's flush.
     pub fn pace(&self, lpn: Lpn) -> Pace {
         self.find(lpn).map_or(Pace::Even, |line| self.lines[line as usize].pace)
     }
 
-    /// The placement of the last write of a unit.
+    /// Returns the placement of the last write of a unit.
     pub fn last_placement(&self, lpn: Lpn) -> u8 {
         self.find(lpn).map_or(0, |line| self.lines[line as usize].placement)
     }
 
     /// Offers sectors that were read from flash. They enter as clean if reads are cached, and if the unit has a line or
-    /// is admitted and finds room; sectors that are here already stay as they are. The sectors that have entered.
+    /// is admitted and finds room; sectors already present are unchanged. Returns the sectors that have entered.
     ///
-    /// The device must offer only what is still the unit's data: while the read was under way, the unit may have been
-    /// written, flushed and evicted, or deallocated. It is if the map still names the slot that was read.
+    /// The device must offer only current data: while the read was in flight, the unit may have been written, flushed
+    /// and evicted, or deallocated. The data is current if the map still names the slot that was read.
     pub fn fill(&mut self, lpn: Lpn, sectors: Sectors) -> Sectors {
         debug_assert!(sectors != 0 && sectors & !self.shape.unit() == 0, "sectors {sectors:#x}");
         let line = match self.find(lpn) {
             _ if !self.shape.caches_reads => None,
-            // The flush under way is of deallocated data, and so is anything that flash can still deliver.
+            // The flush in flight is of deallocated data, and so is anything that flash can still deliver.
             Some(line) if self.lines[line as usize].discarded => None,
             Some(line) => Some(line),
             None if self.admission.admit(lpn) => self.take(lpn, LineState::Clean),
@@ -267,8 +267,8 @@ impl Buffer {
         entered
     }
 
-    /// Deallocates a unit: drops its data, dirty or clean, and marks a flush of it that is under way. Whether data was
-    /// dropped that was not durable.
+    /// Deallocates a unit: drops its data, dirty or clean, and marks a flush of it that is in flight. Returns whether
+    /// data was dropped that was not durable.
     pub fn discard(&mut self, lpn: Lpn) -> bool {
         let Some(line) = self.find(lpn) else { return false };
         let record = &mut self.lines[line as usize];
@@ -296,15 +296,15 @@ impl Buffer {
         lost
     }
 
-    /// Whether the device should flush: more lines are dirty than the high watermark allows, and since then, not yet as
-    /// few as the low one asks for; or something found no room and no flush is under way that would make some.
+    /// Returns whether the device should flush: either the number of dirty lines has exceeded the high watermark and
+    /// not yet fallen to the low one, or a request found no room and no flush in flight will make some.
     #[inline]
     pub fn wants_flush(&self) -> bool {
         self.draining || (self.starving && self.flushing == 0)
     }
 
-    /// Begins the flush that the eviction policy wants next; of a line that is to stay only if room is wanted and there
-    /// is no other. `None` if no such line is dirty.
+    /// Begins the flush that the eviction policy wants next; a kept line is flushed only if room is needed and no other
+    /// exists. `None` if no such line is dirty.
     pub fn next_flush(&mut self) -> Option<Flush> {
         let kept = || self.waiting.first().filter(|_| self.starving).map(|(_, line)| line);
         let line = self.eviction.flush().or_else(kept)?;
@@ -317,19 +317,19 @@ impl Buffer {
         (self.lines[line as usize].state == LineState::Dirty).then(|| self.begin(line))
     }
 
-    /// Begins the flush of the unit that has been dirty for longest, if that is since write `barrier` or before. `None`
-    /// once everything that a flush command with this [`Buffer::barrier`] waits for is being flushed, or waits for the
+    /// Begins the flush of the unit that has been dirty longest, if that is since write `barrier` or earlier. `None`
+    /// once all data that a flush command with this [`Buffer::barrier`] waits for is being flushed, or waits for the
     /// flush of an older copy.
     pub fn flush_until(&mut self, barrier: u64) -> Option<Flush> {
         let (_, line) = self.waiting.first().filter(|(since, _)| *since <= barrier)?;
         Some(self.begin(line))
     }
 
-    /// The program of a unit's flush has completed. Its line becomes clean, or free where reads are not cached; it is
-    /// dirty if the unit was written meanwhile.
+    /// Completes the program of a unit's flush. Its line becomes clean, or free if reads are not cached; it is dirty if
+    /// the unit was written meanwhile.
     ///
     /// # Panics
-    /// If no flush of the unit is under way.
+    /// If no flush of the unit is in flight.
     pub fn flushed(&mut self, lpn: Lpn) -> Flushed {
         let flushing = self.find(lpn).filter(|l| self.lines[*l as usize].state == LineState::Flushing);
         let line = flushing.expect("a flush completes once, after it began");
@@ -353,31 +353,32 @@ impl Buffer {
         Flushed { discarded, dirty, room }
     }
 
-    /// Whether a write of a unit that is not here would find room.
+    /// Returns whether a write of a unit that is not in the buffer would find room.
     pub fn has_room(&mut self) -> bool {
         !self.free.is_empty()
             || self.lines.len() < self.shape.lines as usize
             || self.eviction.evict().is_some()
     }
 
-    /// Lines that are dirty and not being flushed, without those that are to stay.
+    /// Returns the number of lines that are dirty and not being flushed, without kept ones.
     pub fn dirty(&self) -> u32 {
         self.dirty
     }
-    /// Whether something was turned away for want of room, and none has appeared since.
+    /// Returns whether a request was refused for lack of room, and no room has appeared since.
     pub fn is_starving(&self) -> bool {
         self.starving
     }
-    /// Sectors that want to be flushed, or are being flushed.
+    /// Returns the number of sectors that want to be flushed, or are being flushed.
     pub fn unflushed(&self) -> u64 {
         self.unflushed
     }
-    /// Lines being flushed.
+    /// Returns the number of lines being flushed.
     pub fn flushing(&self) -> u32 {
         self.flushing
     }
-    /// Programs of map units that would leave nothing here that is not on flash, those under way among them, and the 512-byte sectors
-    /// of it: a unit that was written while it is being flushed counts twice, one that was deallocated then has no sectors.
+    /// Returns the number of map-unit programs, including those in flight, after which all data would be on flash, and
+    /// the number of their 512-byte sectors. A unit written while it is being flushed counts twice; one deallocated
+    /// then has no sectors.
     pub fn left(&self) -> (u64, u64) {
         let lines = self.index.values().map(|name| &self.lines[*name as usize]);
         let of = |line: &Line| {
@@ -387,29 +388,29 @@ impl Buffer {
         };
         lines.map(of).fold((0, 0), |sum, line| (sum.0 + line.0, sum.1 + line.1))
     }
-    /// Lines in use: clean, dirty or being flushed.
+    /// Returns the number of lines in use: clean, dirty or being flushed.
     pub fn lines(&self) -> u32 {
         self.index.len() as u32
     }
-    /// Sectors of the unit that are here.
+    /// Returns the sectors of the unit that are present.
     pub fn present(&self, lpn: Lpn) -> Sectors {
         self.find(lpn).map_or(0, |line| self.lines[line as usize].present)
     }
-    /// Whether some data of the unit is here and not durable.
+    /// Returns whether some data of the unit is present and not durable.
     pub fn is_dirty(&self, lpn: Lpn) -> bool {
         self.find(lpn).is_some_and(|line| self.lines[line as usize].oldest().is_some())
     }
-    /// Whether some data of the unit waits to be flushed, and is not to stay.
+    /// Returns whether some data of the unit waits to be flushed, and is not kept.
     pub fn wants_out(&self, lpn: Lpn) -> bool {
         self.find(lpn).is_some_and(|line| self.lines[line as usize].waiting() > 0)
     }
-    /// Sectors of the unit that are being flushed.
+    /// Returns the number of sectors of the unit that are being flushed.
     pub fn flushing_sectors(&self, lpn: Lpn) -> u32 {
         let line = self.find(lpn).map(|line| &self.lines[line as usize]);
         line.filter(|line| line.state == LineState::Flushing).map_or(0, |line| line.flushing_sectors)
     }
-    /// Units with data that is not durable, oldest first, and its sectors; of a unit on its way to flash, all that are
-    /// here.
+    /// Returns the units with data that is not durable, oldest first, with its sectors; for a unit being flushed, all
+    /// sectors present.
     pub fn not_durable(&self) -> Vec<(Lpn, Sectors)> {
         let mut lines: Vec<&Line> = self
             .index
@@ -421,33 +422,33 @@ impl Buffer {
         let whole = |line: &Line| line.state == LineState::Flushing && !line.discarded;
         lines.into_iter().map(|l| (l.lpn, if whole(l) { l.present } else { l.dirty })).collect()
     }
-    /// The oldest write of a unit that is not durable.
+    /// Returns the oldest write of a unit that is not durable.
     fn oldest_of(&self, lpn: Lpn) -> Option<u64> {
         self.find(lpn).and_then(|line| self.lines[line as usize].oldest())
     }
-    /// Every unit that has a line.
+    /// Returns every unit with a line.
     pub fn held(&self) -> Vec<Lpn> {
         let mut units: Vec<Lpn> = self.index.keys().copied().collect();
         units.sort_unstable();
         units
     }
-    /// Whether a flush of the unit is under way, discarded or not.
+    /// Returns whether a flush of the unit is in flight, discarded or not.
     pub fn is_flushing(&self, lpn: Lpn) -> bool {
         self.find(lpn).is_some_and(|line| self.lines[line as usize].state == LineState::Flushing)
     }
 
-    /// Sequence number of the last write taken, from 1; 0 if there was none. A flush command takes it on arrival.
+    /// Returns the sequence number of the last write taken, from 1; 0 if none. A flush command takes it on arrival.
     pub fn barrier(&self) -> u64 {
         self.sequence
     }
-    /// The oldest write that is not durable. A write is durable when a flush of its unit that began after it has
-    /// completed, or when the unit was deallocated.
+    /// Returns the oldest write that is not durable. A write is durable when a flush of its unit that began after it
+    /// has completed, or when the unit was deallocated.
     pub fn oldest_unflushed(&self) -> Option<u64> {
         let firsts = [self.waiting.first(), self.under_way.first()];
         firsts.into_iter().flatten().map(|(since, _)| since).min()
     }
-    /// The write that the next line to become clean waits for, while every line is dirty: the oldest one whose flush has not
-    /// begun, or else of those under way. `None` while a line is free or clean.
+    /// Returns the write that the next line to become clean waits for, while every line is dirty: the oldest one whose
+    /// flush has not begun, or else of those in flight. `None` while a line is free or clean.
     pub fn next_to_leave(&mut self) -> Option<u64> {
         if self.has_room() {
             return None;
@@ -456,7 +457,7 @@ impl Buffer {
         first.map(|(since, _)| since)
     }
 
-    /// Whether every write up to the barrier is durable.
+    /// Returns whether every write up to the barrier is durable.
     pub fn is_durable(&self, barrier: u64) -> bool {
         self.oldest_unflushed().is_none_or(|oldest| oldest > barrier)
     }
@@ -466,7 +467,7 @@ impl Buffer {
         self.index.get(&lpn).copied()
     }
 
-    /// A line for a unit that has none.
+    /// Takes a line for a unit that has none.
     fn take(&mut self, lpn: Lpn, state: LineState) -> Option<u32> {
         if self.free.is_empty() && self.lines.len() == self.shape.lines as usize {
             match self.eviction.evict() {
@@ -488,7 +489,7 @@ impl Buffer {
         } else {
             self.lines.push(record);
             if self.lines.len() == self.shape.lines as usize {
-                // All it will ever hold: a table that is half empty clears up in place, and never grows again.
+                // Reserve the final size: a half-empty table cleans up in place, and never grows again.
                 self.index.reserve(self.lines.len());
             }
             (self.lines.len() - 1) as u32
@@ -510,12 +511,12 @@ impl Buffer {
     fn turn(&mut self, line: u32, state: LineState) {
         let record = &mut self.lines[line as usize];
         record.state = state;
-        // A line that is to stay must not be chosen: the policy takes it for one whose flush is under way.
+        // A kept line must not be chosen: the policy treats it as one whose flush is in flight.
         let stays = record.kept && state == LineState::Dirty;
         self.eviction.turn(line, if stays { LineState::Flushing } else { state });
     }
 
-    /// A line has become dirty.
+    /// Registers a line that has become dirty.
     fn wait(&mut self, line: u32) {
         let record = &self.lines[line as usize];
         self.waiting.insert(line, record.since);
@@ -523,15 +524,16 @@ impl Buffer {
         self.draining |= self.dirty > self.high;
     }
 
-    /// A dirty line is one no longer.
+    /// Registers a line that is no longer dirty.
     fn unwait(&mut self, line: u32) {
         self.waiting.remove(line);
         self.dirty -= u32::from(!self.lines[line as usize].kept);
         self.draining &= self.dirty > self.low;
     }
 
-    /// No room. If nothing is under way that will make some, a drain begins as if the high watermark had been passed:
-    /// with a high watermark of all lines, or a policy that puts dirty lines first, nothing else would start it.
+    /// Handles a lack of room. If nothing in flight will make some, a drain begins as if the high watermark had been
+    /// passed: with a high watermark of all lines, or a policy that puts dirty lines first, nothing else would start
+    /// it.
     fn starve(&mut self) {
         self.starving = true;
         self.draining |= self.flushing == 0 && self.dirty > self.low;

@@ -1,27 +1,27 @@
 //! Orders of lines: by age in a linked list, and by a key, smallest first.
 
 const ABSENT: u32 = u32::MAX;
-/// In the chain, not in the heap.
+/// Marks a line that is in the chain, not in the heap.
 const CHAINED: u32 = u32::MAX - 1;
 /// Children of a heap node: four entries fill one cache line.
 const ARITY: usize = 4;
 
-/// Lines in the order of their keys, any of which can be taken out. Keys are distinct.
+/// Lines in the order of their distinct keys, any of which can be removed.
 ///
-/// Keys are times, so nearly every line that comes in has the largest: those stand in a list, at O(1). The few that
-/// come later than their key says, after a flush, stand in a heap, at O(log n).
+/// Keys are times, so nearly every new line has the largest: those are in a list, at O(1). The few lines inserted late,
+/// after a flush, are in a heap, at O(log n).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Order {
     chain: Chain,
     /// Keys of the chained lines.
     keys: Vec<u64>,
     heap: Vec<(u64, u32)>,
-    /// Of each line, its place in the heap, [`CHAINED`] or [`ABSENT`].
+    /// Position of each line in the heap, or [`CHAINED`] or [`ABSENT`].
     place: Vec<u32>,
 }
 
 impl Order {
-    /// Puts a line in that is not in.
+    /// Inserts a line that is absent.
     pub(super) fn insert(&mut self, line: u32, key: u64) {
         if self.place.len() <= line as usize {
             self.place.resize(line as usize + 1, ABSENT);
@@ -39,7 +39,7 @@ impl Order {
         }
     }
 
-    /// Takes a line out; false if it was not in.
+    /// Removes a line; false if it was absent.
     pub(super) fn remove(&mut self, line: u32) -> bool {
         let Some(place) = self.place.get_mut(line as usize) else { return false };
         match std::mem::replace(place, ABSENT) {
@@ -56,7 +56,7 @@ impl Order {
         true
     }
 
-    /// The smallest key and its line.
+    /// Returns the smallest key and its line.
     #[inline]
     pub(super) fn first(&self) -> Option<(u64, u32)> {
         let late = self.heap.first().copied();
@@ -69,7 +69,7 @@ impl Order {
         }
     }
 
-    /// Keys and lines, smallest key first.
+    /// Returns keys and lines, smallest key first.
     pub(super) fn sorted(&self) -> Vec<(u64, u32)> {
         let chained = self.chain.iter().map(|line| (self.keys[line as usize], line));
         let mut items: Vec<(u64, u32)> = chained.chain(self.heap.iter().copied()).collect();
@@ -77,8 +77,8 @@ impl Order {
         items
     }
 
-    /// The order that [`Order::sorted`] listed; `None` if the list is not sorted or names a line twice or one that is
-    /// not below `lines`.
+    /// Rebuilds the order that [`Order::sorted`] listed; `None` if the list is not sorted, or names a line twice or one
+    /// that is not below `lines`.
     pub(super) fn from_sorted(items: &[(u64, u32)], lines: usize) -> Option<Order> {
         let mut order = Order { place: vec![ABSENT; lines], keys: vec![0; lines], ..Order::default() };
         if !items.is_sorted_by(|a, b| a.0 < b.0) {
@@ -128,7 +128,7 @@ impl Order {
     }
 }
 
-// A doubly linked list of numbers, oldest to newest.
+// Doubly linked list of numbers, oldest to newest.
 
 /// No node.
 pub(super) const NONE: u32 = u32::MAX;
@@ -139,7 +139,7 @@ struct Links {
     newer: u32,
 }
 
-/// An intrusive list: a node is a number, its links lie in a table. Every operation is O(1).
+/// Intrusive list: a node is a number, its links are in a table. Every operation is O(1).
 #[derive(Clone, Debug)]
 pub(super) struct Chain {
     links: Vec<Links>,
@@ -154,7 +154,7 @@ impl Default for Chain {
 }
 
 impl Chain {
-    /// Appends a node that is not in, as the newest.
+    /// Appends an absent node, as the newest.
     pub(super) fn push(&mut self, node: u32) {
         if self.links.len() <= node as usize {
             self.links.resize(node as usize + 1, Links { older: NONE, newer: NONE });
@@ -167,7 +167,7 @@ impl Chain {
         self.newest = node;
     }
 
-    /// Takes a node out that is in.
+    /// Removes a present node.
     pub(super) fn remove(&mut self, node: u32) {
         let Links { older, newer } = self.links[node as usize];
         match older {
@@ -180,25 +180,25 @@ impl Chain {
         }
     }
 
-    /// The first node, or [`NONE`].
+    /// Returns the first node, or [`NONE`].
     #[inline]
     pub(super) fn oldest(&self) -> u32 {
         self.oldest
     }
 
-    /// The last node, or [`NONE`].
+    /// Returns the last node, or [`NONE`].
     #[inline]
     pub(super) fn newest(&self) -> u32 {
         self.newest
     }
 
-    /// The node behind this one, or [`NONE`].
+    /// Returns the node after this one, or [`NONE`].
     #[inline]
     pub(super) fn newer(&self, node: u32) -> u32 {
         self.links[node as usize].newer
     }
 
-    /// All nodes, oldest first.
+    /// Iterates over all nodes, oldest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         let first = Some(self.oldest).filter(|n| *n != NONE);
         std::iter::successors(first, |node| Some(self.newer(*node)).filter(|n| *n != NONE))
@@ -213,8 +213,8 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
-        /// Against a map searched from end to end. Kind 0 removes, 1 inserts with the largest key, the others with some
-        /// key.
+        /// Compares with a map searched from end to end. Kind 0 removes, 1 inserts with the largest key, the others
+        /// with an arbitrary key.
         #[test]
         fn smallest_first(steps in prop::collection::vec((0u8..8, 0u32..150), 1..1000)) {
             let mut order = Order::default();
@@ -239,7 +239,7 @@ mod tests {
         }
     }
 
-    /// A removal puts the last entry of the heap, 8, below a larger one, 100.
+    /// A removal moves the last entry of the heap, 8, below a larger one, 100.
     #[test]
     fn a_hole_is_filled_from_elsewhere() {
         let mut order = Order::default();

@@ -1,4 +1,4 @@
-//! Buffers side by side: each unit has its line in one of them, as its address says. One order of writes spans all.
+//! Buffers side by side: each unit has its line in one of them, by its address. One order of writes spans all.
 
 use super::destage::Pace;
 use super::{Buffer, BufferCounters, BufferShape, Flush, Flushed, Sectors, Write};
@@ -6,21 +6,21 @@ use engine::Snapshot;
 use nand::numbers::FastDiv;
 use proto::Lpn;
 
-/// Where units have their lines.
+/// Assignment of units to sets.
 #[derive(Clone, Debug)]
 struct Places {
     count: FastDiv,
-    /// The set of each unit, over and over.
+    /// Set of each unit, repeated periodically.
     sets: Vec<u32>,
 }
 
-/// One buffer, or several.
+/// One or several buffers.
 pub struct Sets {
     sets: Vec<Buffer>,
     places: Option<Places>,
-    /// Writes taken.
+    /// Number of writes taken.
     sequence: u64,
-    /// Sets that may want to be flushed; all that do are among them.
+    /// Sets that may want to be flushed, including all that do.
     due: Vec<u32>,
     /// Sums over all sets.
     unflushed: u64,
@@ -28,29 +28,29 @@ pub struct Sets {
 }
 
 impl From<Buffer> for Sets {
-    /// One buffer for all units.
+    /// Creates one buffer for all units.
     fn from(buffer: Buffer) -> Sets {
         Sets { sets: vec![buffer], places: None, sequence: 0, due: Vec::new(), unflushed: 0, flushing: 0 }
     }
 }
 
 impl Sets {
-    /// Buffers of one shape; unit `n` belongs to set `of[n % of.len()]`.
+    /// Creates buffers of one shape; unit `n` belongs to set `of[n % of.len()]`.
     ///
     /// # Panics
-    /// If there is no place, or one beyond the last set.
+    /// If `of` is empty, or names a set beyond the last.
     pub fn spread(sets: Vec<Buffer>, of: Vec<u32>) -> Sets {
         assert!(of.iter().all(|set| (*set as usize) < sets.len()), "places are sets");
         let places = Places { count: FastDiv::new(of.len() as u64), sets: of };
         Sets { sets, places: Some(places), sequence: 0, due: Vec::new(), unflushed: 0, flushing: 0 }
     }
 
-    /// How many there are.
+    /// Returns the number of buffers.
     pub fn count(&self) -> usize {
         self.sets.len()
     }
 
-    /// The set of a unit.
+    /// Returns the set of a unit.
     #[inline]
     pub fn set_of(&self, lpn: Lpn) -> usize {
         self.places.as_ref().map_or(0, |places| {
@@ -87,29 +87,29 @@ impl Sets {
         changed
     }
 
-    /// Size and use of each.
+    /// Returns size and use of each buffer.
     pub fn shape(&self) -> &BufferShape {
         self.sets[0].shape()
     }
 
-    /// What happened in all.
+    /// Returns the counters of all buffers together.
     pub fn counters(&self) -> BufferCounters {
         self.sets.iter().fold(BufferCounters::default(), |sum, set| sum.plus(&set.counters))
     }
 
-    /// What happened in the first.
+    /// Returns the counters of the first buffer.
     #[cfg(any(test, feature = "testing"))]
     pub fn counters_mut(&mut self) -> &mut BufferCounters {
         &mut self.sets[0].counters
     }
 
-    /// [`Buffer::read`].
+    /// Calls [`Buffer::read`].
     #[inline]
     pub fn read(&mut self, lpn: Lpn, want: Sectors) -> Sectors {
         self.of_mut(lpn).read(lpn, want)
     }
 
-    /// [`Buffer::write`].
+    /// Calls [`Buffer::write`].
     #[inline]
     pub fn write(&mut self, lpn: Lpn, sectors: Sectors) -> Write {
         let (set, sequence) = (self.set_of(lpn), self.sequence);
@@ -121,69 +121,69 @@ impl Sets {
         outcome
     }
 
-    /// [`Buffer::keep`].
+    /// Calls [`Buffer::keep`].
     pub fn keep(&mut self, lpn: Lpn, kept: bool) {
         let set = self.set_of(lpn);
         self.change(set, |buffer| buffer.keep(lpn, kept));
     }
 
-    /// [`Buffer::place`].
+    /// Calls [`Buffer::place`].
     pub fn place(&mut self, lpn: Lpn, placement: u8) {
         self.of_mut(lpn).place(lpn, placement);
     }
 
-    /// [`Buffer::placement`].
+    /// Calls [`Buffer::placement`].
     pub fn placement(&self, lpn: Lpn) -> u8 {
         self.of(lpn).placement(lpn)
     }
 
-    /// [`Buffer::set_pace`].
+    /// Calls [`Buffer::set_pace`].
     pub fn set_pace(&mut self, lpn: Lpn, pace: Pace) {
         self.of_mut(lpn).set_pace(lpn, pace);
     }
 
-    /// [`Buffer::pace`].
+    /// Calls [`Buffer::pace`].
     pub fn pace(&self, lpn: Lpn) -> Pace {
         self.of(lpn).pace(lpn)
     }
 
-    /// [`Buffer::dirty`], of all.
+    /// Sums [`Buffer::dirty`] over all.
     pub fn dirty(&self) -> u32 {
         self.sets.iter().map(Buffer::dirty).sum()
     }
 
-    /// Whether one of them is [starving](Buffer::is_starving).
+    /// Returns whether one of them is [starving](Buffer::is_starving).
     pub fn is_starving(&self) -> bool {
         self.sets.iter().any(Buffer::is_starving)
     }
 
-    /// The placement of the unit's last write.
+    /// Returns the placement of the unit's last write.
     pub fn last_placement(&self, lpn: Lpn) -> u8 {
         self.of(lpn).last_placement(lpn)
     }
 
-    /// [`Buffer::fill`].
+    /// Calls [`Buffer::fill`].
     pub fn fill(&mut self, lpn: Lpn, sectors: Sectors) -> Sectors {
         self.of_mut(lpn).fill(lpn, sectors)
     }
 
-    /// [`Buffer::read_ahead`].
+    /// Calls [`Buffer::read_ahead`].
     pub fn read_ahead(&mut self, lpn: Lpn) -> bool {
         self.of_mut(lpn).read_ahead(lpn)
     }
 
-    /// [`Buffer::unread`], of all.
+    /// Sums [`Buffer::unread`] over all.
     pub fn unread(&self) -> u64 {
         self.sets.iter().map(Buffer::unread).sum()
     }
 
-    /// [`Buffer::discard`].
+    /// Calls [`Buffer::discard`].
     pub fn discard(&mut self, lpn: Lpn) -> bool {
         let set = self.set_of(lpn);
         self.change(set, |buffer| buffer.discard(lpn))
     }
 
-    /// Whether one of them should flush.
+    /// Returns whether one of them should flush.
     #[inline]
     pub fn wants_flush(&mut self) -> bool {
         if self.places.is_none() {
@@ -198,7 +198,7 @@ impl Sets {
         false
     }
 
-    /// [`Buffer::next_flush`] of one that should flush, or of the only one.
+    /// Calls [`Buffer::next_flush`] of one that should flush, or of the only one.
     pub fn next_flush(&mut self) -> Option<Flush> {
         if self.places.is_none() {
             return self.sets[0].next_flush();
@@ -213,7 +213,7 @@ impl Sets {
         None
     }
 
-    /// [`Buffer::flush_until`] of any.
+    /// Calls [`Buffer::flush_until`] of any.
     pub fn flush_until(&mut self, barrier: u64) -> Option<Flush> {
         (0..self.sets.len()).find_map(|set| match self.sets[set].is_durable(barrier) {
             true => None,
@@ -221,55 +221,55 @@ impl Sets {
         })
     }
 
-    /// [`Buffer::flushed`].
+    /// Calls [`Buffer::flushed`].
     pub fn flushed(&mut self, lpn: Lpn) -> Flushed {
         let set = self.set_of(lpn);
         self.change(set, |buffer| buffer.flushed(lpn))
     }
 
-    /// Sectors that want to be flushed, or are being flushed.
+    /// Returns the number of sectors that want to be flushed, or are being flushed.
     #[inline]
     pub fn unflushed(&self) -> u64 {
         if self.places.is_none() { self.sets[0].unflushed() } else { self.unflushed }
     }
 
-    /// Lines being flushed.
+    /// Returns the number of lines being flushed.
     #[inline]
     pub fn flushing(&self) -> u32 {
         if self.places.is_none() { self.sets[0].flushing() } else { self.flushing }
     }
 
-    /// [`Buffer::left`], of all.
+    /// Sums [`Buffer::left`] over all.
     pub fn left(&self) -> (u64, u64) {
         self.sets.iter().map(Buffer::left).fold((0, 0), |(a, b), (c, d)| (a + c, b + d))
     }
 
-    /// [`Buffer::present`].
+    /// Calls [`Buffer::present`].
     pub fn present(&self, lpn: Lpn) -> Sectors {
         self.of(lpn).present(lpn)
     }
 
-    /// [`Buffer::has_line`].
+    /// Calls [`Buffer::has_line`].
     pub fn has_line(&self, lpn: Lpn) -> bool {
         self.of(lpn).has_line(lpn)
     }
 
-    /// [`Buffer::wants_out`].
+    /// Calls [`Buffer::wants_out`].
     pub fn wants_out(&self, lpn: Lpn) -> bool {
         self.of(lpn).wants_out(lpn)
     }
 
-    /// [`Buffer::flushing_sectors`].
+    /// Calls [`Buffer::flushing_sectors`].
     pub fn flushing_sectors(&self, lpn: Lpn) -> u32 {
         self.of(lpn).flushing_sectors(lpn)
     }
 
-    /// [`Buffer::is_flushing`].
+    /// Calls [`Buffer::is_flushing`].
     pub fn is_flushing(&self, lpn: Lpn) -> bool {
         self.of(lpn).is_flushing(lpn)
     }
 
-    /// [`Buffer::not_durable`], of all, oldest first.
+    /// Collects [`Buffer::not_durable`] of all, oldest first.
     pub fn not_durable(&self) -> Vec<(Lpn, Sectors)> {
         let mut lines: Vec<_> = self
             .sets
@@ -280,24 +280,24 @@ impl Sets {
         lines.into_iter().map(|(_, line)| line).collect()
     }
 
-    /// Every unit that has a line.
+    /// Returns every unit with a line.
     pub fn held(&self) -> Vec<Lpn> {
         let mut units: Vec<Lpn> = self.sets.iter().flat_map(Buffer::held).collect();
         units.sort_unstable();
         units
     }
 
-    /// Sequence number of the last write taken, from 1; 0 if there was none.
+    /// Returns the sequence number of the last write taken, from 1; 0 if none.
     pub fn barrier(&self) -> u64 {
         self.sequence
     }
 
-    /// [`Buffer::next_to_leave`], if there is one buffer only.
+    /// Calls [`Buffer::next_to_leave`] if there is only one buffer.
     pub fn next_to_leave(&mut self) -> Option<u64> {
         self.sets.first_mut().filter(|_| self.places.is_none()).and_then(Buffer::next_to_leave)
     }
 
-    /// Whether every write up to the barrier is durable.
+    /// Returns whether every write up to the barrier is durable.
     pub fn is_durable(&self, barrier: u64) -> bool {
         self.sets.iter().all(|set| set.is_durable(barrier))
     }
@@ -309,7 +309,7 @@ impl Sets {
         sequence.save(out);
     }
 
-    /// Replaces the state by one that buffers of the same parameters saved; `None` if it is cut short or malformed.
+    /// Restores the state that buffers with the same parameters saved; `None` if it is truncated or malformed.
     pub fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         self.sets.iter_mut().try_for_each(|set| set.load(input))?;
         self.sequence = u64::load(input)?;

@@ -1,4 +1,4 @@
-//! A map of blocks with logs: its spec as a user writes it, and where it places each page.
+//! Block map with logs: its specification, and the placement of each page.
 
 use config::{
     SpecError,
@@ -9,35 +9,35 @@ use nand::planes::spec::DirectGeometry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where a page lives: its plane, which of the plane's data blocks it belongs to, which page of that block it is.
+/// Place of a page: its plane, the plane's data block, and the page of that block.
 ///
 /// Planes are numbered channel first, then package, die, plane of the die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// Plane of all.
+    /// Plane, numbered over all.
     pub plane: u32,
-    /// Data block of the plane, as the block table knows it.
+    /// Data block of the plane, as numbered in the block table.
     pub slot: u32,
     /// Page of the block.
     pub index: u32,
 }
 
-/// The arithmetic from addresses to places. An entry of the block table has one block in each plane of a set; sets take
+/// Arithmetic from addresses to places. An entry of the block table has one block in each plane of a set; sets take
 /// turns, pages of an entry are striped over the planes of its set.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// Pages of an entry.
+    /// Pages per entry.
     entry_pages: FastDiv,
     group: FastDiv,
     sets: FastDiv,
-    /// Planes.
+    /// Number of planes.
     pub planes: u32,
-    /// Pages of the address space.
+    /// Number of pages of the address space.
     pub pages: u64,
 }
 
 impl Layout {
-    /// The layout of planes of this geometry.
+    /// Creates the layout of planes of this geometry.
     pub fn new(geometry: &DirectGeometry, mapping: &DirectMapping) -> Layout {
         let planes = geometry.all_planes();
         let (sets, entry_pages) =
@@ -51,7 +51,7 @@ impl Layout {
         }
     }
 
-    /// Where the page with this number lives.
+    /// Returns the place of the page with this number.
     #[inline]
     pub fn place(&self, page: u64) -> Place {
         let (entry, offset) = self.entry_pages.div_rem(page);
@@ -60,7 +60,7 @@ impl Layout {
         Place { plane: (set * self.group.get() + member) as u32, slot: slot as u32, index: index as u32 }
     }
 
-    /// The page that lives at a place.
+    /// Returns the page at a place.
     #[inline]
     pub fn page(&self, place: Place) -> u64 {
         let (set, member) = self.group.div_rem(place.plane.into());
@@ -68,46 +68,47 @@ impl Layout {
         entry * self.entry_pages.get() + u64::from(place.index) * self.group.get() + member
     }
 
-    /// Planes that an entry of the block table has blocks in.
+    /// Returns the number of planes in which an entry of the block table has blocks.
     pub fn group(&self) -> u32 {
         self.group.get() as u32
     }
 }
 
-// A map of blocks with logs, as a user writes it.
+// Block map with logs, as specified by a user.
 
-/// How addresses become flash pages: blocks are mapped by a table, pages written since by their log block.
+/// Mapping of addresses to flash pages: a table maps blocks, and log blocks map the pages written since.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DirectMapping {
-    /// Data blocks that one entry of the block table covers: one in each of as many planes, over which its pages are
+    /// Data blocks per entry of the block table: one in each of as many planes, over which the pages of the entry are
     /// striped, channel first.
     #[schemars(range(min = 1))]
     pub group: u32,
-    /// Data blocks a plane: what is addressed. The rest of the plane are log blocks and free blocks.
+    /// Data blocks per plane: the addressable ones. The rest of the plane are log blocks and free blocks.
     #[schemars(range(min = 1))]
     pub data_blocks: u32,
     /// Data blocks of a plane that share a log block.
     #[schemars(range(min = 1, max = 16))]
     pub log_share: u32,
-    /// What the search of the log's page table in the row decoder adds to an array read.
+    /// Time that the search of the log's page table in the row decoder adds to an array read.
     pub search: Duration,
-    /// Share of the pages of log blocks that are programmed at the start, to whole pages: one value for each application in
-    /// turn, the last of them for all further ones. Log blocks hold copies of the application's pages, drawn at random.
+    /// Share of the pages of log blocks that are programmed at the start, rounded to whole pages. One value per
+    /// application, in order; the last applies to all further ones. Log blocks hold copies of the application's pages,
+    /// drawn at random.
     pub log_filled: Vec<Share>,
 }
 
 impl DirectMapping {
-    /// Blocks of a plane that have to be there: data, a log block for each share, and what a merge writes to.
+    /// Returns the number of blocks that a plane needs: data, one log block per share, and the free blocks of a merge.
     fn needed(&self) -> u64 {
         let (data, share) = (u64::from(self.data_blocks), u64::from(self.log_share));
         data + data / share + share
     }
 
-    /// Whether it can be built; keys relative to the table of the part.
+    /// Checks that the mapping can be built; keys are relative to the component's table.
     ///
     /// # Errors
-    /// The key at fault, with what is allowed.
+    /// The key at fault, with the allowed values.
     pub fn check(&self, geometry: &DirectGeometry) -> Result<(), SpecError> {
         SpecError::positive("mapping.group", self.group.into())?;
         SpecError::positive("mapping.data_blocks", self.data_blocks.into())?;
@@ -115,20 +116,20 @@ impl DirectMapping {
         let planes = geometry.all_planes();
         if !planes.is_multiple_of(self.group) {
             let what = format!(
-                "{planes} planes are no whole number of groups of {}: a group has one block in each of its planes",
+                "{planes} planes are not a multiple of the group size {}: a group has one block in each of its planes",
                 self.group
             );
             return Err(SpecError::new("mapping.group", what));
         }
         if !self.data_blocks.is_multiple_of(self.log_share) {
             let what = format!(
-                "{} data blocks a plane are no whole number of shares of {}",
+                "{} data blocks per plane are not a multiple of the {} that share a log block",
                 self.data_blocks, self.log_share
             );
             return Err(SpecError::new("mapping.data_blocks", what));
         }
         if self.log_filled.is_empty() {
-            return Err(SpecError::new("mapping.log_filled", "no share; one holds for all applications"));
+            return Err(SpecError::new("mapping.log_filled", "no share; give one for all applications"));
         }
         if self.log_share > 16 {
             let what = format!("{} data blocks share a log block; at most 16 are modelled", self.log_share);
@@ -138,7 +139,7 @@ impl DirectMapping {
             let share = u64::from(self.log_share);
             let most = u64::from(geometry.blocks).saturating_sub(share) / (share + 1) * share;
             let what = format!(
-                "{} data blocks need {} log blocks and {share} free ones for a merge: {} of {} blocks",
+                "{} data blocks need {} log blocks and {share} free ones for merges: {} blocks; a plane has {}",
                 self.data_blocks,
                 self.data_blocks / self.log_share,
                 self.needed(),
@@ -187,8 +188,8 @@ mod tests {
         (geometry, DirectMapping { group: 2, data_blocks: 8, log_share: 2, ..mapping })
     }
 
-    /// Table I: an entry covers 192 MiB in 128 planes, the same plane of all 16 x 8 dies; the eight planes of a die take
-    /// turns.
+    /// Table I: an entry covers 192 MiB in 128 planes, the same plane of all 16 x 8 dies; the eight planes of a die
+    /// take turns.
     #[test]
     fn an_entry_of_table_i_has_one_plane_of_every_die() {
         let (geometry, mapping) = table_i();

@@ -1,69 +1,69 @@
-//! A merge, step by step: the pages of its data blocks move to fresh blocks, in every plane of the set; when all have, the
-//! tables show the fresh blocks and the old ones are erased.
+//! Merge, step by step: the pages of its data blocks move to fresh blocks, in every plane of the set. When all have
+//! moved, the tables name the fresh blocks and the old ones are erased.
 
 use super::mapping::Place;
 use super::{Blocks, Spot, UNWRITTEN};
 use nand::numbers::NONE;
 
-/// A merge under way.
+/// Merge in progress.
 #[derive(Clone, Debug)]
 pub struct Merge {
     log: u32,
     set: u32,
     share: u32,
-    /// Its data blocks of which pages are in the log, in any plane; the others stay as they are.
+    /// Data blocks with pages in the log, in any plane; the others stay as they are.
     parts: Vec<Part>,
-    /// Planes that have pages to move.
+    /// Number of planes with pages left to move.
     copying: u32,
-    /// Blocks to be erased, once no page has to be moved any more, and how many erases of them are left in all planes.
+    /// Blocks to erase once all pages have moved; the number of their erases left in all planes follows.
     old: Vec<u32>,
     erasing: u32,
 }
 
-/// A data block that a merge writes anew.
+/// Data block that a merge rewrites.
 #[derive(Clone, Copy, Debug)]
 struct Part {
-    /// Data block of the set, as the block table knows it.
+    /// Data block of the set, as numbered in the block table.
     slot: u32,
-    /// Block that its data goes to.
+    /// Block that the data moves to.
     fresh: u32,
 }
 
 impl Merge {
-    /// Its blocks that are in no table. Before its commit the fresh blocks are nowhere else, after it the old ones.
+    /// Iterates over the merge's blocks that are in no table: before its commit the fresh ones, after it the old ones.
     pub fn apart(&self) -> impl Iterator<Item = u32> {
         let fresh = self.old.is_empty().then(|| self.parts.iter().map(|part| part.fresh));
         fresh.into_iter().flatten().chain(self.old.iter().copied())
     }
 }
 
-/// What a merge does next in a plane.
+/// Next action of a merge in a plane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// Moves a page.
     Copy {
-        /// Where it is.
+        /// Source page.
         from: Spot,
-        /// Where it goes.
+        /// Destination page.
         to: Spot,
     },
     /// Erases a block.
     Erase(u32),
 }
 
-/// How far a step has brought a merge.
+/// Progress of a merge after a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
-    /// More is to be done.
+    /// More steps remain.
     Going,
     /// All pages have been moved: every plane can erase.
     Moved,
-    /// Nothing is left to do.
+    /// Nothing remains to do.
     Over,
 }
 
 impl Blocks {
-    /// Begins to merge a log block with those of its data blocks of which it has pages: takes a fresh block for each.
+    /// Begins to merge a log block with those of its data blocks that have pages in it: takes a fresh block for each.
     pub fn begin(&mut self, name: u32) -> Merge {
         let log = &self.logs[name];
         let (set, share) = (log.set, log.share);
@@ -83,17 +83,18 @@ impl Blocks {
         merge
     }
 
-    /// Pages of a data block that hold data.
+    /// Returns the number of pages of a data block that hold data.
     fn held(&self, plane: u32, slot: u32) -> u32 {
         self.occupied.get(&(plane, slot)).copied().unwrap_or(self.pages)
     }
 
-    /// Pages that a merge moves in a plane.
+    /// Returns the number of pages that a merge moves in a plane.
     fn copies(&self, merge: &Merge, plane: u32) -> u32 {
         merge.parts.iter().map(|part| self.held(plane, part.slot)).sum()
     }
 
-    /// Step `n` of a merge in a plane; `None` while other planes still move pages, and once the old blocks are erased.
+    /// Returns step `n` of a merge in a plane; `None` while other planes still move pages, and once the old blocks are
+    /// erased.
     pub fn step(&self, merge: &Merge, plane: u32, n: u32) -> Option<Step> {
         let mut index = n;
         for part in &merge.parts {
@@ -107,7 +108,7 @@ impl Blocks {
         merge.old.get(index as usize).map(|block| Step::Erase(*block))
     }
 
-    /// Step `n` of a merge is done in a plane.
+    /// Completes step `n` of a merge in a plane.
     pub fn done(&mut self, merge: &mut Merge, plane: u32, n: u32) -> Progress {
         match self.step(merge, plane, n) {
             Some(Step::Copy { .. }) => {
@@ -131,12 +132,12 @@ impl Blocks {
                 self.free(merge);
                 Progress::Over
             }
-            None => unreachable!("a step that was not there is not done"),
+            None => unreachable!("only existing steps complete"),
         }
     }
 
-    /// The tables show the fresh blocks. The log block stays in its place, full and without pages, until the old blocks are
-    /// erased: what waits for the merge is programmed before anything that comes later.
+    /// Makes the tables name the fresh blocks. The log block stays in its place, full and without pages, until the old
+    /// blocks are erased: programs that wait for the merge precede anything that comes later.
     fn commit(&mut self, merge: &mut Merge) {
         let log = &mut self.logs[merge.log];
         log.table.fill(UNWRITTEN);
@@ -149,7 +150,7 @@ impl Blocks {
         merge.erasing = merge.old.len() as u32 * self.group.get() as u32;
     }
 
-    /// The old blocks are erased in every plane: they are free, and the next write takes a fresh log block.
+    /// Frees the old blocks, which are erased in every plane; the next write takes a fresh log block.
     fn free(&mut self, merge: &Merge) {
         let tables = self.tables(merge.set);
         for block in &merge.old {

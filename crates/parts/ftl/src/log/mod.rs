@@ -1,11 +1,11 @@
-//! Which physical block holds what: the block table, log blocks with their page tables, free blocks by wear. Knows no
+//! Content of physical blocks: the block table, log blocks with their page tables, free blocks by wear. Independent of
 //! time.
 //!
-//! An entry of the table names one data block and one log block for all planes of its set: blocks are taken, merged and freed in
-//! all of them together, under one number. That is what lets 80 KB name a terabyte (ZnG, section III-B).
+//! An entry of the table names one data block and one log block for all planes of its set: blocks are taken, merged and
+//! freed in all of them together, under one number. So 80 KB suffice for a terabyte (ZnG, section III-B).
 //!
-//! Every page of the address space holds data from the start, unless it is said which do: data block `n` of a set lies in
-//! its block `n`. A set's tables are made when something in it changes.
+//! Every page of the address space holds data from the start, unless occupied pages are given: data block `n` of a set
+//! is its block `n`. A set's tables are created when something in it changes.
 
 pub mod mapping;
 mod merge;
@@ -19,10 +19,10 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// No page of a log.
+/// Null page of a log.
 const UNWRITTEN: u16 = u16::MAX;
 
-/// A physical page of a plane.
+/// Physical page of a plane.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Spot {
     /// Block of the plane.
@@ -31,21 +31,21 @@ pub struct Spot {
     pub page: u32,
 }
 
-/// A log block, one in each plane of its set.
+/// Log block, one in each plane of its set.
 #[derive(Clone, Debug)]
 pub struct Log {
-    /// The set.
+    /// Set of the log block.
     pub set: u32,
-    /// Which share of the set's data blocks it serves.
+    /// Share of the set's data blocks that the log block serves.
     share: u32,
     block: u32,
-    /// Next page to be programmed, of each plane.
+    /// Next page to program, of each plane.
     next: Box<[u32]>,
-    /// The log page of each page of its data blocks, plane after plane.
+    /// Log page of each page of its data blocks, plane after plane.
     table: Box<[u16]>,
-    /// Programs under way in it.
+    /// Number of programs in flight in the log block.
     programs: u32,
-    /// The merge that it waits for: nothing is programmed into it any more.
+    /// Merge that the log block waits for: nothing is programmed into it any more.
     pub merge: u32,
 }
 
@@ -57,17 +57,17 @@ struct SetBlocks {
     free: BTreeSet<(u32, u32)>,
 }
 
-/// The blocks of all planes.
+/// Blocks of all planes.
 #[derive(Clone, Debug)]
 pub struct Blocks {
     share: FastDiv,
     group: FastDiv,
     data_blocks: u32,
-    /// Blocks of a plane.
+    /// Blocks per plane.
     pub blocks: u32,
     pages: u32,
     sets: Vec<Option<Box<SetBlocks>>>,
-    /// Pages that hold data, from the first on, of data blocks of which not all do, by plane and data block.
+    /// Number of occupied pages, from the first on, of partly occupied data blocks, by plane and data block.
     occupied: FxHashMap<(u32, u32), u32>,
     /// Log blocks, open and full.
     pub logs: Slab<Log>,
@@ -78,7 +78,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// All erased.
+    /// Creates erased blocks.
     pub fn new(mapping: &DirectMapping, planes: u32, blocks: u32, pages: u32) -> Blocks {
         Blocks {
             share: FastDiv::new(mapping.log_share.into()),
@@ -106,33 +106,33 @@ impl Blocks {
         })
     }
 
-    /// The set of a plane, and which of its planes it is.
+    /// Returns the set of a plane, and the plane's number in it.
     #[inline]
     pub fn set_of(&self, plane: u32) -> (u32, usize) {
         let (set, member) = self.group.div_rem(plane.into());
         (set as u32, member as usize)
     }
 
-    /// The planes of a set.
+    /// Returns the planes of a set.
     pub fn planes_of(&self, set: u32) -> Range<u32> {
         let group = self.group.get() as u32;
         set * group..(set + 1) * group
     }
 
-    /// Which share a data block belongs to, and which entry of a log's table a page has, in the part of its plane.
+    /// Returns the share of a place's data block, and the page's entry of a log's table in the part of its plane.
     #[inline]
     fn in_share(&self, place: Place) -> (u32, usize) {
         let (share, block) = self.share.div_rem(place.slot.into());
         (share as u32, (block * u64::from(self.pages) + u64::from(place.index)) as usize)
     }
 
-    /// Entries of a log's table for one plane.
+    /// Returns the number of entries of a log's table for one plane.
     #[inline]
     fn entries(&self) -> usize {
         self.share.get() as usize * self.pages as usize
     }
 
-    /// The log block that serves a place, if it has one.
+    /// Returns the log block that serves a place, if it has one.
     #[inline]
     pub fn log_of(&self, place: Place) -> Option<u32> {
         let (set, _) = self.set_of(place.plane);
@@ -141,7 +141,7 @@ impl Blocks {
         (log != NONE).then_some(log)
     }
 
-    /// The newest copy of a page, and whether it lies in a log block.
+    /// Returns the newest copy of a page, and whether it is in a log block.
     #[inline]
     pub fn locate(&self, place: Place) -> (Spot, bool) {
         let (set, member) = self.set_of(place.plane);
@@ -160,7 +160,7 @@ impl Blocks {
         (Spot { block: tables.data[place.slot as usize], page: place.index }, false)
     }
 
-    /// Whether a page can be programmed before a merge.
+    /// Returns whether a page can be programmed before a merge.
     #[inline]
     pub fn has_room(&self, place: Place) -> bool {
         let (_, member) = self.set_of(place.plane);
@@ -168,23 +168,23 @@ impl Blocks {
         self.log_of(place).is_none_or(|log| open(&self.logs[log]))
     }
 
-    /// A program of a page begins: no merge of its log block begins before it has ended.
+    /// Begins a program of a page: no merge of its log block begins before the program has ended.
     pub fn program_begins(&mut self, place: Place) {
         let log = self.open(place);
         self.logs[log].programs += 1;
     }
 
-    /// A program into a log block has ended.
+    /// Ends a program into a log block.
     pub fn program_ends(&mut self, log: u32) {
         self.logs[log].programs -= 1;
     }
 
-    /// Whether a program into a log block is under way in some plane.
+    /// Returns whether a program into a log block is in flight in some plane.
     pub fn is_programming(&self, log: u32) -> bool {
         self.logs[log].programs > 0
     }
 
-    /// Takes the log block that serves a place, a fresh one if there is none: the least erased free block.
+    /// Returns the log block that serves a place, taking the least erased free block if it has none.
     fn open(&mut self, place: Place) -> u32 {
         if let Some(log) = self.log_of(place) {
             return log;
@@ -203,7 +203,7 @@ impl Blocks {
         least.expect("the spec leaves blocks for every log block and a merge").1
     }
 
-    /// Programs the next page of the log block that serves a place; the block is full then if there is no room left.
+    /// Programs the next page of the log block that serves a place; the block becomes full if no room is left.
     ///
     /// Returns the log block and the page.
     pub fn append(&mut self, place: Place) -> (u32, Spot) {
@@ -220,8 +220,8 @@ impl Blocks {
         (name, spot)
     }
 
-    /// Fills the log block that serves the data blocks of `slots`, all of one share, in a plane with copies of pages drawn at
-    /// random from the first ones of each, as many as stand beside it, until it has `left` free pages.
+    /// Fills the log block of the data blocks in `slots`, all of one share, in a plane. The content are copies of pages
+    /// drawn at random from the first pages of each, as many as given beside it, until `left` pages are free.
     pub fn fill(&mut self, plane: u32, slots: &[(u32, u32)], left: u32, rng: &mut Rng) {
         let all: u64 = slots.iter().map(|(_, pages)| u64::from(*pages)).sum();
         let (until, entries) = (self.pages.saturating_sub(left), self.entries());
@@ -241,18 +241,18 @@ impl Blocks {
         }
     }
 
-    /// Which share of a set's data blocks one belongs to: these have a log block together.
+    /// Returns the share of a data block: the data blocks of a share have a log block together.
     pub fn share_of(&self, slot: u32) -> u32 {
         self.share.quotient(slot.into()) as u32
     }
 
-    /// Only the first pages of a data block hold data. A merge does not move what holds none.
+    /// Declares that only the first pages of a data block hold data. A merge does not move empty pages.
     pub fn occupy(&mut self, plane: u32, slot: u32, pages: u32) {
         self.occupied.insert((plane, slot), pages);
     }
 
-    /// For each set with tables: the different blocks that are data, log, free or part of `merge`, the set's, and how many
-    /// places they are in.
+    /// Returns, for each set with tables, the number of distinct blocks that are data, log, free or part of `merge`
+    /// (the set's), and the number of places in which they occur.
     pub fn census<'a>(
         &'a self,
         merge: impl Fn(u32) -> Option<&'a Merge>,
@@ -292,7 +292,7 @@ mod tests {
     fn spot(block: u32, page: u32) -> Spot {
         Spot { block, page }
     }
-    /// Runs a merge of the log block to its end; its steps.
+    /// Runs a merge of the log block to its end; returns its steps.
     fn merge(blocks: &mut Blocks, log: u32) -> Vec<Step> {
         let (mut merge, mut steps) = (blocks.begin(log), Vec::new());
         while let Some(step) = blocks.step(&merge, 0, steps.len() as u32) {
@@ -302,8 +302,8 @@ mod tests {
         steps
     }
 
-    /// ZnG, section IV-A: a page that is in the log's page table is read from there, others by index from the data block;
-    /// pages of the log are programmed in order.
+    /// ZnG, section IV-A: a page in the log's page table is read from there, others by index from the data block; pages
+    /// of the log are programmed in order.
     #[test]
     fn the_newest_copy_is_in_the_log() {
         let mut blocks = blocks();
@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(blocks.locate(place(1, 3)), (spot(4, 2), true));
         assert_eq!(blocks.locate(place(0, 0)), (spot(4, 1), true));
         assert_eq!(blocks.locate(place(1, 2)), (spot(1, 2), false));
-        // Data blocks 2 and 3 have a log block of their own.
+        // Data blocks 2 and 3 have their own log block.
         assert_eq!(blocks.append(place(2, 0)).1, spot(5, 0));
         assert!(blocks.has_room(place(0, 1)));
         blocks.append(place(0, 2));
@@ -352,7 +352,7 @@ mod tests {
         assert_eq!((blocks.programmed, blocks.erased, blocks.log_of(place(0, 0))), (4 + 8, 3, None));
     }
 
-    /// Of the free blocks, those that were erased least are taken: blocks never used before any that a merge has freed.
+    /// Among the free blocks, those erased least are taken: blocks never used before any that a merge has freed.
     #[test]
     fn the_least_erased_block_is_taken() {
         let mut blocks = blocks();
@@ -365,8 +365,8 @@ mod tests {
             }
             merge(&mut blocks, last);
         }
-        // Fresh are 4 to 11: each log takes one, and the merge another for the one data block that the log has pages of.
-        // Then the blocks erased once follow by number: 0.
+        // Fresh are 4 to 11: each log takes one, and the merge one more for the single data block with pages in the
+        // log. Then the blocks erased once follow by number: 0.
         logs.dedup();
         assert_eq!(logs, [4, 6, 8, 10, 0]);
         assert_eq!(blocks.locate(place(0, 0)).0.block, 4);
@@ -398,7 +398,8 @@ mod tests {
         assert!((1..=4).contains(&in_log), "{in_log}");
     }
 
-    /// Three pages of data block 1 hold data: only these are in its log block, so that a merge leaves data block 0 alone.
+    /// Three pages of data block 1 hold data: only these are in its log block, so that a merge leaves data block 0
+    /// unchanged.
     #[test]
     fn only_pages_that_hold_data_are_filled_in() {
         for seed in 0..20 {
@@ -412,8 +413,9 @@ mod tests {
         }
     }
 
-    /// Two planes of a set: the log block of one is full, the other's has a single page, of another data block. Both data blocks
-    /// move in both planes, under the same numbers; the old blocks are free when both planes have erased them.
+    /// Two planes of a set: the log block of one is full, the other's has a single page, of a different data block.
+    /// Both data blocks move in both planes, under the same numbers; the old blocks are free when both planes have
+    /// erased them.
     #[test]
     fn a_set_of_planes_is_merged_together() {
         let search = config::units::Duration::default();

@@ -8,40 +8,40 @@ use config::SpecError;
 use nand::{numbers::Positions, sparse::Table};
 use rustc_hash::FxHashMap;
 
-/// A kernel's write that has its number and is not done yet.
+/// Kernel write that has its number and is not done yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Write {
-    /// What is written.
+    /// Logical group that is written.
     pub logical: Logical,
-    /// Where it goes.
+    /// Physical group that the data goes to.
     pub group: Physical,
-    /// Its place in the order of writes.
+    /// Position in the order of writes.
     stamp: u64,
 }
 
-/// Writes of a logical group that are under way.
+/// Writes of a logical group in flight.
 #[derive(Clone, Copy, Debug, Default)]
 struct UnderWay {
     count: u32,
-    /// The latest of them that is done.
+    /// Latest of these writes that is done.
     done: u64,
 }
 
-/// The map, the numbers and the locks.
+/// Map, allocation and locks.
 pub struct Flashvisor {
     pub(super) layout: Layout,
     pub(super) map: Map,
     pub(super) space: Space,
-    /// What each group of flash holds, as its spare area says: one more than the logical group, zero for nothing.
+    /// Content of each group of flash, as its spare area says: logical group plus one, or zero for nothing.
     pub(super) holds: Table,
-    /// Blocks from 0 that were filled before the start, and that their content follows from their number until they are erased.
+    /// Marks blocks, from 0, that were filled before the start: until erased, their content follows from their number.
     pub(super) untouched: Vec<bool>,
     /// Locks of the logical groups.
     pub locks: RangeLocks,
-    /// What was done.
+    /// Counters.
     pub counters: GroupCounters,
     under_way: FxHashMap<u32, UnderWay>,
-    /// Logical groups that hold data, or will.
+    /// Number of logical groups that hold data, or will.
     pub(super) data: u32,
     capacity: u32,
     pub(super) stamp: u64,
@@ -49,10 +49,10 @@ pub struct Flashvisor {
 }
 
 impl Flashvisor {
-    /// Erased flash, and an empty map.
+    /// Creates erased flash, and an empty map.
     ///
     /// # Errors
-    /// What [`GroupsSpec::check`] finds.
+    /// The first error of [`GroupsSpec::check`].
     pub fn new(spec: &GroupsSpec) -> Result<Flashvisor, SpecError> {
         spec.check()?;
         let layout = Layout::new(spec);
@@ -73,32 +73,33 @@ impl Flashvisor {
         })
     }
 
-    /// The arithmetic of groups, blocks and addresses.
+    /// Returns the arithmetic of groups, blocks and addresses.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
-    /// Groups of data that fit.
+    /// Returns the number of groups of data that fit.
     pub fn capacity(&self) -> u32 {
         self.capacity
     }
-    /// Logical groups that hold data, those among them whose first write is under way.
+    /// Returns the number of logical groups that hold data, including those with their first write in flight.
     pub fn data(&self) -> u32 {
         self.data
     }
-    /// Free blocks.
+    /// Returns the number of free blocks.
     pub fn free_blocks(&self) -> u32 {
         self.space.free_count()
     }
 
-    /// The first `groups` logical groups were written before the start, once and in order. Nothing has been written yet.
+    /// Declares that the first `groups` logical groups were written before the start, once and in order. Nothing has
+    /// been written yet.
     ///
     /// # Errors
-    /// More than fits.
+    /// The groups do not fit.
     ///
     /// # Panics
-    /// If something has been written.
+    /// If a group has been written.
     pub fn assume_written(&mut self, groups: u32) -> Result<(), GroupError> {
-        assert!(self.stamp == 0 && self.data == 0, "the start comes first");
+        assert!(self.stamp == 0 && self.data == 0, "the initial state must be set before any write");
         if groups > self.capacity {
             return Err(GroupError::Full { data: groups.into(), capacity: self.capacity });
         }
@@ -112,17 +113,17 @@ impl Flashvisor {
         Ok(())
     }
 
-    /// Remembers what a power cut would leave: for [`recover`](super::recover). Takes memory for every group that is written, and
-    /// changes nothing else.
+    /// Records what a power cut would leave, for [`recover`](super::recover). Takes memory for every group that is
+    /// written, and changes nothing else.
     ///
     /// # Panics
-    /// If something has been written.
+    /// If a group has been written.
     pub fn record_durable(&mut self) {
-        assert!(self.stamp == 0 && self.data == 0, "the start comes first");
+        assert!(self.stamp == 0 && self.data == 0, "recording must start before any write");
         self.durable = Some(Box::new(Durable::new(&self.layout)));
     }
 
-    /// What a power cut leaves now, if it is recorded.
+    /// Returns what a power cut leaves now, if it is recorded.
     pub fn cut(&self) -> Option<Durable> {
         self.durable.as_deref().map(Durable::cut)
     }
@@ -135,20 +136,20 @@ impl Flashvisor {
         Ok(())
     }
 
-    /// Where a logical group lies; `None` if it was never written. One entry is looked up.
+    /// Looks up a logical group; `None` if it was never written. Counts one entry as looked up.
     ///
     /// # Errors
-    /// A group behind the end.
+    /// The group is beyond the end.
     pub fn lookup(&mut self, logical: Logical) -> Result<Option<Physical>, GroupError> {
         self.check(logical)?;
         self.counters.lookups += 1;
         Ok(self.map.get(logical.0, &self.layout))
     }
 
-    /// The same, for a read that begins: until [`read_done`](Flashvisor::read_done) the block is not erased.
+    /// Looks up a group for a read that begins: until [`read_done`](Flashvisor::read_done) the block is not erased.
     ///
     /// # Errors
-    /// A group behind the end.
+    /// The group is beyond the end.
     pub fn read(&mut self, logical: Logical) -> Result<Option<Physical>, GroupError> {
         let group = self.lookup(logical)?;
         if let Some(group) = group {
@@ -158,17 +159,17 @@ impl Flashvisor {
         Ok(group)
     }
 
-    /// A read of a group has ended.
+    /// Ends a read of a group.
     pub fn read_done(&mut self, group: Physical) {
         let block = self.block_of(group);
         self.space.read_ends(block);
     }
 
-    /// A number for a write: the one after the last. `None` if a block has to be reclaimed first; ask again after a step of
+    /// Allocates the next number for a write. `None` if a block must be reclaimed first; try again after a step of
     /// Storengine's is done.
     ///
     /// # Errors
-    /// A group behind the end, or more data than fits.
+    /// The group is beyond the end, or the data does not fit.
     pub fn write(&mut self, logical: Logical) -> Result<Option<Write>, GroupError> {
         self.check(logical)?;
         let is_new =
@@ -187,8 +188,8 @@ impl Flashvisor {
         Ok(Some(Write { logical, group, stamp }))
     }
 
-    /// A write's program is done: the map names its group, unless a later write of the same group was done before it. One entry is
-    /// changed.
+    /// Completes a write's program: the map names its group, unless a later write of the same logical group was done
+    /// before it. Counts one entry as changed.
     pub fn written(&mut self, write: Write) {
         let index = write.logical.0;
         let under_way = self.under_way.get_mut(&index).expect("a write under way");
@@ -211,7 +212,7 @@ impl Flashvisor {
         self.layout.block_of(group).0
     }
 
-    /// What a group of flash holds.
+    /// Returns the content of a group of flash.
     #[inline]
     pub(super) fn held(&self, group: Physical) -> Option<u32> {
         match self.holds.get(group.0.into()) {
@@ -238,7 +239,7 @@ impl Flashvisor {
         }
     }
 
-    /// The map names another group for a logical group, or for a group of itself.
+    /// Makes the map name a new group for a logical group, or for one of its own groups.
     pub(super) fn name(&mut self, index: u32, group: Physical) {
         self.counters.updates += 1;
         if let Some(old) = self.map.get(index, &self.layout) {
@@ -250,7 +251,7 @@ impl Flashvisor {
         self.space.gain(block);
     }
 
-    /// A block has been erased.
+    /// Registers the erase of a block.
     pub(super) fn erased(&mut self, block: u32) {
         let first = self.layout.group(block, 0).0;
         (first..first + self.layout.block_groups()).for_each(|n| self.holds.set(n.into(), 0));
@@ -265,16 +266,16 @@ impl Flashvisor {
     }
 }
 
-// The map from logical to physical groups, as it stands in the scratchpad.
+// Map from logical to physical groups, as stored in the scratchpad.
 
-/// The map. Behind the logical groups follow those that hold the map itself, so that a dump is found, moved and replaced as
-/// data is. Groups that were there from the start need no memory: their places follow from their numbers.
+/// Map. After the logical groups follow those that hold the map itself, so that a dump is found, moved and replaced
+/// like data. Groups present from the start need no memory: their places follow from their numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Map {
     table: Table,
     groups: u32,
     group_entries: u32,
-    /// Logical groups from 0 that were written once, in order, before the start.
+    /// Number of logical groups, from 0, that were written once, in order, before the start.
     base: u32,
     /// Groups of the map in which an entry has changed since they were dumped.
     changed: Positions,
@@ -292,18 +293,18 @@ impl Map {
         }
     }
 
-    /// The first `groups` logical groups are there from the start. Their entries have not been dumped.
+    /// Declares the first `groups` logical groups as present from the start. Their entries have not been dumped.
     pub(super) fn assume(&mut self, groups: u32) {
         self.base = groups;
         (0..groups.div_ceil(self.group_entries)).for_each(|n| self.changed.set(n, true));
     }
 
-    /// Logical groups that were there from the start.
+    /// Returns the number of logical groups present from the start.
     pub(super) fn base(&self) -> u32 {
         self.base
     }
 
-    /// The entry of a logical group, or of a group of the map.
+    /// Returns the entry of a logical group, or of a group of the map.
     #[inline]
     pub(super) fn get(&self, index: u32, layout: &Layout) -> Option<Physical> {
         match self.table.get(index.into()) {
@@ -321,17 +322,17 @@ impl Map {
         }
     }
 
-    /// The first group of the map from `from` on that a dump writes.
+    /// Returns the first group of the map, from `from` on, that a dump writes.
     pub(super) fn next_changed(&self, from: u32, map_groups: u32) -> Option<u32> {
         self.changed.first(None, from..map_groups)
     }
 
-    /// A group of the map has been copied as it is.
+    /// Registers that a group of the map has been copied unchanged.
     pub(super) fn copied(&mut self, map_group: u32) {
         self.changed.set(map_group, false);
     }
 
-    /// Bytes of our memory.
+    /// Returns the simulator's memory in bytes.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> u64 {
         self.table.bytes()

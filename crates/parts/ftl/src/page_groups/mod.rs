@@ -1,27 +1,30 @@
-//! Flash of page groups, which its accelerator governs itself: what the two firmware cores of FlashAbacus decide, without time.
+//! Flash of page groups, managed by the accelerator itself: the decisions of FlashAbacus's two firmware cores, without
+//! time.
 //!
-//! A **page group** is the pages of equal number in all planes of the dies of equal number on all channels: what one
-//! request of an accelerator's core reads or writes. Its physical number is a position of the log. [`Flashvisor`] keeps
-//! the map from logical to physical groups, hands out numbers to writes, and has the [range locks](locks) of mapped data
-//! sections; [`Storengine`] writes metadata, dumps the map and reclaims blocks, as [steps](Step) that its caller performs.
+//! A **page group** consists of the pages of equal number in all planes of the dies of equal number on all channels:
+//! the unit that one request of an accelerator's core reads or writes. Its physical number is a position of the log.
+//! [`Flashvisor`] keeps the map from logical to physical groups, allocates numbers for writes, and has the [range
+//! locks](locks) of mapped data sections; [`Storengine`] writes metadata, dumps the map and reclaims blocks, as
+//! [steps](Step) that its caller performs.
 //!
-//! Where nothing else is said the source is "FlashAbacus: A Self-Governing Flash-Based Accelerator for Low-Power Systems"
-//! (Zhang and Jung, EuroSys 2018), section 4.3. Readings of it that are *chosen*:
+//! Unless stated otherwise, the source is "FlashAbacus: A Self-Governing Flash-Based Accelerator for Low-Power Systems"
+//! (Zhang and Jung, EuroSys 2018), section 4.3. Interpretations of it that are *chosen*:
 //!
-//! * A **block** is what consecutive group numbers fill and what is erased as one: a block in each plane of a die on all
-//!   channels with the literal [`translation`], such blocks of all dies with the striped one. The first two
-//!   pages of each hold metadata, so that the numbers of their groups are skipped. They hold the entries of the block's
-//!   groups, and so are programmed after them, when the block is full: data sheets want the pages of a block programmed in
-//!   order, but the paper puts what is known last into the first pages. What a program costs does not depend on it.
-//! * Each group's logical number and stamp also stand in its spare area, as in any page-mapped flash: without it a block
+//! * A **block** is filled by consecutive group numbers and erased as a whole: a block in each plane of a die on all
+//!   channels with the literal [`translation`], such blocks of all dies with the striped one. The first two pages of
+//!   each hold metadata, so the numbers of their groups are skipped. The metadata are the entries of the block's
+//!   groups, and are therefore programmed after them, when the block is full. Data sheets want the pages of a block
+//!   programmed in order, but the paper puts the entries, known last, into the first pages. The cost of a program does
+//!   not depend on it.
+//! * Each group's logical number and stamp are also in its spare area, as in any page-mapped flash: otherwise a block
 //!   that is being filled could not be recovered ([`recover`]).
-//! * Storengine migrates to a block of its own, "the new block", and so does what it dumps.
-//! * A dump writes groups of the map (64 KB of entries each) as groups of the log behind the logical space: the whole table, or
-//!   those in which an entry has changed.
-//! * Reclaim locks each range that it moves as a reader, if it is free at once, and moves it anyway if not: it never waits
-//!   for a kernel, which may itself wait for free space. Where a kernel writes in between, the map keeps the kernel's group.
-//!   A victim is erased when no kernel's read of it is under way any more. A snapshot of entries for a dump
-//!   waits for its lock in line, and nothing that frees space waits for the snapshot.
+//! * Storengine migrates to its own block, "the new block", and writes its dumps there too.
+//! * A dump writes groups of the map (64 KB of entries each) as groups of the log after the logical space: the whole
+//!   table, or the groups in which an entry has changed.
+//! * Reclaim locks each range that it moves as a reader, if it is free at once, and moves it anyway if not: it never
+//!   waits for a kernel, because the kernel may itself wait for free space. If a kernel writes in between, the map
+//!   keeps the kernel's group. A victim is erased when no kernel's read of it is in flight any more. A snapshot of
+//!   entries for a dump waits for its lock in line, and nothing that frees space waits for the snapshot.
 
 mod flashvisor;
 pub mod locks;
@@ -41,27 +44,27 @@ use config::SpecError;
 use spec::GroupsSpec;
 use std::{cmp::Reverse, collections::BTreeMap, fmt, ops::Range};
 
-/// A page group as a kernel addresses it: its byte address over the bytes of a group.
+/// Page group as a kernel addresses it: its byte address over the bytes of a group.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Logical(pub u32);
 
-/// A page group of flash: a position of the log.
+/// Page group of flash: a position of the log.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Physical(pub u32);
 
-/// A request that the flash cannot serve.
+/// Request that the flash cannot serve.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GroupError {
-    /// An address behind the end of the flash.
+    /// Address beyond the end of the flash.
     OutOfRange {
-        /// The group.
+        /// Requested group.
         group: u32,
-        /// Groups that can be addressed.
+        /// Number of addressable groups.
         groups: u32,
     },
-    /// More data than the flash holds beside its metadata, its map and the blocks that it keeps free.
+    /// Data that does not fit besides metadata, the map and the reserved free blocks.
     Full {
-        /// Groups of data wanted.
+        /// Requested groups of data.
         data: u64,
         /// Groups of data that fit.
         capacity: u32,
@@ -72,12 +75,12 @@ impl fmt::Display for GroupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             GroupError::OutOfRange { group, groups } => {
-                write!(f, "page group {group} is addressed, but the flash has {groups}")
+                write!(f, "page group {group} is out of range; the flash has {groups} page groups")
             }
             GroupError::Full { data, capacity } => {
                 write!(
                     f,
-                    "{data} page groups of data, but {capacity} fit beside metadata, map and free blocks"
+                    "{data} groups of data; at most {capacity} fit beside metadata, map and free blocks"
                 )
             }
         }
@@ -86,7 +89,7 @@ impl fmt::Display for GroupError {
 
 impl std::error::Error for GroupError {}
 
-// What the two cores did: their time is charged by these.
+// Counters of the two cores, from which their time is charged.
 
 /// Work of Flashvisor and Storengine since the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -95,65 +98,65 @@ pub struct GroupCounters {
     pub lookups: u64,
     /// Entries of the map changed.
     pub updates: u64,
-    /// Groups handed out to kernels' writes.
+    /// Groups allocated for kernels' writes.
     pub writes: u64,
-    /// Writes whose logical group had been written anew before they were done.
+    /// Writes whose logical group had been rewritten before they were done.
     pub overtaken: u64,
-    /// Entries of victims looked at, to find their valid groups.
+    /// Entries of victims examined to find their valid groups.
     pub examined: u64,
-    /// Counts of valid groups that the choice of victims looked at.
+    /// Valid-group counts that the choice of victims examined.
     pub weighed: u64,
-    /// Groups that reclaim has written to new numbers.
+    /// Groups that reclaim has moved.
     pub moves: u64,
-    /// Moves that were given up, or whose copy is not used, because a kernel has written the group meanwhile.
+    /// Moves that were abandoned, or whose copy is unused, because a kernel has written the group meanwhile.
     pub overwritten: u64,
     /// Metadata groups programmed.
     pub metadata: u64,
     /// Groups of the map programmed by dumps.
     pub dumped: u64,
-    /// Dumps that have ended.
+    /// Dumps completed.
     pub dumps: u64,
     /// Blocks erased.
     pub erases: u64,
 }
 
-// What survives a power cut: groups with their spare areas, metadata, dumps.
+// State that survives a power cut: groups with their spare areas, metadata, dumps.
 
-/// What a group's spare area says of it.
+/// Content of a group's spare area.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Spare {
-    /// Logical group, or behind these group of the map.
+    /// Logical group, or, beyond those, group of the map.
     index: u32,
-    /// Place of the data in the order of writes: a copy that reclaim makes has that of its source.
+    /// Position of the data in the order of writes: a copy made by reclaim has that of its source.
     version: u64,
-    /// Place of the program in the order of all programs.
+    /// Position of the program in the order of all programs.
     made: u64,
 }
 
-/// A group of the map as a dump has written it.
+/// Group of the map as a dump has written it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Dumped {
-    /// Its entries.
+    /// Entries of the group.
     entries: Vec<Option<Physical>>,
-    /// All programs made before this one had ended: the entries take them into account.
+    /// Position up to which all programs had ended: the entries take them into account.
     mark: u64,
 }
 
-/// What a power cut leaves of the flash.
+/// Flash content after a power cut.
 #[derive(Clone, Debug)]
 pub struct Durable {
     block_groups: u32,
     /// Groups that are programmed.
     spares: BTreeMap<u32, Spare>,
-    /// Programs under way.
+    /// Programs in flight.
     registers: BTreeMap<u32, Spare>,
     /// Groups that hold groups of the map.
     dumps: BTreeMap<u32, Dumped>,
-    /// Blocks that have their metadata.
+    /// Flags of blocks that have their metadata.
     described: Vec<bool>,
-    /// Blocks that a program has begun in since they were erased.
+    /// Flags of blocks in which a program has begun since they were erased.
     touched: Vec<bool>,
-    /// Logical groups that were there from the start, and the blocks that still hold theirs.
+    /// Number of logical groups present from the start; the blocks that still hold theirs follow.
     base: u32,
     untouched: Vec<bool>,
 }
@@ -183,7 +186,7 @@ impl Durable {
         }
     }
 
-    /// The same without what was under way.
+    /// Returns a copy without the programs in flight.
     fn cut(&self) -> Durable {
         Durable { registers: BTreeMap::new(), ..self.clone() }
     }
@@ -202,7 +205,7 @@ impl Durable {
         self.spares.insert(group.0, spare);
     }
 
-    /// The spare area of a programmed group.
+    /// Returns the spare area of a programmed group.
     fn spare(&self, group: Physical, layout: &Layout) -> Option<Spare> {
         if let Some(spare) = self.spares.get(&group.0) {
             return Some(*spare);
@@ -212,17 +215,17 @@ impl Durable {
         Some(Spare { index: number, version: 0, made: 0 })
     }
 
-    /// The oldest program that has not ended, or `next` if there is none.
+    /// Returns the oldest program that has not ended, or `next` if none.
     fn mark(&self, next: u64) -> u64 {
         self.registers.values().map(|spare| spare.made).min().unwrap_or(next)
     }
 
-    /// A dump, or a move of what a dump has written, is being programmed.
+    /// Registers a dump, or a move of a dumped group, that is being programmed.
     fn dump(&mut self, group: Physical, dumped: Dumped) {
         self.dumps.insert(group.0, dumped);
     }
 
-    /// An erase begins: nothing of the block can be read any more.
+    /// Begins an erase: the block is unreadable from now on.
     fn erase_begins(&mut self, block: u32) {
         let gone: Vec<u32> = self.spares.range(self.groups_of(block)).map(|(group, _)| *group).collect();
         for group in gone {
@@ -238,18 +241,18 @@ impl Durable {
     }
 }
 
-// The map after a power cut, from what is on flash.
+// Recovery of the map after a power cut, from the content of flash.
 //
-// The first metadata group of every block is read, and all of them where there are entries; blocks that were being filled
-// have none, and the spare areas of their groups are read instead. Of each group of the map the newest dump is loaded. Entries
-// of blocks that the dump has taken into account are passed over; of the rest the newest counts. Blocks in which nothing is
-// valid are erased. The blocks that were written to are closed as they are: their metadata may be half written, and cannot be
-// written again, so that their spare areas are read in a later recovery too.
+// The first metadata group of every block is read, and all of them if they have entries. Blocks that were being filled
+// have none, and the spare areas of their groups are read instead. For each group of the map the newest dump is loaded.
+// Entries of blocks that the dump has taken into account are skipped; among the rest the newest counts. Blocks without
+// valid data are erased. The blocks that were open are closed as they are: their metadata may be half written, and
+// cannot be written again, so their spare areas are read in a later recovery too.
 //
-// A cut in the middle of a reclaim may leave a group at its old and its new place. Both hold the same data; the old one counts,
-// so that the block that was opened for the reclaim is free again and it can begin anew, however often it is cut.
+// A cut during a reclaim may leave a group at its old and its new place. Both hold the same data; the old one counts,
+// so that the block opened for the reclaim is free again and the reclaim can start over, however often it is cut.
 
-/// What a recovery has read and done.
+/// Work of a recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Recovery {
     /// Metadata groups read.
@@ -262,22 +265,22 @@ pub struct Recovery {
     pub from_dumps: u64,
     /// Entries that no dump had taken into account.
     pub replayed: u64,
-    /// Blocks erased, because nothing of them was valid.
+    /// Blocks erased because they had no valid data.
     pub erases: u64,
 }
 
-/// Where a group may be, as its spare area says.
+/// Possible place of a group, according to its spare area.
 type Candidate = (Spare, Physical);
 
-/// Whether the first copy counts rather than the second: it has later data, or it is what the second was made from.
+/// Returns whether the first copy counts rather than the second: it has later data, or is the source of the second.
 fn counts(first: &Spare, second: &Spare) -> bool {
     (first.version, Reverse(first.made)) > (second.version, Reverse(second.made))
 }
 
-/// Brings the map back.
+/// Recovers the map.
 ///
 /// # Errors
-/// What [`GroupsSpec::check`] finds; the spec is the one that the flash was written with.
+/// The first error of [`GroupsSpec::check`]; the spec is the one that the flash was written with.
 pub fn recover(spec: &GroupsSpec, durable: Durable) -> Result<(Flashvisor, Recovery), SpecError> {
     let mut new = Flashvisor::new(spec)?;
     let mut found = Recovery::default();
@@ -288,7 +291,7 @@ pub fn recover(spec: &GroupsSpec, durable: Durable) -> Result<(Flashvisor, Recov
     for (group, spare) in durable.spares.iter().filter(|(_, spare)| spare.index < new.layout.groups()) {
         let mark = marks[(spare.index / entries) as usize];
         let known = newest.get(&spare.index).map(|(known, _)| known);
-        // The dump has taken it into account, and has not found it to be what its own entry was made from.
+        // The dump takes the program into account, and its own entry was not made from this copy.
         if spare.made < mark && known.is_none_or(|known| known.version != spare.version) {
             continue;
         }
@@ -309,13 +312,13 @@ fn read_blocks(new: &Flashvisor, durable: &Durable, found: &mut Recovery) {
             found.metadata += 1;
             found.scanned += u64::from(new.layout.data_groups());
         } else {
-            // Erased: its first group says so.
+            // The block is erased, as its first group shows.
             found.metadata += 1;
         }
     }
 }
 
-/// The newest dumps, and their entries that name what is still there.
+/// Loads the newest dumps, and their entries that name groups still present.
 fn load_dumps(
     new: &Flashvisor,
     durable: &Durable,
@@ -347,7 +350,7 @@ fn load_dumps(
     newest
 }
 
-/// Sets map, blocks and counts to what was found.
+/// Sets map, blocks and counts to the recovered state.
 fn install(
     new: &mut Flashvisor,
     durable: Durable,
@@ -401,8 +404,8 @@ pub mod testing {
     use config::units::{Bytes, Duration};
     use engine::Time;
 
-    /// The prototype's 32 GB: 16 packages with so many dies each. 256 pages a block are of MT29F64G08's data sheet; as many blocks as
-    /// make 32 GB.
+    /// Returns the prototype's 32 GB: 16 packages with `dies` dies each. The 256 pages per block are from the data
+    /// sheet of MT29F64G08; the number of blocks gives 32 GB.
     pub fn prototype(dies: u32, translation: GroupTranslation) -> GroupsSpec {
         GroupsSpec {
             geometry: GroupGeometry {
@@ -421,8 +424,8 @@ pub mod testing {
         }
     }
 
-    /// 1,024 groups of 512 B, 16 pages a block of which two hold metadata: eight groups hold the map. 64 blocks of 14 groups of data
-    /// with the literal translation, 16 of 56 with the striped one.
+    /// Returns 1,024 groups of 512 B, 16 pages per block, two of which hold metadata: eight groups hold the map. 64
+    /// blocks of 14 groups of data with the literal translation, 16 of 56 with the striped one.
     pub fn small(translation: GroupTranslation) -> GroupsSpec {
         GroupsSpec {
             geometry: GroupGeometry {

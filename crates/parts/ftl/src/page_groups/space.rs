@@ -1,37 +1,37 @@
-//! Blocks: which are free, which are written to, how much of each is valid.
+//! Blocks: free ones, open ones, and the valid groups of each.
 
 use super::Physical;
 use super::spec::Layout;
 use nand::numbers::{NONE, Positions};
 use std::collections::VecDeque;
 
-/// What a block is used for.
+/// State of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
     /// Erased.
     Free,
-    /// Its numbers are being handed out.
+    /// Open: its numbers are being allocated.
     Open,
-    /// All its numbers are handed out; programs or its metadata are outstanding.
+    /// All its numbers are allocated; programs or its metadata are outstanding.
     Full,
-    /// All is programmed: it can be reclaimed.
+    /// Completely programmed: it can be reclaimed.
     Used,
-    /// Is being reclaimed.
+    /// Victim being reclaimed.
     Victim,
 }
 
-/// Who wants a number.
+/// Requester of a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stream {
-    /// A kernel's write.
+    /// Kernel write.
     Kernel,
-    /// A dump; goes to the block that reclaim moves to.
+    /// Dump; goes to the block that reclaim moves to.
     Dump,
-    /// Reclaim.
+    /// Reclaim move.
     Move,
 }
 
-/// A block that is being written to, and the number in it that is handed out next.
+/// Open block, and the number in it that is allocated next.
 #[derive(Clone, Copy, Debug)]
 struct Frontier {
     block: u32,
@@ -45,18 +45,18 @@ pub(super) struct Space {
     meta: u32,
     reserve: u32,
     state: Vec<State>,
-    /// Groups that the map names, by block.
+    /// Number of groups that the map names, by block.
     valid: Vec<u32>,
-    /// Programs under way, by block.
+    /// Programs in flight, by block.
     pending: Vec<u32>,
-    /// Reads of kernels under way, by block.
+    /// Kernel reads in flight, by block.
     reads: Vec<u32>,
     free: Positions,
     free_count: u32,
     pub(super) used: Positions,
-    /// Data groups of used blocks that are not valid.
+    /// Number of data groups of used blocks that are not valid.
     invalid: u64,
-    /// Full blocks that are programmed except for their metadata, in the order in which they came.
+    /// Full blocks that are programmed except for their metadata, in order of arrival.
     undescribed: VecDeque<u32>,
     kernel: Frontier,
     own: Frontier,
@@ -98,7 +98,7 @@ impl Space {
     pub(super) fn valid(&self, block: u32) -> u32 {
         self.valid[block as usize]
     }
-    /// Data groups of used blocks that reclaim could gain.
+    /// Returns the number of data groups of used blocks that reclaim could gain.
     pub(super) fn invalid(&self) -> u64 {
         self.invalid
     }
@@ -113,15 +113,16 @@ impl Space {
         self.state[block as usize]
     }
 
-    /// Whether a number can be handed out at once.
+    /// Returns whether a number can be allocated at once.
     pub(super) fn has_number(&self, stream: Stream) -> bool {
         let frontier = if stream == Stream::Kernel { self.kernel } else { self.own };
         let floor = if stream == Stream::Move { 0 } else { self.reserve };
         frontier.block != NONE || self.free_count > floor
     }
 
-    /// The number after the last one of its stream, metadata skipped; where a block ends, the first of the next free block by
-    /// address, behind the block that was opened last. `None` if a block has to be reclaimed first.
+    /// Allocates the number after the last one of its stream, skipping metadata. At the end of a block, it is the first
+    /// number of the next free block by address, after the block that was opened last. `None` if a block must be
+    /// reclaimed first.
     pub(super) fn take(&mut self, stream: Stream) -> Option<Physical> {
         if !self.has_number(stream) {
             return None;
@@ -155,7 +156,7 @@ impl Space {
         self.state[block as usize] = state;
     }
 
-    /// A group of a block has been programmed.
+    /// Registers a programmed group of a block.
     pub(super) fn programmed(&mut self, block: u32) {
         let pending = &mut self.pending[block as usize];
         *pending -= 1;
@@ -164,30 +165,30 @@ impl Space {
         }
     }
 
-    /// The map names a group more of a block.
+    /// Adds one group of a block to those that the map names.
     pub(super) fn gain(&mut self, block: u32) {
         self.valid[block as usize] += 1;
     }
 
-    /// The map names a group less of a block.
+    /// Removes one group of a block from those that the map names.
     pub(super) fn lose(&mut self, block: u32) {
         self.valid[block as usize] -= 1;
         self.invalid += u64::from(self.state[block as usize] == State::Used);
     }
 
-    /// A full block that is to get its metadata.
+    /// Returns a full block that needs its metadata.
     pub(super) fn take_undescribed(&mut self) -> Option<u32> {
         self.undescribed.pop_front()
     }
 
-    /// A block has its metadata.
+    /// Registers that a block has its metadata.
     pub(super) fn described(&mut self, block: u32) {
         self.state[block as usize] = State::Used;
         self.used.set(block, true);
         self.invalid += u64::from(self.data_groups() - self.valid(block));
     }
 
-    /// A block is being reclaimed.
+    /// Begins the reclaim of a block.
     pub(super) fn reclaim(&mut self, block: u32) {
         assert_eq!(self.state[block as usize], State::Used, "block {block}");
         self.invalid -= u64::from(self.data_groups() - self.valid(block));
@@ -195,7 +196,7 @@ impl Space {
         self.state[block as usize] = State::Victim;
     }
 
-    /// A block has been erased.
+    /// Registers the erase of a block.
     pub(super) fn erased(&mut self, block: u32) {
         assert_eq!(self.valid(block), 0, "block {block} is erased with valid groups");
         self.state[block as usize] = State::Free;
@@ -210,7 +211,7 @@ impl Space {
         self.reads[block as usize] -= 1;
     }
 
-    /// The first `groups` data groups hold data from the start; writes go on behind them.
+    /// Declares that the first `groups` data groups hold data from the start; writes continue after them.
     pub(super) fn assume(&mut self, groups: u32) {
         let data = self.data_groups();
         let (full, rest) = (groups / data, groups % data);
@@ -227,7 +228,7 @@ impl Space {
         self.last = if groups == 0 { self.blocks() - 1 } else { (groups - 1) / data };
     }
 
-    /// After a power cut: a block holds something, valid or not; nothing is appended to it.
+    /// Declares, after a power cut, that a block has content, valid or not; nothing is appended to it.
     pub(super) fn found(&mut self, block: u32, valid: u32) {
         self.unfree(block, State::Full);
         self.valid[block as usize] = valid;

@@ -6,19 +6,19 @@ use engine::Rng;
 use nand::base::Base;
 use proto::{Lpn, Slot};
 
-/// What a group holds after long use, for [`Ftl::assume_drawn`].
+/// State of a group after long use, for [`Ftl::assume_drawn`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Drawn {
     /// Valid units of each closed reclaim unit, the one closed first in front.
     pub closed: Vec<u32>,
-    /// Program units taken from the host's frontier; all their units are valid. None: no open unit.
+    /// Program units taken from the host's frontier; all their units are valid. Zero: no open unit.
     pub host: u32,
     /// Program units taken from the frontier of moved data, likewise.
     pub moved: u32,
 }
 
 impl Ftl {
-    /// Whether nothing was ever written.
+    /// Returns whether nothing was ever written.
     pub fn is_fresh(&self) -> bool {
         self.clock == 0 && self.mapped == 0 && self.base == Base::Empty
     }
@@ -39,7 +39,7 @@ impl Ftl {
         self.assume_filled(Base::Interleaved { units }, units);
     }
 
-    /// Both states fill the same slots.
+    /// Declares the state of a base; both bases fill the same slots.
     fn assume_filled(&mut self, base: Base, units: u64) {
         assert!(self.is_fresh(), "only an empty device can be declared filled");
         self.base = base;
@@ -50,7 +50,7 @@ impl Ftl {
         let groups = u64::from(self.geo.groups);
         let stripes = units.div_ceil(per_program);
         for group in 0..self.geo.groups {
-            // Program units this group received: its stripe positions below `stripes`.
+            // Program units that this group received: its stripe positions below `stripes`.
             let position = self.geo.sequential_unit(group, 0, 0) / per_program;
             let programs = (stripes + groups - 1 - position) / groups;
             for nth in 0..programs.div_ceil(per_ru) {
@@ -66,7 +66,7 @@ impl Ftl {
         }
     }
 
-    /// Takes the next reclaim unit of a group, with its first `programs` program units programmed; its name.
+    /// Takes the next reclaim unit of a group, with its first `programs` program units programmed; returns its name.
     fn assume_ru(&mut self, group: u32, stream: Stream, programs: u32, valid: u32, clock: u64) -> u64 {
         let per_ru = self.geo.programs_per_ru;
         let of_group = &mut self.groups[group as usize];
@@ -76,19 +76,19 @@ impl Ftl {
         }
         let ru = self.join(group, number);
         for lane in 0..self.geo.lanes {
-            // Program unit `index` lies in lane `index % lanes`.
+            // Program unit `index` is in lane `index % lanes`.
             let rows = (programs + self.geo.lanes - 1 - lane) / self.geo.lanes;
             self.array.assume_programmed(self.geo.block_of_ru(ru, lane), rows);
         }
         ru
     }
 
-    /// Declares what a group of the empty device holds: reclaim units with given valid counts, which `units` fill one
-    /// after another. Which slots of a reclaim unit are valid is drawn. An invalid slot holds an old copy of the unit
-    /// that was placed last, or padding if there is none. O(slots).
+    /// Declares the content of a group of the empty device: reclaim units with given valid counts, filled by `units`
+    /// one after another. The valid slots of a reclaim unit are drawn at random. An invalid slot holds an old copy of
+    /// the unit placed last, or padding if none. O(slots).
     ///
     /// # Panics
-    /// If the group was used before, the counts do not fit it, or `units` ends early.
+    /// If the group was used before, the counts do not fit the group, or `units` ends early.
     pub fn assume_drawn(
         &mut self,
         group: u32,
@@ -133,7 +133,7 @@ impl Ftl {
             let first = self.geo.slot_of_program(ru, index);
             for unit in 0..self.geo.units_per_program {
                 let slot = Slot(first.0 + u64::from(unit));
-                // Selection sampling (Knuth, TAOCP 2, algorithm 3.4.2 S): every subset of the slots is as likely.
+                // Selection sampling (Knuth, TAOCP 2, algorithm 3.4.2 S): every subset of the slots is equally likely.
                 let is_valid = due == left || (due > 0 && rng.below(u64::from(left)) < u64::from(due));
                 if is_valid {
                     let lpn = units.next().expect("as many units as valid slots");
@@ -227,8 +227,8 @@ mod tests {
             let mut writer = FunctionalWriter::new(&ftl, Placement::InTurn);
             let lpns: Vec<u64> = (0..20_000).map(|_| rng.below(9000)).collect();
             lpns.iter().for_each(|l| written[*l as usize] = true);
-            writer.write_all(&mut ftl, lpns.into_iter().map(Lpn)).expect("there is spare space");
-            writer.finish(&mut ftl).expect("there is spare space");
+            writer.write_all(&mut ftl, lpns.into_iter().map(Lpn)).expect("over-provisioning leaves room");
+            writer.finish(&mut ftl).expect("over-provisioning leaves room");
             check(&ftl, &written);
         }
     }

@@ -1,16 +1,16 @@
-//! Bad blocks: which units are out of use from the beginning, and which fail with wear.
+//! Bad blocks: units out of use from the beginning, and units that fail with wear.
 //!
-//! **Factory.** Each plane has blocks that never worked. When the drive is formatted, the controller counts through the
-//! good ones of each plane and makes its reclaim units of those with equal number; so a group has as many reclaim units
-//! as the plane with the fewest good blocks, and the numbers behind are out of use. Which blocks of a plane are the bad
-//! ones shows in no result.
+//! **Factory.** Each plane has blocks that never worked. When the drive is formatted, the controller counts the good
+//! ones of each plane and makes its reclaim units of those with equal number. So a group has as many reclaim units as
+//! the plane with the fewest good blocks, and the numbers after those are out of use. Results do not depend on which
+//! blocks of a plane are bad.
 //!
-//! **Grown.** Each block has a life, in erases. The erase that reaches it fails, and the reclaim unit is retired, whole:
-//! other blocks of a plane set or a superblock are not put together anew. A program that would have failed shows at the
+//! **Grown.** Each block has a life, in erases. The erase that reaches it fails, and the whole reclaim unit is retired:
+//! other blocks of a plane set or a superblock are not recombined. A program that would have failed is detected at the
 //! next erase, when nothing valid is left in the unit. A unit that fails while its group has no other free one is used
-//! once more, or garbage collection could not go on. Once a group has no unit to spare that the logical space and the
-//! thresholds do not need, the next failure makes the device read-only: writes end with
-//! [`Status::WriteFault`](proto::Status::WriteFault), and what it has taken before can still be put to flash.
+//! once more, because garbage collection could not go on otherwise. Once a group has no spare unit beyond the needs of
+//! the logical space and the thresholds, the next failure makes the device read-only. Writes then end with
+//! [`Status::WriteFault`](proto::Status::WriteFault), and data accepted before can still be written to flash.
 
 use super::Ftl;
 use super::units::RuState;
@@ -21,14 +21,14 @@ use serde::Serialize;
 /// Blocks of a new drive that never worked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Factory {
-    /// Their number.
+    /// Number of such blocks.
     pub blocks: u64,
-    /// Reclaim units that each group lacks.
+    /// Number of reclaim units that each group lacks.
     pub lost: Vec<u32>,
 }
 
 impl Factory {
-    /// Draws which of each plane's blocks are bad: each is with probability `share`. O(blocks).
+    /// Draws the bad blocks of each plane: each block is bad with probability `share`. O(blocks).
     pub fn draw(geo: &Geometry, share: f64, seed: u64, device: &str) -> Factory {
         let mut rng = Rng::stream(seed, &format!("{device}/bad_blocks.factory"));
         let mut factory = Factory { blocks: 0, lost: vec![0; geo.groups as usize] };
@@ -42,43 +42,43 @@ impl Factory {
     }
 }
 
-/// How long blocks live: a Weibull distribution, as it is used for wear-out of parts in general.
+/// Distribution of block lives: a Weibull distribution, as used for wear-out of parts in general.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lives {
-    /// Erases that 36.8 % of the blocks survive.
+    /// Number of erases that 36.8 % of the blocks survive.
     pub endurance: f64,
-    /// How much alike the lives are: 1 is failure at a constant rate, larger is later and steeper.
+    /// Uniformity of the lives: 1 is failure at a constant rate, larger is later and steeper.
     pub shape: f64,
-    /// What the lives are drawn from.
+    /// Seed from which the lives are drawn.
     pub seed: u64,
 }
 
 impl Lives {
-    /// The erase that a block does not survive, from 1. It follows from the block's number.
+    /// Returns the erase that a block does not survive, from 1. It follows from the block's number.
     pub fn of(&self, block: u64) -> u32 {
         let bits = mix(self.seed ^ mix(block)) >> 11;
-        // In the middle of its cell: neither 0 nor 1.
+        // Middle of the cell: neither 0 nor 1.
         let uniform = (bits as f64 + 0.5) / (1u64 << 53) as f64;
         let life = self.endurance * libm::pow(-libm::log(uniform), 1.0 / self.shape);
         (libm::ceil(life) as u32).max(1)
     }
 }
 
-/// Bad blocks so far.
+/// Counts of bad blocks so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BadCounts {
     /// Blocks that were bad from the beginning.
     pub factory: u64,
     /// Blocks that have failed since.
     pub grown: u64,
-    /// Reclaim units out of use for one or the other.
+    /// Reclaim units out of use for either reason.
     pub units: u64,
 }
 
-/// The failure that nothing could replace any more.
+/// Failure for which no replacement was left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WornOut {
-    /// The group that has no good block to spare.
+    /// Group that has no good block to spare.
     pub group: u32,
     /// Units that the host had written by then, since the run began.
     pub host_units: u64,
@@ -86,21 +86,21 @@ pub struct WornOut {
 
 engine::snapshot!(WornOut { group, host_units });
 
-/// What a translation layer knows about bad blocks.
+/// Bad-block state of a translation layer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BadBlocks {
-    /// Whether there are any, or may be.
+    /// True if bad blocks exist, or may appear.
     exist: bool,
     factory: u64,
     lives: Option<Lives>,
-    /// Units that each group can still lose.
+    /// Number of units that each group can still lose.
     spare: Vec<u32>,
     grown: u64,
     worn_out: Option<WornOut>,
 }
 
 impl BadBlocks {
-    /// Appends what has happened; what was there from the beginning is not part of it.
+    /// Appends the failures since the start, without the factory bad blocks.
     pub(crate) fn save(&self, out: &mut Vec<u8>) {
         let BadBlocks { exist: _, factory: _, lives: _, spare, grown, worn_out } = self;
         spare.save(out);
@@ -108,13 +108,13 @@ impl BadBlocks {
         worn_out.save(out);
     }
 
-    /// Whether what has happened names groups that there are, and no more units than they have.
+    /// Returns whether the failures name existing groups, and at most as many units as they have.
     pub(crate) fn is_within(&self, groups: &[super::space::Group]) -> bool {
         let spares = self.spare.iter().zip(groups).all(|(spare, group)| *spare <= group.usable());
         spares && self.worn_out.is_none_or(|worn| (worn.group as usize) < groups.len())
     }
 
-    /// Replaces it by what was saved; `None` if that is cut short or malformed.
+    /// Restores the saved failures; `None` if they are truncated or malformed.
     pub(crate) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         self.spare = Vec::load(input).filter(|spare: &Vec<u32>| spare.len() == self.spare.len())?;
         self.grown = u64::load(input)?;
@@ -124,8 +124,8 @@ impl BadBlocks {
 }
 
 impl Ftl {
-    /// Takes the drive's bad blocks into account, before anything is written. `least`: reclaim units that a group cannot
-    /// do without.
+    /// Registers the drive's bad blocks, before anything is written. `least`: minimum number of reclaim units that a
+    /// group needs.
     pub fn set_bad_blocks(&mut self, factory: &Factory, lives: Option<Lives>, least: u32) {
         for (group, lost) in self.groups.iter_mut().zip(&factory.lost) {
             group.lose(*lost);
@@ -134,18 +134,18 @@ impl Ftl {
         self.bad = BadBlocks { exist: true, factory: factory.blocks, lives, spare, ..BadBlocks::default() };
     }
 
-    /// Reclaim units of a group that have not been bad from the beginning.
+    /// Returns the number of reclaim units of a group without the factory bad ones.
     pub fn usable(&self, group: u32) -> u32 {
         self.groups[group as usize].usable()
     }
 
-    /// The fewest of any group.
+    /// Returns the smallest such number of any group.
     pub fn fewest_usable(&self) -> u32 {
         self.groups.iter().map(|group| group.usable()).min().unwrap_or(0)
     }
 
-    /// Erase counts of the blocks that are in use: of every reclaim unit but those that were bad from the beginning and those
-    /// that have been retired.
+    /// Iterates over the erase counts of the blocks in use: those of every reclaim unit except factory bad and retired
+    /// ones.
     pub fn erases_in_use(&self) -> impl Iterator<Item = u32> + '_ {
         let in_use = |ru: &u64| {
             let (group, number) = self.split(*ru);
@@ -156,7 +156,7 @@ impl Ftl {
         (0..self.geo.ru_count).filter(in_use).flat_map(blocks).map(|block| self.array.erases(block))
     }
 
-    /// Bad blocks so far; `None` if there are none and never will be.
+    /// Returns the counts of bad blocks so far; `None` if none exist or can appear.
     pub fn bad_counts(&self) -> Option<BadCounts> {
         self.bad.exist.then(|| self.count_bad())
     }
@@ -168,24 +168,24 @@ impl Ftl {
         BadCounts { factory: self.bad.factory, grown: self.bad.grown, units }
     }
 
-    /// Whether the device takes no more writes: a block has failed that nothing can replace.
+    /// Returns whether the device takes no more writes, because a block has failed without a replacement.
     #[inline]
     pub fn is_worn_out(&self) -> bool {
         self.bad.worn_out.is_some()
     }
 
-    /// What ended the device's life, if it is over.
+    /// Returns the failure that ended the device's life, if it is over.
     pub fn worn_out(&self) -> Option<WornOut> {
         self.bad.worn_out
     }
 
-    /// Whether blocks fail with wear.
+    /// Returns whether blocks fail with wear.
     #[inline]
     pub(super) fn wears_out(&self) -> bool {
         self.bad.lives.is_some()
     }
 
-    /// A reclaim unit has been erased: whether it is to be retired.
+    /// Registers an erase of a reclaim unit; returns whether the unit is to be retired.
     #[cold]
     pub(super) fn fails(&mut self, ru: u64) -> bool {
         let Some(lives) = self.bad.lives else { return false };
@@ -205,7 +205,7 @@ impl Ftl {
         true
     }
 
-    /// Reclaim units that have been retired: the list of bad units is on flash.
+    /// Returns the reclaim units that have been retired: the list of bad units is on flash.
     pub fn retired_units(&self) -> Vec<u64> {
         let bad = |ru: &u64| {
             let (group, number) = self.split(*ru);
@@ -214,7 +214,7 @@ impl Ftl {
         (0..self.geo.ru_count).filter(bad).collect()
     }
 
-    /// Takes over what another translation layer of the same drive has retired.
+    /// Adopts the units that another translation layer of the same drive has retired.
     pub fn assume_retired(&mut self, units: &[u64]) {
         let Some(lives) = self.bad.lives else { return };
         for ru in units {

@@ -1,43 +1,43 @@
-//! Counts of the FTL: of its work, and of the units that it and the array hold, for the checks at the end of a run.
+//! Counts of the FTL: of its work, and of the units in the FTL and the array, for the checks at the end of a run.
 
 use super::units::RuState;
 use super::{Ftl, space::Stream};
 use std::collections::BTreeMap;
 
-/// What was found. Counts of reclaim units unless said otherwise.
+/// Result of a census. Counts are in reclaim units unless stated otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Census {
-    /// By state: free, open, full, closed, collecting, bad, closed in a cache.
+    /// Units by state: free, open, full, closed, collecting, bad, closed in a cache.
     pub states: [u64; 7],
-    /// On free lists.
+    /// Units on free lists.
     pub listed_free: u64,
-    /// Counted as bad.
+    /// Units counted as bad.
     pub listed_bad: u64,
-    /// Frontiers.
+    /// Units that are frontiers.
     pub frontiers: u64,
-    /// In the index that victims come from.
+    /// Units in the index of victims.
     pub listed_closed: u64,
-    /// In the list that folding takes from.
+    /// Units in the list for folding.
     pub listed_cached: u64,
-    /// Groups that hold another number of valid units than they say.
+    /// Groups whose number of valid units differs from their count.
     pub miscounted: u64,
     /// Valid map units.
     pub valid: u64,
-    /// Reads under way.
+    /// Reads in flight.
     pub readers: u64,
-    /// Program units given out and not programmed yet.
+    /// Program units allocated and not programmed yet.
     pub inflight: u64,
-    /// Of which the array holds another number of program units than was given out, or more than there are.
+    /// Units whose number of program units in the array differs from the number allocated, or exceeds the maximum.
     pub misprogrammed: u64,
 }
 
 impl Ftl {
-    /// Fewest free reclaim units that any group has had.
+    /// Returns the minimum number of free reclaim units that any group has had.
     pub fn free_min(&self) -> u32 {
         self.groups.iter().map(|g| g.free_min).min().unwrap_or(0)
     }
 
-    /// Valid counts of all closed reclaim units, with the number of units that have each.
+    /// Returns the number of closed reclaim units by valid count.
     pub fn valid_histogram(&self) -> Vec<u64> {
         let mut histogram = vec![0; self.geo.units_per_ru as usize + 1];
         for ru in self.groups.iter().flat_map(|g| &g.rus).filter(|r| r.state == RuState::Closed) {
@@ -46,7 +46,7 @@ impl Ftl {
         histogram
     }
 
-    /// Looks at every reclaim unit and block once.
+    /// Counts every reclaim unit and block once.
     pub fn census(&self) -> Census {
         let mut census = Census::default();
         for (g, group) in self.groups.iter().enumerate() {
@@ -54,9 +54,9 @@ impl Ftl {
             census.valid += held;
             census.miscounted += u64::from(held != group.valid);
             census.listed_free += u64::from(group.free());
-            // Units behind the last record have never been opened.
+            // Units after the last record have never been opened.
             census.states[RuState::Free as usize] += u64::from(group.usable()) - group.rus.len() as u64;
-            // Those behind the usable ones never worked.
+            // Units after the usable ones never worked.
             let unusable = u64::from(self.geo.shape.blocks - group.usable());
             census.states[RuState::Bad as usize] += unusable;
             census.listed_bad += unusable + u64::from(group.retired);
@@ -91,7 +91,8 @@ impl Ftl {
         census
     }
 
-    /// Program units that the array holds in a reclaim unit, or that were skipped in it; `None` if a block has more than there is room for.
+    /// Returns the number of program units of a reclaim unit that the array holds, or that were skipped; `None` if a
+    /// block has more than its capacity.
     pub fn programs_of(&self, ru: u64) -> Option<u32> {
         let blocks = (0..self.geo.lanes).map(|lane| self.array.programs(self.geo.block_of_ru(ru, lane)));
         let used: Option<u32> = blocks.map(|n| (n <= self.geo.programs_per_block).then_some(n)).sum();
@@ -100,8 +101,8 @@ impl Ftl {
         used.map(|used| used + pending.sum::<u32>())
     }
 
-    /// Whether each reclaim unit has as many valid slots as it says. The first that has not. O(slots touched, and reclaim
-    /// units).
+    /// Checks that each reclaim unit has as many valid slots as its count; the error is the first that has not. O(slots
+    /// touched, and reclaim units).
     pub fn recount_valid(&self) -> Result<u64, u64> {
         let mut all = 0;
         for ru in 0..self.geo.ru_count {
@@ -117,7 +118,7 @@ impl Ftl {
         Ok(all)
     }
 
-    /// Valid slots of a reclaim unit that nothing has touched: what the base says.
+    /// Returns the valid slots of an untouched reclaim unit, according to the base.
     pub fn untouched_valid(&self, ru: u64) -> Option<u32> {
         let mask = self.base_mask(ru)?;
         let per_block = u64::from(self.geo.units_per_block);
@@ -128,9 +129,9 @@ impl Ftl {
     }
 }
 
-// What the FTL has counted.
+// Counters of the FTL.
 
-/// Counters of the FTL, in map units unless said otherwise.
+/// Counters of the FTL, in map units unless stated otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FtlCounters {
     /// Units committed by the host.
@@ -141,7 +142,7 @@ pub struct FtlCounters {
     pub moves: u64,
     /// Moves that lost the race against a host write or a trim.
     pub moves_dropped: u64,
-    /// Units written in part whose old data was out of date when they had been programmed: they are merged again.
+    /// Partly written units whose old data was out of date once they had been programmed: they are merged again.
     pub merges_dropped: u64,
     /// Units deallocated.
     pub trims: u64,
@@ -160,7 +161,7 @@ engine::snapshot!(FtlCounters {
 });
 
 impl FtlCounters {
-    /// What was counted since `origin`.
+    /// Returns the counts since `origin`.
     pub fn since(&self, origin: &FtlCounters) -> FtlCounters {
         FtlCounters {
             host_commits: self.host_commits - origin.host_commits,
@@ -174,29 +175,29 @@ impl FtlCounters {
     }
 }
 
-// A second account of the free reclaim units, for the check that the one is opened which the rule names.
+// Second account of the free reclaim units, to check that the policy's unit is opened.
 
-/// Free reclaim units that have been erased: when, in order, and how often.
+/// Free reclaim units that have been erased: time, order and erase count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Opened {
-    /// By group and number.
+    /// Units by group and number.
     freed: BTreeMap<(u32, u32), (u64, u32)>,
     frees: u64,
     opens: u64,
-    /// Units that were opened in the place of another, and the first in words.
+    /// Number of units opened in the place of a different one; a description of the first follows.
     wrong: u64,
     first: Option<String>,
 }
 
 impl Opened {
-    /// A unit is free from now on.
+    /// Registers a unit that is free from now on.
     fn frees(&mut self, unit: (u32, u32), erases: u32) {
         self.frees += 1;
         self.freed.insert(unit, (self.frees, erases));
     }
 
-    /// A unit of the erased ones, or one that was never opened before, is opened: the first one freed, the least worn of them, or
-    /// for static wear levelling the most worn.
+    /// Registers an opened unit, which was erased or never opened before. The due one is the first freed, the least
+    /// worn or, for static wear levelling, the most worn.
     fn opens(&mut self, (group, number): (u32, u32), least_worn: bool, most_worn: bool) {
         self.opens += 1;
         if !self.freed.contains_key(&(group, number)) {
@@ -219,7 +220,7 @@ impl Opened {
 }
 
 impl Ftl {
-    /// Holds each opened block against the rule from here on, for streams, caches of one bit a cell and choices of pages alike.
+    /// Checks each opened block against the policy from here on, for streams, SLC caches and choices of pages alike.
     pub fn watch_opening(&mut self) {
         let mut opened = Opened::default();
         for (group, of_group) in (0..).zip(&self.groups) {
@@ -233,14 +234,14 @@ impl Ftl {
         self.opened = Some(Box::new(opened));
     }
 
-    /// A unit that was erased is free.
+    /// Registers an erased unit as free.
     pub(super) fn note_freed(&mut self, group: u32, number: u32, erases: u32) {
         if let Some(opened) = &mut self.opened {
             opened.frees((group, number), erases);
         }
     }
 
-    /// A stream opens a unit.
+    /// Registers a unit that a stream opens.
     pub(in crate::page_map) fn note_opened(&mut self, group: u32, number: u32, stream: Stream) {
         let most_worn = matches!(stream, Stream::Wear(_)) && self.wear.gap.is_some();
         if let Some(opened) = &mut self.opened {
@@ -248,14 +249,15 @@ impl Ftl {
         }
     }
 
-    /// Units opened while it was watched, those in the place of another, and the first of these; none if it was not.
+    /// Returns the number of units opened while watched, the number of wrong ones, and the first of these; `None` if
+    /// not watched.
     pub fn opened(&self) -> Option<(u64, u64, &str)> {
         let opened = self.opened.as_ref()?;
         Some((opened.opens, opened.wrong, opened.first.as_deref().unwrap_or_default()))
     }
 }
 
-/// What a large drive costs in memory, counted in what its tables allocate.
+/// Memory of a large drive, as allocated by its tables.
 #[cfg(test)]
 mod footprint {
     use super::super::gc::{VictimContext, greedy::Greedy};
@@ -289,29 +291,29 @@ mod footprint {
         })
     }
 
-    /// Bytes a reclaim unit that was filled: what filling a small device adds, over its reclaim units.
+    /// Returns bytes per filled reclaim unit: the memory added by filling a small device, over its reclaim units.
     fn record_bytes() -> u64 {
         let of = |units: u64| {
             let mut ftl = ftl(Reclaim::Block, 24 * 16 * 48);
             ftl.assume_sequential(units * 24 * 48);
             ftl.groups.iter().map(|g| g.bytes()).sum::<u64>()
         };
-        // The list of those freed comes with the first that is.
+        // The list of freed units is created with the first.
         (of(16) - of(0)).div_ceil(24 * 16) + size_of::<u32>() as u64
     }
 
-    /// Bytes of the map, the flags and the out-of-band words once `bytes` at the beginning of the logical space have been
-    /// written over a drive that was filled in order: onto the next units of each group.
+    /// Returns the bytes of the map, the flags and the out-of-band words once `bytes` at the beginning of the logical
+    /// space have been written over a drive that was filled in order: onto the next units of each group.
     fn touched_bytes(geo: &Geometry, logical: u64, bytes: u64) -> u64 {
         let units = bytes / u64::from(geo.shape.unit_bytes);
         let (mut map, mut oob, mut valid) =
             (Table::new(logical, geo.slots + 2), Table::new(geo.slots, logical + 2), Bits::new(geo.slots));
-        // No chunk is smaller than this: every one that is touched is touched here.
+        // No chunk is smaller than this: every touched chunk is touched here.
         let step = 1 << 12;
         (0..units).step_by(step).chain([units - 1]).for_each(|lpn| map.set(lpn, 0));
         let per_group = units.div_ceil(u64::from(geo.groups));
         for group in 0..u64::from(geo.groups) {
-            // The old copies lie at the beginning of the group, the new ones behind them.
+            // The old copies are at the beginning of the group, the new ones after them.
             let first = geo.first_slot(group * u64::from(geo.shape.blocks)).0;
             for unit in (0..2 * per_group).step_by(step).chain([2 * per_group - 1]) {
                 if unit < per_group {
@@ -332,7 +334,7 @@ mod footprint {
         let logical = geo.slots / 100 * 93;
         let tables = touched_bytes(&geo, logical, TOUCHED);
         let records = record_bytes() * geo.ru_count + 8 * geo.block_count;
-        // Lists and frontiers of the groups, whatever is written.
+        // Lists and frontiers of the groups, regardless of writes.
         let group = size_of::<super::super::Group>() as u64 + (1024 / 64 + 1024) * 8;
         let total = tables + records + group * u64::from(geo.groups);
         assert!(total < GIB * 9 / 10, "{total} B leave less than a tenth of 1 GiB for all else");
@@ -364,7 +366,7 @@ mod footprint {
         // A write in every chunk of every table.
         (0..slots).step_by(4096).for_each(|slot| ftl.fill(Slot(slot), None));
         (0..logical).step_by(4096).for_each(|lpn| assert!(ftl.trim(Lpn(lpn))));
-        // A word a unit in the map and out of band, a flag a unit, and records.
+        // One word per unit in the map and out of band, one flag per unit, and records.
         let bytes = ftl.bytes();
         assert!(bytes >= 4 * logical + 4 * slots + slots / 8, "{bytes} B");
         assert!(bytes < 40 << 20, "{bytes} B leave less than 24 MiB for all else");

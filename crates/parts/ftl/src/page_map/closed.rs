@@ -1,27 +1,27 @@
-//! The closed reclaim units of a group: by placement, by erase count, and as a victim policy sees them.
+//! Closed reclaim units of a group: by placement, by erase count, and as seen by a victim policy.
 //!
-//! Pools by placement are for victim policies that weigh placements. They are kept only where garbage collection keeps
-//! placements apart and the policy asks for it ([`Victim::weighs_pools`](super::gc::Victim::weighs_pools)); elsewhere they cost
-//! one branch.
+//! Pools by placement are for victim policies that weigh placements. They are kept only if garbage collection keeps
+//! placements apart and the policy requests it ([`Victim::weighs_pools`](super::gc::Victim::weighs_pools)); elsewhere
+//! they cost one branch.
 
 use super::units::{Index, Links, NONE, Ru, chain};
 use std::collections::VecDeque;
 
-/// The pools of a group, one a placement.
+/// Pools of a group, one per placement.
 #[derive(Clone, Debug)]
 pub(crate) struct Pools {
     pools: Vec<Pool>,
-    /// Reclaim units of the group.
+    /// Number of reclaim units of the group.
     count: u32,
 }
 
-/// The closed reclaim units with the data of one placement.
+/// Closed reclaim units with the data of one placement.
 #[derive(Clone, Debug)]
 pub(crate) struct Pool {
     pub(crate) index: Index,
-    /// Valid map units in them.
+    /// Number of valid map units in them.
     pub(crate) valid: u64,
-    /// Reclaim units that the host has opened for the placement lately.
+    /// Number of reclaim units that the host has recently opened for the placement.
     pub(crate) opened: u32,
 }
 
@@ -29,13 +29,13 @@ engine::snapshot!(Pool { index, valid, opened });
 engine::snapshot!(Pools { pools, count });
 
 impl Pools {
-    /// Nothing is closed. For groups of `count` reclaim units.
+    /// Creates empty pools for groups of `count` reclaim units.
     pub(crate) fn new(placements: u8, count: u32, units_per_ru: u32) -> Pools {
         let pool = Pool { index: Index::new(count, units_per_ru), valid: 0, opened: 0 };
         Pools { pools: vec![pool; usize::from(placements)], count }
     }
 
-    /// Whether these pools can stand in the place of those that were built.
+    /// Returns whether these pools can replace built ones.
     pub(crate) fn fits(&self, built: &Pools) -> bool {
         let fits = |(pool, built): (&Pool, &Pool)| {
             pool.index.fits(&built.index, self.count) && pool.opened <= 2 * self.count
@@ -44,7 +44,8 @@ impl Pools {
             && self.pools.iter().zip(&built.pools).all(fits)
     }
 
-    /// Whether each pool holds the closed units of its placement alone; `closed` gives valid units and placement of a closed one.
+    /// Returns whether each pool holds exactly the closed units of its placement; `closed` returns valid units and
+    /// placement of a closed one.
     pub(crate) fn are_sound(&self, closed: &dyn Fn(u32) -> Option<(u32, u8)>) -> bool {
         (0u8..=u8::MAX).zip(&self.pools).all(|(placement, pool)| {
             let of = |ru: u32| closed(ru).filter(|(_, own)| *own == placement).map(|(valid, _)| valid);
@@ -53,18 +54,18 @@ impl Pools {
         })
     }
 
-    /// The same without any reclaim unit.
+    /// Returns pools of the same shape without any reclaim unit.
     pub(crate) fn emptied(&self, units_per_ru: u32) -> Pools {
         Pools::new(self.pools.len() as u8, self.count, units_per_ru)
     }
 
-    /// The pools in the order of their placements.
+    /// Returns the pools in the order of their placements.
     pub(crate) fn all(&self) -> &[Pool] {
         &self.pools
     }
 
-    /// The host has opened a reclaim unit for a placement. Older ones count for less: once the host has opened twice as
-    /// many as the group has, all counts are halved.
+    /// Registers a reclaim unit that the host has opened for a placement. Older ones count less: once the host has
+    /// opened twice as many as the group has, all counts are halved.
     pub(crate) fn opened(&mut self, placement: u8) {
         self.pools[usize::from(placement)].opened += 1;
         if self.pools.iter().map(|pool| pool.opened).sum::<u32>() >= 2 * self.count {
@@ -72,21 +73,21 @@ impl Pools {
         }
     }
 
-    /// A reclaim unit has been closed.
+    /// Adds a closed reclaim unit.
     pub(crate) fn insert(&mut self, placement: u8, ru: u32, valid: u32) {
         let pool = &mut self.pools[usize::from(placement)];
         pool.index.insert(ru, valid);
         pool.valid += u64::from(valid);
     }
 
-    /// A closed one is being collected.
+    /// Removes a closed unit that is being collected.
     pub(crate) fn remove(&mut self, placement: u8, ru: u32, valid: u32) {
         let pool = &mut self.pools[usize::from(placement)];
         pool.index.remove(ru);
         pool.valid -= u64::from(valid);
     }
 
-    /// A closed one has lost a valid unit, and has `valid` left.
+    /// Registers that a closed unit has lost a valid unit, and has `valid` left.
     #[inline]
     pub(crate) fn invalidated(&mut self, placement: u8, ru: u32, valid: u32) {
         let pool = &mut self.pools[usize::from(placement)];
@@ -94,44 +95,44 @@ impl Pools {
         pool.valid -= 1;
     }
 
-    /// Bytes allocated.
+    /// Returns the number of bytes allocated.
     pub(crate) fn bytes(&self) -> u64 {
         self.pools.iter().map(|pool| size_of::<Pool>() as u64 + pool.index.bytes()).sum()
     }
 }
 
-/// What a victim policy may look at: the closed reclaim units of one group. Units are named by number in the group.
+/// View of a victim policy: the closed reclaim units of one group. Units are named by number in the group.
 pub struct VictimView<'a> {
     pub(crate) index: &'a Index,
     pub(crate) rus: &'a [Ru],
     pub(crate) closed_at: &'a [u64],
     pub(crate) erases: &'a dyn Fn(u32) -> u32,
     pub(crate) pools: Option<&'a Pools>,
-    /// Map units written to flash so far: the clock that ages are measured on.
+    /// Map units written to flash so far: the clock by which ages are measured.
     pub now: u64,
-    /// Map units a reclaim unit.
+    /// Map units per reclaim unit.
     pub units_per_ru: u32,
-    /// Map units a program unit.
+    /// Map units per program unit.
     pub units_per_program: u32,
 }
 
-/// What a victim policy may look at of a placement: its closed reclaim units.
+/// View of a placement for a victim policy: its closed reclaim units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolView {
-    /// The one with the fewest valid map units.
+    /// Unit with the fewest valid map units.
     pub emptiest: u32,
-    /// Map units that moving its data takes, in whole program units.
+    /// Number of map units that moving its data takes, in whole program units.
     pub moved: u32,
-    /// Valid map units in all of them.
+    /// Number of valid map units in all of them.
     pub valid: u64,
-    /// Reclaim units that the host has opened for the placement lately: within the last one to two times that it has
-    /// written as much as the group holds.
+    /// Number of reclaim units that the host has recently opened for the placement: within the last one to two times
+    /// that it has written the capacity of the group.
     pub opened: u32,
 }
 
 impl VictimView<'_> {
-    /// The placements that have closed units, in order. None unless garbage collection keeps placements apart and the policy
-    /// weighs them.
+    /// Iterates over the placements that have closed units, in order. Empty unless garbage collection keeps placements
+    /// apart and the policy weighs them.
     pub fn pools(&self) -> impl Iterator<Item = PoolView> + '_ {
         self.pools.iter().flat_map(|pools| pools.all()).filter_map(|pool| {
             let emptiest = pool.index.emptiest()?;
@@ -139,52 +140,53 @@ impl VictimView<'_> {
             Some(PoolView { emptiest, moved, valid: pool.valid, opened: pool.opened })
         })
     }
-    /// Closed reclaim units.
+    /// Returns the number of closed reclaim units.
     pub fn len(&self) -> usize {
         self.index.len()
     }
-    /// Whether nothing is closed.
+    /// Returns whether no unit is closed.
     pub fn is_empty(&self) -> bool {
         self.index.len() == 0
     }
-    /// The closed unit at a place of an arbitrary order, for random draws.
+    /// Returns the closed unit at a position of an arbitrary order, for random draws.
     pub fn nth(&self, place: usize) -> u32 {
         self.index.nth(place)
     }
-    /// Valid map units.
+    /// Returns the number of valid map units.
     pub fn valid(&self, ru: u32) -> u32 {
         self.rus[ru as usize].valid
     }
-    /// Map units written to flash since the unit was closed.
+    /// Returns the number of map units written to flash since the unit was closed.
     pub fn age(&self, ru: u32) -> u64 {
         self.now - self.closed_at[ru as usize]
     }
-    /// Erase count of the most worn block of the unit.
+    /// Returns the erase count of the most worn block of the unit.
     pub fn erases(&self, ru: u32) -> u32 {
         (self.erases)(ru)
     }
-    /// Closed units, oldest first.
+    /// Iterates over closed units, oldest first.
     pub fn by_age(&self) -> impl Iterator<Item = u32> + '_ {
         self.index.by_age()
     }
-    /// The head of each occupied bucket, fewest valid units first: within a bucket, the one unchanged for longest.
+    /// Iterates over the heads of the occupied buckets, fewest valid units first: within a bucket, the one unchanged
+    /// for longest.
     pub fn by_valid(&self) -> impl Iterator<Item = u32> + '_ {
         self.index.by_valid()
     }
 }
 
-// The closed reclaim units of a group by erase count, for static wear levelling.
+// Closed reclaim units of a group by erase count, for static wear levelling.
 
-/// How a translation layer levels wear.
+/// Wear levelling of a translation layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WearRule {
-    /// The least erased free unit is opened next (dynamic wear levelling); without, the one freed first.
+    /// True to open the least erased free unit next (dynamic wear levelling), false for the one freed first.
     pub least_worn: bool,
-    /// Erases that a closed unit may lie behind a free one of its group; `None`: any number.
+    /// Maximum difference in erases between a free unit and a closed one of its group; `None`: unlimited.
     pub gap: Option<u32>,
 }
 
-/// What is known about one reclaim unit.
+/// Wear state of one reclaim unit.
 #[derive(Clone, Debug)]
 struct Entry {
     erases: u32,
@@ -195,16 +197,16 @@ engine::snapshot!(Entry { erases, list });
 
 const EMPTY: Links = Links { prev: NONE, next: NONE };
 
-/// The closed reclaim units of a group by erase count: a list for each count, longest closed first. Every update is O(1);
-/// a look for the least worn passes each empty list once.
+/// Closed reclaim units of a group by erase count: a list for each count, longest closed first. Every update is O(1); a
+/// search for the least worn passes each empty list once.
 #[derive(Clone, Debug)]
 pub(crate) struct ByWear {
-    /// Up to the highest number that was ever closed or erased; the others have never been erased.
+    /// Entries up to the highest number that was ever closed or erased; the others have never been erased.
     entries: Vec<Entry>,
     /// First and last of each list, from the erase count `first` on.
     lists: VecDeque<Links>,
     first: u32,
-    /// Reclaim units of the group.
+    /// Number of reclaim units of the group.
     count: u32,
 }
 
@@ -215,7 +217,7 @@ impl ByWear {
         ByWear { entries: Vec::new(), lists: VecDeque::new(), first: 0, count }
     }
 
-    /// Erase count of a reclaim unit.
+    /// Returns the erase count of a reclaim unit.
     pub(crate) fn erases(&self, ru: u32) -> u32 {
         self.entries.get(ru as usize).map_or(0, |entry| entry.erases)
     }
@@ -230,12 +232,12 @@ impl ByWear {
         &mut self.entries[ru as usize]
     }
 
-    /// A unit that is not closed has been erased.
+    /// Registers the erase of a unit that is not closed.
     pub(crate) fn erased(&mut self, ru: u32, erases: u32) {
         self.entry(ru).erases = erases;
     }
 
-    /// A unit has been closed.
+    /// Adds a closed unit.
     pub(crate) fn insert(&mut self, ru: u32) {
         let erases = self.entry(ru).erases;
         if self.lists.is_empty() {
@@ -258,7 +260,7 @@ impl ByWear {
         self.entries[ru as usize].list = Links { prev: last, next: NONE };
     }
 
-    /// A unit is closed no longer.
+    /// Removes a unit that is no longer closed.
     pub(crate) fn remove(&mut self, ru: u32) {
         let Entry { erases, list: Links { prev, next } } = self.entries[ru as usize];
         let ends = &mut self.lists[(erases - self.first) as usize];
@@ -272,7 +274,7 @@ impl ByWear {
         }
     }
 
-    /// The closed unit that was erased least often, of these the one closed first.
+    /// Returns the closed unit that was erased least often; among equals, the one closed first.
     pub(crate) fn least(&mut self) -> Option<u32> {
         while let Some(ends) = self.lists.front() {
             if ends.prev != NONE {
@@ -284,12 +286,13 @@ impl ByWear {
         None
     }
 
-    /// Whether this can stand in the place of one that was built.
+    /// Returns whether this can replace a built one.
     pub(crate) fn fits(&self, built: &ByWear) -> bool {
         self.count == built.count && self.entries.len() <= self.count as usize
     }
 
-    /// Whether the lists hold `count` units, each one that is closed and in the list of its erases; `erases_of` each as the array has them.
+    /// Returns whether the lists hold `count` units, each of them closed and in the list of its erases; `erases_of`
+    /// returns the array's erase counts.
     pub(crate) fn is_sound(
         &self,
         count: usize,
@@ -306,7 +309,7 @@ impl ByWear {
         known && listed.sum::<Option<usize>>() == Some(count)
     }
 
-    /// Bytes allocated.
+    /// Returns the number of bytes allocated.
     pub(crate) fn bytes(&self) -> u64 {
         (self.entries.capacity() * size_of::<Entry>() + self.lists.capacity() * size_of::<Links>()) as u64
     }

@@ -1,8 +1,8 @@
-//! The demand-cached mapping table (DFTL: Gupta, Kim and Urgaonkar, ASPLOS 2009), without time.
+//! Demand-cached mapping table (DFTL: Gupta, Kim and Urgaonkar, ASPLOS 2009), without time.
 //!
-//! The whole map lies on flash in translation pages, each as large as a map unit; the controller's memory holds a part
-//! of it. This state machine says which part: what is here, what must be read, what must be written back. Translation
-//! pages are logical units behind the host's, so that the same map, allocation and garbage collection serve them.
+//! The whole map is on flash in translation pages, each as large as a map unit; the controller's memory caches part of
+//! it. This state machine tracks which part is cached, what must be read, and what must be written back. Translation
+//! pages are logical units after the host's, so that the same map, allocation and garbage collection serve them.
 
 use engine::Snapshot;
 use rustc_hash::FxHashMap;
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// End of a list.
 const NONE: u32 = u32::MAX;
 
-/// How much one place of the cache holds.
+/// Content of one cache place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Granularity {
     /// One map entry, as in DFTL and MQSim.
@@ -20,35 +20,35 @@ pub enum Granularity {
     Page,
 }
 
-/// What a place holds.
+/// Place of the cache.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     key: u64,
     dirty: bool,
-    /// A page of which only what has changed is here: it has not been read.
+    /// True for a page that has not been read: only its changed entries are cached.
     partial: bool,
     prev: u32,
     next: u32,
 }
 engine::snapshot!(Place { key, dirty, partial, prev, next });
 
-/// A translation page that must be written back, because a dirty part of it left the cache.
+/// Translation page that must be written back, because a dirty part of it was evicted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WriteBack {
-    /// The translation page.
+    /// Translation page.
     pub page: u64,
-    /// Whether the rest of it must be read first.
+    /// True if the rest of the page must be read first.
     pub needs_read: bool,
 }
 
 /// Counters, in look-ups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MapCacheCounters {
-    /// Found.
+    /// Hits.
     pub hits: u64,
-    /// Not found.
+    /// Misses.
     pub misses: u64,
-    /// Not found, but already on its way.
+    /// Misses of entries already being fetched.
     pub joined: u64,
     /// Translation pages written back.
     pub write_backs: u64,
@@ -56,7 +56,7 @@ pub struct MapCacheCounters {
 
 engine::snapshot!(MapCacheCounters { hits, misses, joined, write_backs });
 
-/// Which part of the map is in the controller's memory; least recently used leaves first.
+/// Map cache with LRU eviction: the part of the map in the controller's memory.
 #[derive(Clone, Debug)]
 pub struct MapCache {
     granularity_is_page: bool,
@@ -65,21 +65,21 @@ pub struct MapCache {
     places: Vec<Place>,
     free: Vec<u32>,
     index: FxHashMap<u64, u32>,
-    /// Most and least recently used.
+    /// Most and least recently used place.
     ends: (u32, u32),
     /// Dirty entries in the order of their pages.
     dirty: BTreeSet<u64>,
-    /// What happened.
+    /// Counters.
     pub counters: MapCacheCounters,
 }
 
 impl MapCache {
-    /// An empty cache of `capacity` places over pages of `entries_per_page` entries.
+    /// Creates an empty cache of `capacity` places over pages of `entries_per_page` entries.
     ///
     /// # Panics
     /// If either is zero.
     pub fn new(granularity: Granularity, entries_per_page: u64, capacity: u32) -> MapCache {
-        assert!(capacity > 0 && entries_per_page > 0, "an empty map cache");
+        assert!(capacity > 0 && entries_per_page > 0, "a map cache needs a place and an entry per page");
         MapCache {
             granularity_is_page: granularity == Granularity::Page,
             entries_per_page,
@@ -93,7 +93,7 @@ impl MapCache {
         }
     }
 
-    /// The translation page that holds a logical unit's entry.
+    /// Returns the translation page with a logical unit's entry.
     #[inline]
     pub fn page_of(&self, lpn: u64) -> u64 {
         lpn / self.entries_per_page
@@ -104,12 +104,12 @@ impl MapCache {
         if self.granularity_is_page { self.page_of(lpn) } else { lpn }
     }
 
-    /// Whether a logical unit's entry is here; asking changes nothing.
+    /// Returns whether a logical unit's entry is cached, without changing anything.
     pub fn has(&self, lpn: u64) -> bool {
         self.index.get(&self.key(lpn)).is_some_and(|place| !self.places[*place as usize].partial)
     }
 
-    /// Whether a logical unit's entry is here; if so it becomes the most recently used.
+    /// Returns whether a logical unit's entry is cached; if so it becomes the most recently used.
     pub fn look_up(&mut self, lpn: u64) -> bool {
         let key = self.key(lpn);
         let here = self.index.get(&key).copied().filter(|place| !self.places[*place as usize].partial);
@@ -123,17 +123,17 @@ impl MapCache {
         true
     }
 
-    /// A logical unit's entry has been read from flash. What must leave for it may have to be written back.
+    /// Loads a logical unit's entry that has been read from flash. The evicted place may need a write-back.
     pub fn load(&mut self, lpn: u64) -> Option<WriteBack> {
         self.enter(lpn, false)
     }
 
-    /// A logical unit's entry has changed.
+    /// Registers a changed entry of a logical unit.
     pub fn change(&mut self, lpn: u64) -> Option<WriteBack> {
         self.enter(lpn, true)
     }
 
-    /// A logical unit's entry has changed, and is worth no place if it has none. Whether it has one.
+    /// Registers a changed entry of a logical unit only if it is cached; returns whether it is.
     pub fn change_if_here(&mut self, lpn: u64) -> bool {
         let key = self.key(lpn);
         let Some(place) = self.index.get(&key).copied() else { return false };
@@ -164,7 +164,7 @@ impl MapCache {
         } else {
             self.places.push(fresh);
             if self.places.len() == self.capacity as usize {
-                // All it will ever hold: a table that is half empty clears up in place, and never grows again.
+                // Reserve the final size: a half-empty table cleans up in place, and never grows again.
                 self.index.reserve(self.capacity as usize);
             }
             (self.places.len() - 1) as u32
@@ -177,7 +177,7 @@ impl MapCache {
         written
     }
 
-    /// Gives up the least recently used place. If it is dirty, every dirty entry of its page is written with it.
+    /// Evicts the least recently used place. If it is dirty, every dirty entry of its page is written with it.
     fn evict(&mut self) -> Option<WriteBack> {
         let last = self.ends.1;
         let Place { key, dirty, partial, .. } = self.places[last as usize];
@@ -204,27 +204,27 @@ impl MapCache {
         Some(WriteBack { page, needs_read: (together.len() as u64) < self.entries_per_page })
     }
 
-    /// Whether a logical unit's entry is here and newer than on flash.
+    /// Returns whether a logical unit's entry is cached and newer than on flash.
     pub fn is_dirty(&self, lpn: u64) -> bool {
         self.dirty.contains(&self.key(lpn))
     }
 
-    /// Whether a logical unit's entry, or a part of its page, is here.
+    /// Returns whether a logical unit's entry, or a part of its page, is cached.
     pub fn holds(&self, lpn: u64) -> bool {
         self.index.contains_key(&self.key(lpn))
     }
 
-    /// Entries a translation page.
+    /// Returns the entries per translation page.
     pub fn entries_per_page(&self) -> u64 {
         self.entries_per_page
     }
 
-    /// Whether its places hold whole pages.
+    /// Returns whether the cache's places hold whole pages.
     pub fn holds_pages(&self) -> bool {
         self.granularity_is_page
     }
 
-    /// Appends the state; sizes are not part of it.
+    /// Appends the state, without sizes.
     pub fn save(&self, out: &mut Vec<u8>) {
         let MapCache {
             granularity_is_page: _,
@@ -244,7 +244,7 @@ impl MapCache {
         counters.save(out);
     }
 
-    /// Replaces the state by one that a cache of the same sizes saved; `None` if it is cut short or malformed.
+    /// Restores the state that a cache of the same sizes saved; `None` if it is truncated or malformed.
     pub fn restore(&mut self, input: &mut &[u8]) -> Option<()> {
         self.places = Vec::load(input)?;
         self.free = Vec::load(input)?;
@@ -286,11 +286,11 @@ impl MapCache {
         }
     }
 
-    /// Entries or pages here.
+    /// Returns the number of cached entries or pages.
     pub fn len(&self) -> usize {
         self.index.len()
     }
-    /// Whether nothing is here.
+    /// Returns whether the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.index.is_empty()
     }
@@ -301,10 +301,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The naive reference: a list in order of use.
+    /// Naive reference: a list in order of use.
     #[derive(Default)]
     struct Naive {
-        /// Key, dirty, partial.
+        /// Entries: key, dirty, partial.
         list: Vec<(u64, bool, bool)>,
     }
 

@@ -1,9 +1,9 @@
-//! The flash translation layer: a synchronous state machine without time.
+//! Flash translation layer: a synchronous state machine without time.
 //!
-//! The event-driven device, preconditioning and the functional mode call the same functions: look up, reserve,
-//! fill, commit, trim, pick a victim, erase. One hazard rule holds everywhere: the map changes when a program has
-//! completed, by compare-and-swap on the source address. Until then reads find the old copy; a move that loses the
-//! race is dropped and counted; a trim is a write of nothing.
+//! The event-driven device, preconditioning and the functional mode call the same functions: look up, reserve, fill,
+//! commit, trim, pick a victim, erase. One hazard rule holds everywhere: the map changes when a program has completed,
+//! by compare-and-swap on the source address. Until then reads find the old copy; a move that loses the race is dropped
+//! and counted; a trim is a write of nothing.
 
 pub mod alloc;
 pub mod assume;
@@ -39,29 +39,29 @@ use wear::WearRule;
 /// Map word of a unit that was written and then deallocated.
 const DEALLOCATED: u64 = 0;
 
-/// How far free space may fall, in reclaim units of a group.
+/// Thresholds of free space, in reclaim units of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thresholds {
-    /// Reclaiming starts when this many are free, or fewer.
+    /// Number of free units at or below which reclaiming starts.
     pub start: u32,
-    /// Reclaiming goes on until this many are free.
+    /// Number of free units at which reclaiming stops.
     pub stop: u32,
-    /// Host writes wait while this many are free, or fewer.
+    /// Number of free units at or below which host writes wait.
     pub hard: u32,
 }
 
-/// A copy of a unit, told apart from any other that its slot holds before or after.
+/// Copy of a unit, distinguished from any other that its slot holds before or after.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Source {
-    /// Where it lies; `None` if the unit holds no data.
+    /// Slot of the copy; `None` if the unit holds no data.
     pub slot: Option<Slot>,
-    /// Erase count of its block.
+    /// Erase count of the slot's block.
     erases: u32,
 }
 
-/// The translation layer's whole state.
+/// State of the translation layer.
 pub struct Ftl {
-    /// Where things are.
+    /// Geometry of the device.
     pub geo: Geometry,
     /// Durable state.
     pub array: NandArray,
@@ -73,26 +73,26 @@ pub struct Ftl {
     pub groups: Vec<Group>,
     victim: Box<dyn Victim>,
     wear: WearRule,
-    /// Placements of the host.
+    /// Number of placements of the host.
     placements: u8,
-    /// Whether garbage collection moves the data of each placement behind a frontier of its own.
+    /// True if garbage collection moves the data of each placement to a separate frontier.
     isolated: bool,
-    /// Free-space limits.
+    /// Free-space thresholds.
     pub thresholds: Thresholds,
     /// Map units committed since the beginning: the clock of ages.
     clock: u64,
-    /// What happened.
+    /// Counters.
     pub counters: FtlCounters,
     mapped: u64,
     logical: u64,
-    /// Units behind the host's: translation pages.
+    /// Number of units after the host's: translation pages.
     hidden: u64,
     bad: bad::BadBlocks,
-    /// Which pages host data goes to, if not to the next one.
+    /// Choice of the pages for host data, if not the next one.
     pages: Option<Box<pages::Pages>>,
-    /// Reclaim units that host data goes to first, one bit a cell, if there are any.
+    /// SLC cache: reclaim units that take host data first, if any.
     slc: Option<Box<slc::Slc>>,
-    /// Which units were opened, if that is watched.
+    /// Record of opened units, if watched.
     opened: Option<Box<census::Opened>>,
 }
 
@@ -132,27 +132,27 @@ impl Ftl {
         }
     }
 
-    /// Logical units.
+    /// Returns the number of logical units.
     pub fn logical(&self) -> u64 {
         self.logical
     }
-    /// Units behind the host's.
+    /// Returns the number of units after the host's.
     pub fn hidden(&self) -> u64 {
         self.hidden
     }
-    /// Logical units that hold data.
+    /// Returns the number of logical units that hold data.
     pub fn mapped(&self) -> u64 {
         self.mapped
     }
 
-    /// Where a logical unit lies, if it holds data.
+    /// Returns the slot of a logical unit, if it holds data.
     #[inline]
     pub fn lookup(&self, lpn: Lpn) -> Option<Slot> {
         lookup(&self.map, &self.base, lpn, &self.geo)
     }
 
-    /// Where the next program unit of a stream in a group will lie: plane of the device, block in the plane, and program
-    /// unit in the block. `None` if the group has no free unit for it.
+    /// Returns the place of the next program unit of a stream in a group: plane of the device, block in the plane, and
+    /// program unit in the block. `None` if the group has no free unit for it.
     pub(crate) fn next_program(&self, group: u32, stream: Stream) -> Option<(u32, u32, u32)> {
         let of_slc = if matches!(stream, Stream::Host(_)) { self.next_of_slc(group) } else { None };
         let (number, index) = of_slc.or_else(|| self.groups[group as usize].next_program(stream))?;
@@ -160,31 +160,31 @@ impl Ftl {
         Some((self.geo.plane_of_lane(group, lane), number, row))
     }
 
-    /// Program units that the host has taken of the block that it writes in a group.
+    /// Returns the number of program units that the host has taken from the block that it writes in a group.
     pub fn programs_of_host(&self, group: u32) -> u64 {
         self.groups[group as usize].open(Stream::Host(0)).map_or(0, |(_, taken)| u64::from(taken))
     }
 
-    /// Where writing the whole device in order would have put a unit that was never written. `None` if it was written or
-    /// deallocated.
+    /// Returns the slot that writing the whole device in order would have given a unit that was never written. `None`
+    /// if it was written or deallocated.
     pub fn place_if_written(&self, lpn: Lpn) -> Option<Slot> {
         let never = self.map.get(lpn.0).is_none() && self.base.slot(lpn, &self.geo).is_none();
         if never { Base::Sequential { units: u64::MAX }.slot(lpn, &self.geo) } else { None }
     }
 
-    /// The newest copy of a unit.
+    /// Returns the newest copy of a unit.
     pub fn source(&self, lpn: Lpn) -> Source {
         let slot = self.lookup(lpn);
         Source { slot, erases: slot.map_or(0, |s| self.array.erases(self.geo.block_of_slot(s).0)) }
     }
 
-    /// The logical unit whose data a slot was written with.
+    /// Returns the logical unit whose data was written to a slot.
     #[inline]
     pub fn lpn_at(&self, slot: Slot) -> Option<Lpn> {
         self.array.lpn(slot, &self.base, &self.geo)
     }
 
-    /// Whether a slot holds the newest copy of some unit.
+    /// Returns whether a slot holds the newest copy of some unit.
     #[inline]
     pub fn is_valid(&self, slot: Slot) -> bool {
         let ru = self.geo.ru_of_slot(slot);
@@ -197,7 +197,7 @@ impl Ftl {
         self.groups[group].ru(number).follows_base && self.base.lpn(slot, &self.geo).is_some()
     }
 
-    /// Group and number in it.
+    /// Splits a reclaim unit into its group and its number in the group.
     #[inline]
     pub fn split(&self, ru: u64) -> (usize, u32) {
         let group = self.geo.group_of_ru(ru);
@@ -208,14 +208,14 @@ impl Ftl {
         u64::from(group) * u64::from(self.geo.shape.blocks) + u64::from(number)
     }
 
-    /// Free reclaim units of a group, less those kept for a cache.
+    /// Returns the number of free reclaim units of a group, without those reserved for a cache.
     #[inline]
     pub fn free(&self, group: u32) -> u32 {
         self.groups[group as usize].free().saturating_sub(self.held(group))
     }
 
-    /// Free units that a stream must leave: the host leaves the hard limit, mapping pages one, moves none; and all of them those
-    /// kept for a cache.
+    /// Returns the number of free units that a stream must leave: the host leaves the hard limit, mapping pages one,
+    /// moves none. All of them also leave those reserved for a cache.
     fn keep(&self, group: u32, stream: Stream) -> u32 {
         let held = self.held(group);
         held + match stream {
@@ -225,7 +225,7 @@ impl Ftl {
         }
     }
 
-    /// Whether [`Ftl::reserve`] would succeed.
+    /// Returns whether [`Ftl::reserve`] would succeed.
     #[inline]
     pub fn can_reserve(&self, group: u32, stream: Stream) -> bool {
         if self.slc.is_some() && matches!(stream, Stream::Host(_)) {
@@ -239,20 +239,20 @@ impl Ftl {
         self.can_reserve_ordinary(group, stream)
     }
 
-    /// The same of units that are no cache.
+    /// Returns whether a reservation outside the cache would succeed.
     #[inline]
     fn can_reserve_ordinary(&self, group: u32, stream: Stream) -> bool {
         self.groups[group as usize].can_reserve(stream, self.keep(group, stream))
             || self.has_open_pages(group, stream)
     }
 
-    /// Has the processor fetch the map's entry of a unit that will be looked up soon.
+    /// Prefetches the map's entry of a unit.
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
         self.map.prefetch(lpn.0);
     }
 
-    /// Has the processor fetch what overwriting a unit will change; its entry should have been fetched before.
+    /// Prefetches what overwriting a unit will change; its entry should have been prefetched before.
     #[inline]
     pub fn prefetch_overwritten(&self, lpn: Lpn) {
         if let Some(old) = self.lookup(lpn) {
@@ -262,7 +262,7 @@ impl Ftl {
         }
     }
 
-    /// The same for what lies beside it in the index of victims, when that has been fetched.
+    /// Prefetches the neighbours in the index of victims, once that entry has been prefetched.
     #[inline]
     pub(crate) fn prefetch_beside_overwritten(&self, lpn: Lpn) {
         if let Some(old) = self.lookup(lpn) {
@@ -271,7 +271,7 @@ impl Ftl {
         }
     }
 
-    /// Reserves the next program unit of a stream in a group; its first slot. `None`: wait for an erase.
+    /// Reserves the next program unit of a stream in a group; returns its first slot. `None`: wait for an erase.
     #[inline]
     pub fn reserve(&mut self, group: u32, stream: Stream) -> Option<Slot> {
         let keep = self.keep(group, stream);
@@ -291,7 +291,7 @@ impl Ftl {
         self.array.load_register(slot, lpn);
     }
 
-    /// Garbage collection of an empty device keeps placements apart.
+    /// Makes garbage collection of an empty device keep placements apart.
     pub fn isolate(&mut self) {
         self.isolated = true;
         if self.victim.weighs_pools() && self.keeps_apart() {
@@ -300,30 +300,30 @@ impl Ftl {
         }
     }
 
-    /// Whether there are placements, and garbage collection keeps them apart.
+    /// Returns whether several placements exist and garbage collection keeps them apart.
     pub fn keeps_apart(&self) -> bool {
         self.isolated && self.placements > 1
     }
 
-    /// Placements of the host.
+    /// Returns the number of placements of the host.
     pub fn placements(&self) -> u8 {
         self.placements
     }
 
-    /// Who writes what is moved out of a reclaim unit.
+    /// Returns the stream that writes data moved out of a reclaim unit.
     pub fn mover(&self, ru: u64, levels_wear: bool) -> Stream {
         let (group, number) = self.split(ru);
         let placement = if self.isolated { self.groups[group].ru(number).placement } else { 0 };
         if levels_wear { Stream::Wear(placement) } else { Stream::Gc(placement) }
     }
 
-    /// The placement in the out-of-band area of a reclaim unit.
+    /// Returns the placement in the out-of-band area of a reclaim unit.
     pub fn placement_on_flash(&self, ru: u64) -> u8 {
         let of = |lane| self.array.placement(self.geo.block_of_ru(ru, lane));
         (0..self.geo.lanes).map(of).max().unwrap_or(0)
     }
 
-    /// The program unit at `slot` has been programmed; its units may now be committed.
+    /// Programs the program unit at `slot`; its units may now be committed.
     #[inline]
     pub fn program(&mut self, slot: Slot) {
         if self.placements > 1 {
@@ -334,7 +334,7 @@ impl Ftl {
         self.array.program(slot, &self.geo);
     }
 
-    /// Every unit of the program unit at `slot` has been committed or dropped.
+    /// Ends the program unit at `slot`: every unit of it has been committed or dropped.
     #[inline]
     pub fn programmed(&mut self, slot: Slot) {
         let (group, number) = self.split(self.geo.ru_of_slot(slot));
@@ -344,7 +344,7 @@ impl Ftl {
         self.groups[group].programmed(number, self.clock);
     }
 
-    /// A host write has become durable: the map now names its slot.
+    /// Commits a host write that has become durable: the map now names its slot.
     #[inline]
     pub fn commit(&mut self, lpn: Lpn, slot: Slot) {
         match self.lookup(lpn) {
@@ -355,7 +355,7 @@ impl Ftl {
         self.counters.host_commits += 1;
     }
 
-    /// A translation page has become durable.
+    /// Commits a translation page that has become durable.
     pub fn commit_map(&mut self, lpn: Lpn, slot: Slot) {
         debug_assert!(lpn.0 >= self.logical, "the host's units are not translation pages");
         if let Some(old) = self.lookup(lpn) {
@@ -365,7 +365,8 @@ impl Ftl {
         self.counters.map_commits += 1;
     }
 
-    /// A moved copy has become durable: it counts if the map still names its source. False if it lost the race.
+    /// Commits a moved copy that has become durable: it counts if the map still names its source. False if it lost the
+    /// race.
     #[inline]
     pub fn commit_move(&mut self, lpn: Lpn, from: Slot, to: Slot) -> bool {
         if self.lookup(lpn) != Some(from) {
@@ -378,8 +379,8 @@ impl Ftl {
         true
     }
 
-    /// A unit that was written in part has become durable, together with old data from `from`: it counts if that is
-    /// still the newest copy. False if it is not; what lies at `slot` is then good for nothing.
+    /// Commits a partly written unit that has become durable, together with old data from `from`: it counts if that is
+    /// still the newest copy. Otherwise returns false, and the data at `slot` is useless.
     pub fn commit_merge(&mut self, lpn: Lpn, from: Source, slot: Slot) -> bool {
         if self.source(lpn) != from {
             self.counters.merges_dropped += 1;
@@ -430,16 +431,16 @@ impl Ftl {
         }
     }
 
-    /// Collection takes back what another policy says from now on.
+    /// Replaces the victim policy.
     pub fn set_victim(&mut self, victim: Box<dyn Victim>) {
         self.victim = victim;
     }
 
-    /// The closed reclaim unit of a group that the policy wants back; it is taken out of the index.
+    /// Picks the closed reclaim unit of a group that the policy wants to reclaim; it is removed from the index.
     ///
-    /// A policy need not look at what it gains. Where moves cost space themselves, because translation pages change with
-    /// them, such a one could reclaim for ever and get nowhere: after a lap through the group without any host data
-    /// committed, the emptiest unit goes first.
+    /// A policy need not consider the space gained. If moves cost space themselves, because translation pages change
+    /// with them, such a policy could reclaim for ever without progress. So after a lap through the group without any
+    /// host data committed, the emptiest unit goes first.
     pub fn pick_victim(&mut self, group: u32) -> Option<u64> {
         let rest = self.wear.gap.and_then(|gap| self.groups[group as usize].rest(gap));
         let g = &self.groups[group as usize];
@@ -456,8 +457,8 @@ impl Ftl {
             units_per_ru: self.geo.units_per_ru,
             units_per_program: self.geo.units_per_program,
         };
-        // A unit may be so full that moving it takes as much as it frees. Policies may choose one, but not if that is
-        // all there is: reclaiming would go on for ever and gain nothing.
+        // A unit may be so full that moving it takes as much space as it frees. Policies may choose one, but not if no
+        // other exists: reclaiming would go on for ever and gain nothing.
         let emptiest = view.by_valid().next()?;
         if view.valid(emptiest) + self.geo.units_per_program > self.geo.units_per_ru {
             return None;
@@ -472,37 +473,39 @@ impl Ftl {
         Some(self.join(group, number))
     }
 
-    /// Valid units that a group lacks to its share of the logical space; negative if it holds more.
+    /// Returns the number of valid units that a group lacks to its share of the logical space; negative if it holds
+    /// more.
     pub fn share_left(&self, group: u32) -> i64 {
         let share = (self.logical + self.hidden).div_ceil(u64::from(self.geo.groups));
         share as i64 - self.groups[group as usize].valid as i64
     }
 
-    /// The closed reclaim unit of a group with the fewest valid units, however many; it is taken out of the index.
+    /// Picks the closed reclaim unit of a group with the fewest valid units, however many; it is removed from the
+    /// index.
     pub fn pick_emptiest(&mut self, group: u32) -> Option<u64> {
         let g = &mut self.groups[group as usize];
-        // Units behind the last record have never been opened.
+        // Units after the last record have never been opened.
         let closed = (0u32..).zip(&g.rus).filter(|(_, ru)| ru.state == RuState::Closed);
         let (number, _) = closed.min_by_key(|(_, ru)| ru.valid)?;
         g.collect(number);
         Some(self.join(group, number))
     }
 
-    /// What the flags of a reclaim unit's slots must be combined with to give their validity: nothing, or all ones if
-    /// the base has data in every slot. `None` if it has data in some.
+    /// Returns the mask that turns the flags of a reclaim unit's slots into their validity: zero, or all ones if the
+    /// base has data in every slot. `None` if it has data in some.
     fn base_mask(&self, ru: u64) -> Option<u64> {
         let (group, number) = self.split(ru);
         if !self.groups[group].ru(number).follows_base {
             return Some(0);
         }
-        // The base fills a reclaim unit in order: with the last slot, it has all.
+        // The base fills a reclaim unit in order: if it has the last slot, it has all.
         let last = self.geo.slot_of_program(ru, self.geo.programs_per_ru - 1).0;
         let last = Slot(last + u64::from(self.geo.units_per_program) - 1);
         self.base.lpn(last, &self.geo).map(|_| !0)
     }
 
-    /// The next valid slot of a reclaim unit at or behind `cursor`, which counts its units block by block; moves the
-    /// cursor behind it.
+    /// Returns the next valid slot of a reclaim unit at or after `cursor`, which counts its units block by block; moves
+    /// the cursor past it.
     pub fn next_valid(&self, ru: u64, cursor: &mut u32) -> Option<Slot> {
         let per_block = self.geo.units_per_block;
         let mask = self.base_mask(ru);
@@ -530,19 +533,19 @@ impl Ftl {
         None
     }
 
-    /// Valid units of a reclaim unit.
+    /// Returns the number of valid units of a reclaim unit.
     pub fn valid_units(&self, ru: u64) -> u32 {
         let (group, number) = self.split(ru);
         self.groups[group].ru(number).valid
     }
 
-    /// A read of a slot begins: its reclaim unit must not be erased before [`Ftl::unpin`].
+    /// Begins a read of a slot: its reclaim unit must not be erased before [`Ftl::unpin`].
     #[inline]
     pub fn pin(&mut self, slot: Slot) {
         let (group, number) = self.split(self.geo.ru_of_slot(slot));
         self.groups[group].rus[number as usize].readers += 1;
     }
-    /// A read of a slot ends. True if it was the last one of a unit that is being reclaimed.
+    /// Ends a read of a slot. True if it was the last one of a unit that is being reclaimed.
     #[inline]
     pub fn unpin(&mut self, slot: Slot) -> bool {
         let (group, number) = self.split(self.geo.ru_of_slot(slot));
@@ -550,13 +553,13 @@ impl Ftl {
         ru.readers -= 1;
         ru.readers == 0 && ru.state == RuState::Collecting
     }
-    /// Whether reads of a reclaim unit are under way.
+    /// Returns whether reads of a reclaim unit are in flight.
     pub fn is_pinned(&self, ru: u64) -> bool {
         let (group, number) = self.split(ru);
         self.groups[group].rus[number as usize].readers > 0
     }
 
-    /// A collected reclaim unit has been erased.
+    /// Registers the erase of a collected reclaim unit.
     pub fn erased(&mut self, ru: u64) {
         for first in block_starts(&self.geo, ru) {
             self.valid.clear(first.0..first.0 + u64::from(self.geo.units_per_block));

@@ -1,12 +1,13 @@
-//! Reclaim units that are written with one bit a cell: a cache for what the host writes, faster and smaller.
+//! SLC cache: reclaim units written with one bit per cell, faster and smaller, for host writes.
 //!
-//! A reclaim unit that is used this way holds its first `1 / bits` program units, each programmed and read in the times of a
-//! single bit. Any free one can be; which of the two it is is decided when it is opened, and the controller remembers it on
-//! flash. A number of them is kept for the cache (static), a share of what else is free may be added (dynamic): Samsung's
-//! Intelligent TurboWrite has both parts (white paper of the 850 EVO, data sheets of the 970 EVO and 980 PRO), Micron's dynamic
-//! write acceleration the second (technical brief, 2014).
+//! A reclaim unit of the cache holds its first `1 / bits` program units, each programmed and read in the times of a
+//! single bit. Any free unit can be one; this is decided when the unit is opened, and the controller remembers it on
+//! flash. A number of units is reserved for the cache (static), and a share of the remaining free units may be added
+//! (dynamic): Samsung's Intelligent TurboWrite has both parts (white paper of the 850 EVO, data sheets of the 970 EVO
+//! and 980 PRO), Micron's dynamic write acceleration the second (technical brief, 2014).
 //!
-//! What the cache holds is moved to ordinary units by a job like those of collection, the unit closed first in front: folding.
+//! The cache's data is moved to ordinary units by a job like those of garbage collection, the unit closed first in
+//! front: folding.
 
 use super::Ftl;
 use super::space::Stream;
@@ -17,31 +18,32 @@ use engine::{Mutant, Snapshot, planted_nth};
 use proto::Slot;
 use std::collections::VecDeque;
 
-/// How large the cache is, and what it does when it is full.
+/// Size of the cache, and its behaviour when it is full.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlcRule {
-    /// Bits that a cell holds elsewhere.
+    /// Bits per cell elsewhere.
     pub bits: u32,
-    /// Reclaim units of a group that are kept for the cache.
+    /// Number of reclaim units of a group reserved for the cache.
     pub fixed: u32,
-    /// The share of what else is free beyond collection's goal that may be added.
+    /// Share of the other free units, beyond the goal of garbage collection, that may be added.
     pub dynamic: Share,
-    /// Whether host data waits for room in the cache; else it goes to ordinary units.
+    /// True if host data waits for room in the cache; otherwise it goes to ordinary units.
     pub waits: bool,
 }
 
-/// The cache of a group.
+/// Cache of a group.
 #[derive(Clone, Debug, Default)]
 struct Part {
-    /// By reclaim unit, whether it belongs to the cache; empty as long as none did.
+    /// Membership flags by reclaim unit; empty as long as none was a member.
     members: Vec<bool>,
-    /// How many do.
+    /// Number of members.
     count: u32,
-    /// The one that is written, and the program units taken of it.
+    /// Unit being written, and the program units taken from it.
     open: Option<(u32, u32)>,
-    /// Those that are written whole, the one closed first in front.
+    /// Completely written units, the one closed first in front.
     closed: VecDeque<u32>,
-    /// One is being folded for which no ordinary unit becomes free, but one may be opened: it is left by all others.
+    /// True while a unit is being folded and an ordinary unit may be opened although none becomes free: all others
+    /// leave it.
     takes: bool,
 }
 
@@ -51,35 +53,35 @@ impl Part {
     }
 }
 
-/// The caches of all groups.
+/// Caches of all groups.
 #[derive(Clone, Debug)]
 pub(crate) struct Slc {
     rule: SlcRule,
-    /// Program units that a reclaim unit holds with one bit a cell.
+    /// Program units that a reclaim unit holds with one bit per cell.
     programs: u32,
     parts: Vec<Part>,
 }
 
 impl Slc {
-    /// Units that are kept for the cache and not in use.
+    /// Returns the number of units reserved for the cache and not in use.
     fn held(&self, group: u32) -> u32 {
         self.rule.fixed.saturating_sub(self.parts[group as usize].count)
     }
 
-    /// Program units that were given out of a unit of the cache; `None` if it is none.
+    /// Returns the program units allocated from a unit of the cache; `None` if the unit is not in the cache.
     pub(crate) fn given(&self, group: usize, number: u32) -> Option<u32> {
         let part = &self.parts[group];
         let open = part.open.filter(|(open, _)| *open == number).map(|(_, taken)| taken);
         part.has(number).then(|| open.unwrap_or(self.programs))
     }
 
-    /// Units that are written now, and those that are listed as closed.
+    /// Returns the numbers of units being written, and of units listed as closed.
     pub(crate) fn listed(&self, group: usize) -> (u64, u64) {
         let part = &self.parts[group];
         (u64::from(part.open.is_some()), part.closed.len() as u64)
     }
 
-    /// Whether no unit belongs to the cache: preconditioning writes to others.
+    /// Returns whether no unit belongs to the cache: preconditioning writes to others.
     pub(crate) fn is_unused(&self) -> bool {
         let unused = |part: &Part| {
             let Part { members, count, open, closed, takes } = part;
@@ -110,25 +112,25 @@ impl Slc {
     }
 }
 
-/// What the cache says to a program of the host.
+/// Answer of the cache to a host program.
 enum Room {
-    /// It goes there.
+    /// The program goes to this slot.
     At(Slot),
-    /// It waits.
+    /// The program waits.
     Wait,
-    /// It goes to an ordinary unit.
+    /// The program goes to an ordinary unit.
     None,
 }
 
 impl Ftl {
-    /// Host data goes to units of one bit a cell first; nothing was written yet.
+    /// Makes host data go to SLC units first; nothing was written yet.
     pub fn cache_in_slc(&mut self, rule: SlcRule) {
         let rows = self.geo.programs_per_ru / self.geo.lanes / rule.bits;
         let parts = vec![Part::default(); self.geo.groups as usize];
         self.slc = Some(Box::new(Slc { rule, programs: rows * self.geo.lanes, parts }));
     }
 
-    /// Whether a slot is one of a cell's only bit.
+    /// Returns whether a slot is in a cell of one bit.
     #[inline]
     pub fn is_slc(&self, slot: Slot) -> bool {
         self.slc.is_some() && self.is_in_cache(slot)
@@ -140,19 +142,19 @@ impl Ftl {
         self.slc.as_ref().is_some_and(|slc| slc.parts[group].has(number))
     }
 
-    /// Free units of a group that are kept for the cache.
+    /// Returns the number of free units of a group reserved for the cache.
     #[inline]
     pub(super) fn held(&self, group: u32) -> u32 {
         self.slc.as_ref().map_or(0, |slc| slc.held(group))
     }
 
-    /// Free units of a group that are left to a fold.
+    /// Returns the number of free units of a group reserved for a fold.
     pub(super) fn left_to_fold(&self, group: u32) -> u32 {
         self.slc.as_ref().map_or(0, |slc| u32::from(slc.parts[group as usize].takes))
     }
 
-    /// Units that the cache of a group may still open: of those kept for it, and of the share `dynamic` of what would be free beyond
-    /// collection's goal if the cache had none of it.
+    /// Returns the number of units that the cache of a group may still open: those reserved for it, and the share
+    /// `dynamic` of the units that would be free beyond the goal of garbage collection without the cache.
     pub fn slc_left(&self, group: u32) -> u32 {
         let Some(slc) = &self.slc else { return 0 };
         let held = slc.held(group).min(self.groups[group as usize].free());
@@ -162,7 +164,7 @@ impl Ftl {
         held + most.saturating_sub(added).min(self.free(group))
     }
 
-    /// Units of a group that the cache has in use, and those of them that can be folded.
+    /// Returns the number of a group's units that the cache uses, and the number that can be folded.
     pub fn slc_units(&self, group: u32) -> (u32, u32) {
         self.slc.as_ref().map_or((0, 0), |slc| {
             let part = &slc.parts[group as usize];
@@ -170,12 +172,12 @@ impl Ftl {
         })
     }
 
-    /// Whether the cache of a group takes space that ordinary units lack.
+    /// Returns whether the cache of a group takes space that ordinary units lack.
     pub fn slc_is_over(&self, group: u32) -> bool {
         self.slc.as_ref().is_some_and(|slc| slc.parts[group as usize].count > slc.rule.fixed)
     }
 
-    /// Whether host data of a group waits until its cache has been folded.
+    /// Returns whether host data of a group waits until its cache has been folded.
     pub fn waits_for_fold(&self, group: u32) -> bool {
         self.slc.as_ref().is_some_and(|slc| {
             let part = &slc.parts[group as usize];
@@ -183,20 +185,20 @@ impl Ftl {
         })
     }
 
-    /// Where the next program of the host in a group will lie if the cache takes it: reclaim unit and program unit of it.
+    /// Returns the place of the next host program in a group if the cache takes it: reclaim unit and its program unit.
     pub(super) fn next_of_slc(&self, group: u32) -> Option<(u32, u32)> {
         let slc = self.slc.as_ref()?;
         let open = slc.parts[group as usize].open;
         open.or_else(|| (self.slc_left(group) > 0).then(|| self.groups[group as usize].next_free())?)
     }
 
-    /// Whether a program of the host finds room, ordinary units aside.
+    /// Returns whether a host program finds room, ignoring ordinary units.
     pub(super) fn slc_has_room(&self, group: u32) -> bool {
         self.slc.as_ref().is_some_and(|slc| slc.parts[group as usize].open.is_some())
             || self.slc_left(group) > 0
     }
 
-    /// [`Ftl::reserve`] for data of the host: in the cache if it has room.
+    /// Reserves as [`Ftl::reserve`] does, for host data: in the cache if it has room.
     #[inline]
     pub fn reserve_for_host(&mut self, group: u32, stream: Stream, pace: Pace) -> Option<Slot> {
         if self.slc.is_some() {
@@ -245,7 +247,7 @@ impl Ftl {
         Room::At(self.geo.slot_of_program(self.join(group, number), index))
     }
 
-    /// A program unit of a group's unit has been programmed: whether it was one of the cache, which is listed once it is full.
+    /// Registers a program of a group's unit; returns whether the unit is in the cache, which lists it once it is full.
     #[cold]
     pub(super) fn slc_programmed(&mut self, group: usize, number: u32) -> bool {
         let Some(slc) = self.slc.as_mut().filter(|slc| slc.parts[group].has(number)) else { return false };
@@ -259,7 +261,7 @@ impl Ftl {
         true
     }
 
-    /// The unit of a group's cache that was closed first; it is taken out of the list.
+    /// Picks the unit of a group's cache that was closed first; it is removed from the list.
     pub fn pick_fold(&mut self, group: u32) -> Option<u64> {
         let gains = self.slc_is_over(group);
         let part = &mut self.slc.as_mut()?.parts[group as usize];
@@ -269,7 +271,7 @@ impl Ftl {
         Some(self.join(group, number))
     }
 
-    /// A reclaim unit has been erased: the cache has it no longer.
+    /// Removes an erased reclaim unit from the cache.
     pub(super) fn slc_erased(&mut self, group: usize, number: u32) {
         let Some(slc) = self.slc.as_mut().filter(|slc| slc.parts[group].has(number)) else { return };
         slc.parts[group].members[number as usize] = false;
@@ -277,7 +279,7 @@ impl Ftl {
         slc.parts[group].takes = false;
     }
 
-    /// Reclaim units of the cache: the list of them is on flash.
+    /// Returns the reclaim units of the cache: the list of them is on flash.
     pub fn slc_members(&self) -> Vec<u64> {
         let Some(slc) = &self.slc else { return Vec::new() };
         let of = |group: u32| {
@@ -287,7 +289,8 @@ impl Ftl {
         (0..self.geo.groups).flat_map(of).collect()
     }
 
-    /// After a power cut: of the units that a scan has found closed, the cache takes its own back, the one opened first in front.
+    /// Restores, after a power cut, the cache's own units among those that a scan has found closed, the one opened
+    /// first in front.
     pub fn find_slc(&mut self, members: &[u64]) {
         let mut closed: Vec<(u64, usize, u32)> = members
             .iter()

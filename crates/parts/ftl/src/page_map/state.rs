@@ -1,4 +1,4 @@
-//! The state of the translation layer: saved and loaded, checked, copied, and found again by a scan of flash.
+//! State of the translation layer: saved and loaded, checked, copied, and recovered by a scan of flash.
 
 use super::space::{Group, erases_of, is_group_sound};
 use super::{DEALLOCATED, Ftl, FtlCounters};
@@ -9,9 +9,9 @@ use nand::{array::NandArray, geometry::Geometry};
 use proto::{Lpn, Slot};
 
 impl Ftl {
-    /// Appends the state, that of the victim policy included; geometry, thresholds and policies are not part of it.
+    /// Appends the state, including that of the victim policy, without geometry, thresholds and policies.
     pub fn save(&self, out: &mut Vec<u8>) {
-        // Naming every field makes a forgotten one a compile error.
+        // Naming every field turns a forgotten one into a compile error.
         let Ftl {
             geo: _,
             array,
@@ -51,11 +51,11 @@ impl Ftl {
         victim.save(out);
     }
 
-    /// Replaces the state by one that a translation layer of the same parameters saved; `None` if it is cut short or
+    /// Restores the state that a translation layer with the same parameters saved; `None` if it is truncated or
     /// malformed.
     pub fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         self.opened = None;
-        // Lengths first: a damaged one must end in `None`, not in a giant allocation.
+        // Lengths first: a damaged one must end in `None`, not in a huge allocation.
         let ahead = |input: &[u8], len: u64| (length_ahead(input)? == len).then_some(());
         ahead(input, self.geo.slots)?;
         self.array = NandArray::load(input).filter(|array| array.is_like(&self.array))?;
@@ -84,24 +84,24 @@ impl Ftl {
     }
 }
 
-// Whether a state that was loaded is one that a translation layer can be in: a file may be damaged, or made up, behind a checksum that is right.
+// Soundness of a loaded state: a file may be damaged, or forged, behind a correct checksum.
 //
-// What is checked is whatever one part of the state says of another: lists and what they list, counts and what they count, the map and the
-// array. That a state is the one that its writer has reached cannot be seen.
+// The checks compare parts of the state with each other: lists with their items, counts with what they count, the map
+// with the array. Whether the state is the one that its writer reached cannot be checked.
 
-/// Commits and erases beyond which no preconditioning goes: sums of what follows still fit.
+/// Maximum number of commits and erases of any preconditioning: later sums still fit.
 const MOST: u64 = 1 << 56;
-/// Slots whose owners are looked up together.
+/// Number of slots whose owners are looked up together.
 const AHEAD: usize = 64;
 
 impl Ftl {
-    /// Whether the state is one that preconditioning can leave: nothing under way, and every list, count and map entry agrees with what it is about.
-    /// O(units written, and reclaim units).
+    /// Returns whether the state is one that preconditioning can leave: nothing in flight, and every list, count and
+    /// map entry consistent. O(units written, and reclaim units).
     pub fn is_sound(&self) -> bool {
         self.is_within_bounds() && self.groups_are_sound() && self.is_at_rest() && self.maps_what_is_valid()
     }
 
-    /// Numbers that others are looked up by, and those that only grow.
+    /// Checks indices, and numbers that only grow.
     fn is_within_bounds(&self) -> bool {
         let units = self.logical + self.hidden;
         let FtlCounters { host_commits, map_commits, moves, moves_dropped, merges_dropped, trims, erases: _ } =
@@ -125,7 +125,7 @@ impl Ftl {
         })
     }
 
-    /// Every reclaim unit is in the list of its state, and the array holds what was given out of it.
+    /// Returns whether every reclaim unit is in the list of its state, and the array holds what was allocated from it.
     fn is_at_rest(&self) -> bool {
         let is_unused = self.slc.as_ref().is_none_or(|slc| slc.is_unused())
             && self.pages.as_ref().is_none_or(|pages| pages.is_unused());
@@ -143,7 +143,8 @@ impl Ftl {
             && (0u32..).zip(&self.groups).all(|(number, group)| self.is_programmed_in_order(number, group))
     }
 
-    /// Whether blocks of open units are programmed in turn, and those of units that were never opened not at all.
+    /// Returns whether blocks of open units are programmed in turn, and those of units that were never opened not at
+    /// all.
     fn is_programmed_in_order(&self, number: u32, group: &Group) -> bool {
         let lanes = self.geo.lanes;
         let is_in_turn = |(ru, taken): (u32, u32)| {
@@ -156,7 +157,8 @@ impl Ftl {
         group.open_units().all(is_in_turn) && (opened..group.usable()).all(|ru| is_in_turn((ru, 0)))
     }
 
-    /// Every valid slot is the place of the unit that was written to it, and every unit that the map knows has one.
+    /// Returns whether every valid slot is the place of the unit that was written to it, and every unit that the map
+    /// knows has one.
     fn maps_what_is_valid(&self) -> bool {
         let Some(mapped) = self.mapped_units() else { return false };
         let is_where_it_lies = |lpn: Lpn, slot| self.lookup(lpn) == Some(slot);
@@ -188,7 +190,8 @@ impl Ftl {
         self.recount_valid() == Ok(mapped)
     }
 
-    /// Whether nothing has touched a reclaim unit since the base was laid out: it holds nothing, or all that the base has there.
+    /// Returns whether a reclaim unit is untouched since the base was laid out: empty, or with all that the base has
+    /// there.
     fn is_as_the_base_has_it(&self, ru: u64) -> bool {
         let Some(valid) = self.untouched_valid(ru) else { return false };
         let is_whole = || {
@@ -203,7 +206,8 @@ impl Ftl {
         valid == 0 || is_whole()
     }
 
-    /// Units that the map knows; `None` if they are others than are counted, or if one of them has its place in the base as well.
+    /// Returns the number of units that the map knows; `None` if they differ from the count, or if one also has its
+    /// place in the base.
     fn mapped_units(&self) -> Option<u64> {
         let based = self.base.units();
         let (mut host, mut hidden) = (based.min(self.logical), based.saturating_sub(self.logical));
@@ -221,24 +225,25 @@ impl Ftl {
     }
 }
 
-/// The map as it stood at some moment.
+/// Copy of the map at some moment.
 pub struct MapCopy {
     map: Table,
     base: Base,
 }
 
 impl MapCopy {
-    /// Where a logical unit lay.
+    /// Returns the slot of a logical unit at that moment.
     pub fn lookup(&self, lpn: Lpn, geo: &Geometry) -> Option<Slot> {
         lookup(&self.map, &self.base, lpn, geo)
     }
 
-    /// Units whose place had been written into the map, in ascending order: all others were where the base says.
+    /// Iterates over the units whose place had been written into the map, in ascending order: all others were where the
+    /// base says.
     pub fn written(&self) -> impl Iterator<Item = Lpn> {
         self.map.written().map(Lpn)
     }
 
-    /// Whether a unit's place had been written into the map.
+    /// Returns whether a unit's place had been written into the map.
     pub fn is_written(&self, lpn: Lpn) -> bool {
         self.map.get(lpn.0).is_some()
     }
@@ -253,41 +258,42 @@ pub(super) fn lookup(map: &Table, base: &Base, lpn: Lpn, geo: &Geometry) -> Opti
 }
 
 impl Ftl {
-    /// The map as it stands, for an observer that must know what there was when it began.
+    /// Returns a copy of the map, for an observer that must know the state at its start.
     pub fn map_copy(&self) -> MapCopy {
         MapCopy { map: self.map.clone(), base: self.base }
     }
 
-    /// Units whose place has been written into the map, in ascending order: all others are where the base says.
+    /// Iterates over the units whose place has been written into the map, in ascending order: all others are where the
+    /// base says.
     pub fn written(&self) -> impl Iterator<Item = Lpn> {
         self.map.written().map(Lpn)
     }
 
-    /// Whether a unit's place has been written into the map.
+    /// Returns whether a unit's place has been written into the map.
     pub fn is_written(&self, lpn: Lpn) -> bool {
         self.map.get(lpn.0).is_some()
     }
 
-    /// Whether the base is that of a copy of the map.
+    /// Returns whether the base is that of a copy of the map.
     pub fn based_on(&self, copy: &MapCopy) -> bool {
         self.base == copy.base
     }
 
-    /// The unit that the base has at a slot.
+    /// Returns the unit that the base has at a slot.
     pub fn base_unit(&self, slot: Slot) -> Option<Lpn> {
         self.base.lpn(slot, &self.geo)
     }
 }
 
-// The map as a scan of flash finds it.
+// Map as recovered by a scan of flash.
 
 impl Ftl {
-    /// What survives a power cut.
+    /// Returns the state that survives a power cut.
     pub fn into_array(self) -> (NandArray, Base) {
         (self.array, self.base)
     }
 
-    /// What never-erased blocks hold that are not stored one by one. The map must not follow it: see
+    /// Sets the base: the content of never-erased blocks that is not stored one by one. The map must not follow it: see
     /// [`Ftl::forget_map`].
     pub fn set_base(&mut self, base: Base) {
         self.base = base;
@@ -301,17 +307,18 @@ impl Ftl {
         self.mapped = 0;
     }
 
-    /// The copy of a unit that counts so far.
+    /// Returns the copy of a unit that counts so far.
     pub fn found(&self, lpn: Lpn) -> Option<Slot> {
         self.map.get(lpn.0).and_then(|word| word.checked_sub(1)).map(Slot)
     }
 
-    /// A copy of a unit counts more than the one found before.
+    /// Replaces the copy of a unit found before by one that counts more.
     pub fn find(&mut self, lpn: Lpn, slot: Slot) {
         self.map.set(lpn.0, slot.0 + 1);
     }
 
-    /// Ends the search for a unit: what was found is valid, and a unit that was not found holds no data. Whether it was.
+    /// Ends the search for a unit: a found copy is valid, and a unit that was not found holds no data. Returns whether
+    /// it was found.
     pub fn accept_found(&mut self, lpn: Lpn) -> bool {
         let Some(slot) = self.found(lpn) else {
             self.map.set(lpn.0, DEALLOCATED);
@@ -322,7 +329,7 @@ impl Ftl {
         true
     }
 
-    /// Units found in a reclaim unit.
+    /// Returns the number of units found in a reclaim unit.
     pub fn found_in(&self, ru: u64) -> u32 {
         (0..self.geo.lanes)
             .map(|lane| {
@@ -332,12 +339,12 @@ impl Ftl {
             .sum()
     }
 
-    /// Ages count from here on.
+    /// Sets the clock from which ages count.
     pub fn set_clock(&mut self, clock: u64) {
         self.clock = clock;
     }
 
-    /// Map units committed since the beginning.
+    /// Returns the number of map units committed since the beginning.
     pub fn clock(&self) -> u64 {
         self.clock
     }

@@ -1,4 +1,4 @@
-//! What the FTL's tests share.
+//! Common items of the FTL's tests.
 
 use super::gc::{Victim, VictimContext, greedy::Greedy};
 use super::{Ftl, Thresholds, wear::WearRule};
@@ -11,7 +11,7 @@ use nand::geometry::{Digit, Geometry, Reclaim, Shape};
 use net::Rate;
 use proto::Lpn;
 
-/// The shape of a small device.
+/// Returns the shape of a small device.
 pub(crate) fn small(reclaim: Reclaim) -> Shape {
     Shape {
         channels: 2,
@@ -30,7 +30,7 @@ pub(crate) fn small(reclaim: Reclaim) -> Shape {
     }
 }
 
-/// An idle back end.
+/// Creates an idle back end.
 pub(crate) fn idle(geo: &Geometry) -> Backend {
     let us = Time::from_us(1);
     let timing = Timing {
@@ -72,20 +72,20 @@ pub(crate) fn idle(geo: &Geometry) -> Backend {
     Backend::new(geo, timing, policy)
 }
 
-/// An empty FTL over a small device, with another victim policy.
+/// Creates an empty FTL over a small device, with a given victim policy.
 pub(crate) fn ftl_with(reclaim: Reclaim, logical: u64, victim: Box<dyn Victim>) -> Ftl {
     let blocks = if reclaim == Reclaim::Superblock { 24 } else { 16 };
     let geo = Geometry::new(Shape { blocks, ..small(reclaim) });
     Ftl::new(geo, (logical, 0), 1, WearRule::default(), Thresholds { start: 3, stop: 4, hard: 1 }, victim)
 }
 
-/// An empty FTL over a small device.
+/// Creates an empty FTL over a small device.
 pub(crate) fn ftl(reclaim: Reclaim, logical: u64) -> Ftl {
     let context = VictimContext { seed: 1, device: "flash".into() };
     ftl_with(reclaim, logical, Box::new(Greedy::new(&context)))
 }
 
-/// The naive reference: what each logical unit's slot must satisfy.
+/// Naive reference: checks the slot of each logical unit.
 pub(crate) fn check(ftl: &Ftl, written: &[bool]) {
     let mut per_ru = vec![0; ftl.geo.ru_count as usize];
     for (lpn, written) in written.iter().enumerate() {

@@ -1,14 +1,15 @@
-//! A reclaim unit, and the index over closed ones that all victim policies share.
+//! Reclaim units, and the index over closed ones that all victim policies share.
 //!
 //! Per group: buckets by valid count (each a list, longest unchanged first), the closed units as an array (for random
 //! draws), and a list in closing order. Every update is O(1).
 
 /// No reclaim unit.
 pub(crate) const NONE: u32 = u32::MAX;
-/// Buckets a group. Reclaim units with more map units than this share buckets, to within one part in 1,024.
+/// Maximum number of buckets per group. Reclaim units with more map units than this share buckets, to within one part
+/// in 1,024.
 const MAX_BUCKETS: u32 = 1024;
 
-/// Neighbours in a list, or the first and the last of it.
+/// Neighbours in a list, or its first and last unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Links {
     pub(crate) prev: u32,
@@ -16,30 +17,30 @@ pub(crate) struct Links {
 }
 engine::snapshot!(Links { prev, next });
 
-/// Whether a list runs from its first to its last unit, each of which `of` knows by its links and, with its index, as one of the list's; how
-/// many there are.
+/// Returns the number of units of a list that is sound: it runs from its first to its last unit, and `of` returns links
+/// for each, given its index, as a member of the list. `None` otherwise.
 pub(crate) fn chain(ends: Links, of: &dyn Fn(u32) -> Option<Links>) -> Option<usize> {
     let (mut at, mut last, mut count) = (ends.prev, NONE, 0);
     while at != NONE {
-        // One that names another before it, as the first of a circle would, ends it.
+        // A unit that names another before it, as the first of a cycle would, ends the walk.
         let links = of(at).filter(|links| links.prev == last)?;
         (last, at, count) = (at, links.next, count + 1);
     }
     (ends.next == last).then_some(count)
 }
 
-/// What the index keeps about one reclaim unit.
+/// Index entry of one reclaim unit.
 #[derive(Clone, Debug)]
 struct Entry {
     bucket: Links,
     age: Links,
     place: u32,
-    /// Bucket it is in.
+    /// Bucket of the unit.
     class: u32,
 }
 engine::snapshot!(Entry { bucket, age, place, class });
 
-/// Valid counts that share a bucket.
+/// Returns the number of valid counts that share a bucket.
 pub fn buckets_width(units_per_ru: u32) -> u32 {
     (units_per_ru + 1).div_ceil(MAX_BUCKETS)
 }
@@ -47,16 +48,16 @@ pub fn buckets_width(units_per_ru: u32) -> u32 {
 /// Index of one group. Reclaim units are named by their number in the group.
 #[derive(Clone, Debug)]
 pub(crate) struct Index {
-    /// Up to the highest number that was ever closed.
+    /// Entries up to the highest number that was ever closed.
     entries: Vec<Entry>,
-    /// First and last of each bucket.
+    /// First and last unit of each bucket.
     buckets: Vec<Links>,
     occupied: Vec<u64>,
     closed: Vec<u32>,
-    /// Oldest and youngest.
+    /// Oldest and youngest unit.
     ends: Links,
     units_per_bucket: u32,
-    /// Reclaim units of the group.
+    /// Number of reclaim units of the group.
     count: u32,
 }
 engine::snapshot!(Index { entries, buckets, occupied, closed, ends, units_per_bucket, count });
@@ -77,7 +78,7 @@ impl Index {
         }
     }
 
-    /// Whether this index, of a group that has opened `opened` units, can stand in the place of one that was built.
+    /// Returns whether this index, of a group that has opened `opened` units, can replace a built one.
     pub(crate) fn fits(&self, built: &Index, opened: u32) -> bool {
         self.entries.len() <= self.count as usize
             && self.closed.iter().all(|ru| *ru < opened && (*ru as usize) < self.entries.len())
@@ -85,7 +86,8 @@ impl Index {
             && (self.buckets.len(), self.occupied.len()) == (built.buckets.len(), built.occupied.len())
     }
 
-    /// Whether every list of an index that fits holds closed units alone, each once and in its bucket; `valid_of` gives the valid units of a closed one.
+    /// Returns whether every list of an index that fits holds exactly closed units, each once and in its bucket;
+    /// `valid_of` returns the valid units of a closed one.
     pub(crate) fn is_sound(&self, valid_of: &dyn Fn(u32) -> Option<u32>) -> bool {
         let listed = |ru: u32| {
             let entry = self.entries.get(ru as usize)?;
@@ -112,17 +114,17 @@ impl Index {
             && chain(self.ends, &|ru| listed(ru).map(|entry| entry.age)) == Some(self.closed.len())
     }
 
-    /// Closed reclaim units.
+    /// Returns the number of closed reclaim units.
     pub(crate) fn len(&self) -> usize {
         self.closed.len()
     }
 
-    /// The closed unit at a place of an arbitrary order.
+    /// Returns the closed unit at a position of an arbitrary order.
     pub(crate) fn nth(&self, place: usize) -> u32 {
         self.closed[place]
     }
 
-    /// Closed units, oldest first.
+    /// Iterates over closed units, oldest first.
     pub(crate) fn by_age(&self) -> impl Iterator<Item = u32> + '_ {
         let mut at = self.ends.prev;
         std::iter::from_fn(move || {
@@ -132,7 +134,8 @@ impl Index {
         })
     }
 
-    /// The head of each occupied bucket, fewest valid units first: within a bucket, the one unchanged for longest.
+    /// Iterates over the heads of the occupied buckets, fewest valid units first: within a bucket, the one unchanged
+    /// for longest.
     pub(crate) fn by_valid(&self) -> impl Iterator<Item = u32> + '_ {
         self.occupied.iter().enumerate().flat_map(move |(word, bits)| {
             let mut bits = *bits;
@@ -144,7 +147,7 @@ impl Index {
         })
     }
 
-    /// The one with the fewest valid units that has been unchanged for longest.
+    /// Returns the unit with the fewest valid units that has been unchanged for longest.
     pub(crate) fn emptiest(&self) -> Option<u32> {
         let (word, bits) = self.occupied.iter().enumerate().find(|(_, bits)| **bits != 0)?;
         Some(self.buckets[word * 64 + bits.trailing_zeros() as usize].prev)
@@ -157,7 +160,8 @@ impl Index {
 
     pub(crate) fn insert(&mut self, ru: u32, valid: u32) {
         if self.entries.is_empty() {
-            // A group that is used will be used whole. Memory that is not written to costs nothing.
+            // Reserve the final size: a group in use will be used whole, and memory that is not written to costs
+            // nothing.
             self.entries.reserve_exact(self.count as usize);
             self.closed.reserve_exact(self.count as usize);
         }
@@ -195,7 +199,7 @@ impl Index {
         self.unlink(ru);
     }
 
-    /// Has the processor fetch the entry of a reclaim unit, if it has one.
+    /// Prefetches the entry of a reclaim unit, if it has one.
     #[inline]
     pub(crate) fn prefetch(&self, ru: u32) {
         if let Some(entry) = self.entries.get(ru as usize) {
@@ -203,7 +207,7 @@ impl Index {
         }
     }
 
-    /// Has the processor fetch the entries on both sides of a reclaim unit in its bucket.
+    /// Prefetches the entries on both sides of a reclaim unit in its bucket.
     #[inline]
     pub(crate) fn prefetch_beside(&self, ru: u32) {
         if let Some(Entry { bucket: Links { prev, next }, .. }) = self.entries.get(ru as usize) {
@@ -212,7 +216,7 @@ impl Index {
         }
     }
 
-    /// A closed unit's valid count has changed.
+    /// Updates the valid count of a closed unit.
     #[inline]
     pub(crate) fn revalue(&mut self, ru: u32, valid: u32) {
         let class = self.class(valid);
@@ -222,7 +226,7 @@ impl Index {
         }
     }
 
-    /// Bytes allocated.
+    /// Returns the number of bytes allocated.
     pub(crate) fn bytes(&self) -> u64 {
         let lists = self.entries.capacity() * size_of::<Entry>() + self.closed.capacity() * size_of::<u32>();
         (lists + size_of_val(&*self.buckets) + size_of_val(&*self.occupied)) as u64
@@ -261,14 +265,14 @@ impl Index {
     }
 }
 
-/// Where a reclaim unit stands in its life.
+/// State of a reclaim unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RuState {
     /// Erased, on a free list.
     Free,
-    /// A frontier: takes program units.
+    /// Frontier: takes program units.
     Open,
-    /// All program units given out, some not yet programmed.
+    /// All program units allocated, some not yet programmed.
     Full,
     /// All programmed; a candidate for reclaiming.
     Closed,
@@ -276,7 +280,7 @@ pub enum RuState {
     Collecting,
     /// Out of use.
     Bad,
-    /// All of its one bit a cell programmed; a candidate for folding.
+    /// Completely programmed as SLC; a candidate for folding.
     Cached,
 }
 
@@ -290,28 +294,28 @@ impl engine::Snapshot for RuState {
     }
 }
 
-/// A reclaim unit as the FTL sees it: hot data, 16 bytes.
+/// Reclaim unit in the FTL: hot data, 16 bytes.
 #[derive(Clone, Debug)]
 pub struct Ru {
-    /// Valid map units.
+    /// Number of valid map units.
     pub valid: u32,
-    /// Reads under way: it must not be erased before they end.
+    /// Reads in flight: the unit must not be erased before they end.
     pub readers: u32,
-    /// Program units given out and not yet programmed.
+    /// Program units allocated and not yet programmed.
     pub inflight: u32,
-    /// Where it stands.
+    /// State of the unit.
     pub state: RuState,
-    /// Whether unwritten table entries of it follow the implicit base.
+    /// True if unwritten table entries of the unit follow the implicit base.
     pub follows_base: bool,
-    /// Closed before it was full: power went while it was open.
+    /// True if the unit was closed before it was full, by a power cut.
     pub short: bool,
-    /// The placement that its data was written for; of what garbage collection has mixed, the first.
+    /// Placement of its data; if garbage collection has mixed placements, the first.
     pub placement: u8,
 }
 
 engine::snapshot!(Ru { valid, readers, inflight, state, follows_base, short, placement });
 
-/// A reclaim unit that was never opened.
+/// Reclaim unit that was never opened.
 pub(super) const FRESH: Ru = Ru {
     valid: 0,
     readers: 0,

@@ -1,19 +1,19 @@
-//! Static wear levelling: which closed reclaim unit gives its data away so that it is worn too.
+//! Static wear levelling: which closed reclaim unit gives up its data so that it is worn too.
 //!
-//! Data that is never written again keeps its unit from being erased. When a free unit of a group has been erased `gap`
-//! times more than its least worn closed one, the data of that one moves into the free one, and stays there; the unit
-//! that it has left takes data that is written more often (Chang, "On efficient wear leveling for large-scale flash-memory
+//! Data that is never rewritten keeps its unit from being erased. When a free unit of a group has been erased `gap`
+//! times more than its least worn closed one, the data of that one moves into the free one, and stays there; the
+//! vacated unit takes data that is written more often (Chang, "On efficient wear leveling for large-scale flash-memory
 //! storage systems", SAC 2007: cold data goes to the most worn blocks, and rests there). So a unit that comes back from
-//! its `gap`th erase beyond the least worn one is put to rest before it is used again, and erase counts of a group lie
-//! no more than `gap` and [`SLACK`] apart.
+//! its `gap`th erase beyond the least worn one is put to rest before it is used again, and erase counts of a group
+//! differ by at most `gap` plus [`SLACK`].
 //!
-//! The moved data has a frontier of its own, which opens the most worn free unit. A unit is moved once in about `gap`
+//! The moved data has a separate frontier, which opens the most worn free unit. A unit is moved once in about `gap`
 //! erases of each unit of its group; that bounds the cost.
 //!
-//! Garbage collection leaves units that rest alone: where a victim policy chooses one, it takes the emptiest that does not
-//! rest, if there is one among the emptiest few.
+//! Garbage collection skips resting units: if a victim policy chooses one, it takes the emptiest non-resting unit
+//! instead, if one is among the emptiest few.
 //!
-//! A frontier that nobody writes on is no closed unit, and could lag for ever: it is closed before it is full.
+//! An unused frontier is not a closed unit, and could lag for ever: it is closed before it is full.
 
 pub use super::closed::WearRule;
 
@@ -22,14 +22,14 @@ use super::closed::VictimView;
 use super::space::{Group, Stream};
 use super::units::NONE;
 
-/// How far a frontier may lag behind `gap` until it is closed before it is full; one at work is never closed so.
+/// Erases by which a frontier may lag behind `gap` until it is closed early; a frontier in use never is.
 pub const SLACK: u32 = 2;
 
-/// Lists of equal valid counts that are looked at for a unit that does not rest.
+/// Number of lists of equal valid counts that are examined for a non-resting unit.
 const LOOKS: usize = 16;
 
-/// What garbage collection takes instead of a victim that was erased `rest` times or more: a unit with `most` valid map
-/// units or fewer.
+/// Returns the replacement for a victim that was erased `rest` times or more: a unit with at most `most` valid map
+/// units.
 pub(super) fn unrested(view: &VictimView<'_>, victim: u32, rest: u32, most: u32) -> u32 {
     if view.erases(victim) < rest {
         return victim;
@@ -39,14 +39,16 @@ pub(super) fn unrested(view: &VictimView<'_>, victim: u32, rest: u32, most: u32)
 }
 
 impl Group {
-    /// From this erase count on a unit rests: one more erase, and it is further than `gap` from the least worn.
+    /// Returns the erase count from which on a unit rests: one more erase, and it is further than `gap` from the least
+    /// worn.
     pub(super) fn rest(&mut self, gap: u32) -> Option<u32> {
         let by_wear = self.by_wear.as_mut()?;
         let least = by_wear.least()?;
         Some(by_wear.erases(least).saturating_add(gap))
     }
 
-    /// The least worn closed unit, if it lags behind the most worn free one and moving it leaves `keep` units free.
+    /// Returns the least worn closed unit, if it lags behind the most worn free one and moving it leaves `keep` units
+    /// free.
     fn unworn(&mut self, gap: u32, keep: u32, clock: u64) -> Option<u32> {
         let limit = self.most_worn_free()?.checked_sub(gap)?;
         self.close_lagging(limit, clock);
@@ -55,7 +57,7 @@ impl Group {
         (by_wear.erases(least) <= limit && self.free() > keep).then_some(least)
     }
 
-    /// Closes frontiers that lag and that nobody is writing on.
+    /// Closes frontiers that lag and are not in use.
     fn close_lagging(&mut self, limit: u32, clock: u64) {
         for stream in 0..self.frontiers.len() {
             let slack = if Stream::levels_wear(stream) { 0 } else { SLACK };
@@ -68,9 +70,9 @@ impl Group {
 }
 
 impl Ftl {
-    /// Static wear levelling: the unit of a group that gives its data to [`Stream::Wear`] next, once a unit has been
-    /// erased; it is taken out of the index. While space is short, `levelled` (the last unit was taken for wear) leaves
-    /// the turn to garbage collection, so that neither keeps the other from its work.
+    /// Returns the unit of a group that gives its data to [`Stream::Wear`] next, for static wear levelling once a unit
+    /// has been erased; it is removed from the index. While space is short, `levelled` (the last unit was taken for
+    /// wear) yields to garbage collection, so that neither blocks the other.
     pub fn pick_unworn(&mut self, group: u32, levelled: bool) -> Option<u64> {
         let gap = self.wear.gap?;
         if levelled && self.free(group) < self.thresholds.stop {
@@ -85,7 +87,7 @@ impl Ftl {
 
 #[cfg(test)]
 mod tests {
-    // The index against a scan, and the distance of erase counts under random workloads.
+    // Index against a scan, and the distance of erase counts under random workloads.
     use super::*;
     use crate::page_map::Thresholds;
     use crate::page_map::closed::ByWear;
@@ -100,7 +102,7 @@ mod tests {
 
     const GROUPS: [Reclaim; 3] = [Reclaim::Block, Reclaim::PlaneSet, Reclaim::Superblock];
 
-    /// Full, with the spare space that the spec asks for at least.
+    /// Creates a full FTL, with the minimum over-provisioning that the spec requires.
     fn ftl(reclaim: Reclaim, victim: &VictimPolicy, wear: WearRule) -> Ftl {
         let geo = Geometry::new(Shape { channels: 2, ways: 1, dies: 1, blocks: 40, ..small(reclaim) });
         let logical = geo.slots / 100 * 70;
@@ -111,14 +113,14 @@ mod tests {
         ftl
     }
 
-    /// The blocks of a group that lie furthest apart, from the array's own counts.
+    /// Returns the largest difference of erase counts in a group, from the array's own counts.
     fn spread(ftl: &Ftl) -> u32 {
         let of = |group: &[u32]| group.iter().max().zip(group.iter().min()).map_or(0, |(a, b)| a - b);
         let planes = ftl.array.all_erases().chunks(ftl.geo.shape.blocks as usize).collect::<Vec<_>>();
         planes.chunks(ftl.geo.lanes as usize).map(|planes| of(&planes.concat())).max().unwrap_or(0)
     }
 
-    /// A workload: shares of writes and of addresses of the hot data, and how often the hot data is other data.
+    /// Workload: shares of writes and of addresses of the hot data, and how often the hot data changes.
     #[derive(Clone, Copy, Debug)]
     struct Skew {
         writes: u64,
@@ -126,7 +128,7 @@ mod tests {
         turns: u64,
     }
 
-    /// Writes `laps` times the device's capacity; the greatest spread that was seen.
+    /// Writes `laps` times the device's capacity; returns the greatest spread seen.
     fn write(ftl: &mut Ftl, skew: Skew, laps: u64, seed: u64) -> u32 {
         let mut writer = FunctionalWriter::new(ftl, Placement::Striped);
         let mut rng = Rng::stream(seed, "wear");
@@ -136,7 +138,7 @@ mod tests {
             let hot = units * skew.addresses / 100;
             let from = n * skew.turns / all * hot;
             let at = if rng.below(100) < skew.writes { rng.below(hot) } else { rng.below(units) };
-            writer.write(ftl, Lpn((from + at) % units)).expect("there is spare space");
+            writer.write(ftl, Lpn((from + at) % units)).expect("over-provisioning leaves room");
             if n % 64 == 0 {
                 worst = worst.max(spread(ftl));
             }
@@ -158,7 +160,7 @@ mod tests {
         wear.erased(1, 2);
         wear.insert(1);
         assert_eq!(wear.least(), Some(3), "the one closed first");
-        // One below all that is listed.
+        // One below all listed counts.
         wear.insert(2);
         assert_eq!(wear.least(), Some(2));
         [2, 3, 1, 0].iter().for_each(|ru| wear.remove(*ru));
@@ -168,7 +170,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(12))]
 
-        /// Whatever is hot, whoever chooses victims, and from the first erase on.
+        /// Holds for any hot data, any victim policy, and from the first erase on.
         #[test]
         fn erase_counts_stay_together(
             which in 0usize..3,
@@ -186,7 +188,7 @@ mod tests {
             prop_assert!(ftl.array.all_erases().iter().max() > Some(&3));
         }
 
-        /// The reference looks at every unit.
+        /// The reference examines every unit.
         #[test]
         fn the_index_finds_what_a_scan_finds(least_worn: bool, gap in 1u32..6, laps in 1u64..6, seed: u64) {
             let mut ftl = ftl(Reclaim::PlaneSet, &VictimPolicy::greedy, WearRule { least_worn, gap: Some(gap) });
@@ -206,7 +208,7 @@ mod tests {
         }
     }
 
-    /// What is left apart without it, and what it costs: a closed unit gives its data away at most once in `gap` erases of
+    /// Spread without levelling, and cost of levelling: a closed unit gives up its data at most once in `gap` erases of
     /// the others, so at most one erase in `gap` is for wear, and each moves at most a unit.
     #[test]
     fn levelling_costs_one_erase_in_gap_at_most() {
@@ -226,11 +228,11 @@ mod tests {
         }
     }
 
-    /// A frontier that is left as it is holds nobody back.
+    /// An abandoned frontier holds nothing back.
     #[test]
     fn a_frontier_that_nobody_writes_on_is_closed() {
         let mut ftl = ftl(Reclaim::Block, &VictimPolicy::greedy, WearRule { least_worn: true, gap: Some(3) });
-        // Translation pages that are never written again.
+        // Translation pages that are never rewritten.
         let stale: Vec<u64> = (0..ftl.geo.groups)
             .map(|group| {
                 let slot = ftl.reserve(group, Stream::Map).expect("units are free");

@@ -1,8 +1,9 @@
-//! Many reads on a channel on which nothing else goes on, worked out without events.
+//! Batch of reads on an otherwise idle channel, computed without events.
 //!
-//! Between the first command and the last transfer nobody looks at what goes on, so that only the ends of transfers and the sums count. What happens, and when, is what
-//! [`Backend`] does with the same reads: [`Batch`] follows its states of dies and of the channel, and a test holds both against each other. More reads may come while
-//! the first ones are under way: what was worked out beyond that moment is worked out again.
+//! Between the first command and the last transfer nothing observes the state, so only the ends of transfers and the
+//! sums count. The outcome and its timing are those of [`Backend`] with the same reads: [`Batch`] follows its states of
+//! dies and of the channel, and a test compares the two. More reads may arrive while the first ones are in flight: the
+//! results beyond that moment are then computed again.
 
 use super::arbiter::{Arbiter, Want};
 use super::op::Class;
@@ -14,16 +15,16 @@ use std::convert::Infallible;
 /// No command.
 const NONE: u32 = u32::MAX;
 
-/// A read of one page of all planes of a die.
+/// Read of one page of all planes of a die.
 #[derive(Clone, Copy, Debug)]
 struct Command {
     arrived: Time,
     kind: u8,
-    /// The next command of its die.
+    /// Next command of the same die.
     next: u32,
 }
 
-/// A die that has commands of the batch.
+/// Die with commands of the batch.
 #[derive(Clone, Copy, Debug)]
 struct Unit {
     die: u32,
@@ -35,52 +36,52 @@ struct Unit {
     busy: Time,
 }
 
-/// How long a command takes of what.
+/// Durations of a command on each resource.
 #[derive(Clone, Copy, Debug)]
 struct Tenures<'t> {
-    /// Of the channel, for the command.
+    /// Time on the channel for the command.
     command: Time,
-    /// Of the array, by page type.
+    /// Time in the array, by page type.
     array: &'t [Time],
-    /// Of the channel, for the data.
+    /// Time on the channel for the data.
     data: Time,
 }
 
-/// Reads that begin while one of them is under way.
+/// Batch of reads, each of which begins while another one is in flight.
 #[derive(Debug, Default)]
 pub struct Batch {
     commands: Vec<Command>,
-    /// Place among the units by die, for dies that are there.
+    /// Index into the units by die, for dies in the batch.
     place: Vec<u32>,
-    /// Units that commands have come to, in this order.
+    /// Units with commands, in order of their first command.
     touched: Vec<u32>,
-    /// Commands whose data have left the channel, in this order, and when.
+    /// Commands whose data have left the channel, in that order, with the time.
     left: Vec<(u32, Time)>,
     state: State,
-    /// The state when commands came last, and how many had left.
+    /// State when commands last arrived, and the number that had left by then.
     saved: (State, usize),
-    /// Most commands that have waited at once.
+    /// Maximum number of commands that have waited at once.
     most: u64,
-    /// Commands by page type.
+    /// Number of commands by page type.
     kinds: Vec<u64>,
 }
 
-/// What changes as time passes.
+/// State that changes as time passes.
 #[derive(Debug, Default)]
 struct State {
     units: Vec<Unit>,
-    /// When the array or the transfer of each unit ends, and the place of that in the schedule order.
+    /// End of each unit's array work or transfer, and its position in the schedule order.
     due: Vec<(Time, u32)>,
     channel: Shared,
     scheduled: u32,
-    /// Commands that have gone out, the last of them, and the time that they had waited for, together.
+    /// Number of commands that have gone out; the last of them and the sum of their waits follow.
     begun: u64,
     last: Time,
     waited: u128,
     array: Time,
 }
 
-/// The channel.
+/// Channel state.
 #[derive(Debug, Default)]
 struct Shared {
     busy_until: Time,
@@ -88,13 +89,13 @@ struct Shared {
     looks_again: bool,
     moves_data: bool,
     wake: Option<Time>,
-    /// Units that wait to take a command, and to hand out data, with their places in the order of asking.
+    /// Units that wait to take a command, and to hand out data, with their positions in the order of requests.
     waiting: [VecDeque<(u32, u64)>; 2],
     asked: u64,
 }
 
 impl State {
-    /// Becomes as another one is, and keeps its memory.
+    /// Copies a different state into this one's memory.
     fn become_like(&mut self, other: &State) {
         let State { units, due, channel, scheduled, begun, last, waited, array } = other;
         self.units.clone_from(units);
@@ -104,7 +105,7 @@ impl State {
         (self.waited, self.array) = (*waited, *array);
     }
 
-    /// Becomes what it is before anything has come.
+    /// Resets the state to that before the first command.
     fn clear(&mut self) {
         let State { mut units, mut due, channel, .. } = std::mem::take(self);
         units.clear();
@@ -155,7 +156,7 @@ impl Shared {
     }
 }
 
-/// A batch that goes on.
+/// Batch while it advances.
 struct Pass<'b> {
     commands: &'b [Command],
     left: &'b mut Vec<(u32, Time)>,
@@ -165,11 +166,11 @@ struct Pass<'b> {
 }
 
 impl Pass<'_> {
-    /// Lets time pass up to `until`, what happens then included.
+    /// Advances time up to `until`, events at that time included.
     fn run(&mut self, until: Time) {
         loop {
             let Some((unit, due)) = self.soonest() else { return };
-            // The channel's own wake-up comes behind what else happens at its instant.
+            // The channel's own wake-up follows the other events of its instant.
             if let Some(wake) = self.state.channel.wake.filter(|wake| *wake < due) {
                 if wake > until {
                     return;
@@ -188,7 +189,7 @@ impl Pass<'_> {
         }
     }
 
-    /// The unit whose array or transfer ends first, and when; never if nothing is under way.
+    /// Returns the unit whose array or transfer ends first, and the time; `None` if nothing is in flight.
     #[inline]
     fn soonest(&self) -> Option<(u32, Time)> {
         let (mut soonest, mut at) = (*self.state.due.first()?, 0);
@@ -290,7 +291,7 @@ impl Pass<'_> {
 }
 
 impl Batch {
-    /// Forgets the batch before.
+    /// Clears the previous batch.
     pub fn clear(&mut self) {
         self.commands.clear();
         self.place.fill(NONE);
@@ -302,7 +303,8 @@ impl Batch {
         self.saved.1 = 0;
     }
 
-    /// Commands whose data have left the channel, in this order, and when; how many of them had when commands came last.
+    /// Returns the commands whose data have left the channel, in that order with the time, and the number that had left
+    /// when commands last arrived.
     pub fn left(&self) -> (&[(u32, Time)], usize) {
         (&self.left, self.saved.1)
     }
@@ -311,7 +313,7 @@ impl Batch {
         Pass { commands: &self.commands, left: &mut self.left, state: &mut self.state, tenures, arbiter }
     }
 
-    /// Adds a read of a page, by type, of all planes of a die.
+    /// Adds a read of a page, by type, on all planes of a die.
     fn push(&mut self, arrived: Time, die: u32, kind: u8) {
         let at = self.commands.len() as u32;
         if self.place.len() <= die as usize {
@@ -350,17 +352,17 @@ impl Batch {
         }
     }
 
-    /// Time that dies were busy, summed over them.
+    /// Returns the time that dies were busy, summed over them.
     pub fn busy(&self) -> Time {
         self.state.units.iter().fold(Time::ZERO, |sum, unit| sum + unit.busy)
     }
 
-    /// Commands by page type.
+    /// Returns the number of commands by page type.
     pub fn kinds(&self) -> &[u64] {
         &self.kinds
     }
 
-    /// When the first command came, and when the last data left the channel.
+    /// Returns the time of the first command, and the time when the last data left the channel.
     pub fn span(&self) -> (Time, Time) {
         let begins = self.commands.first().map_or(Time::ZERO, |first| first.arrived);
         (begins, self.left.last().map_or(begins, |(_, at)| *at))
@@ -368,7 +370,8 @@ impl Batch {
 }
 
 impl Backend {
-    /// Whether reads of all planes of dies could be worked out now: nothing is under way, and nobody looks on.
+    /// Returns whether reads of all planes of dies can be computed as a batch now: nothing is in flight, and no
+    /// observer is attached.
     pub fn takes_batches(&self, now: Time) -> bool {
         self.fold
             && self.channels.len() == 1
@@ -384,7 +387,7 @@ impl Backend {
             && self.channels.iter().all(|channel| now >= channel.busy_until)
     }
 
-    /// Works out reads of pages of all planes of dies, a die and a page each, that come to a batch now. Pages have so many bytes.
+    /// Computes reads that join a batch now: each is a die and a page, on all planes. `bytes` is the page size.
     pub fn work_out(
         &mut self,
         batch: &mut Batch,
@@ -398,7 +401,7 @@ impl Backend {
             data: self.timing.leave(bytes.into()).times(planes),
         };
         let arbiter = &mut *self.arbiter;
-        // Back to when commands came last, and from there to the present.
+        // Return to the time when commands last arrived, and advance from there to the present.
         batch.state.become_like(&batch.saved.0);
         batch.left.truncate(batch.saved.1);
         batch.pass(tenures, arbiter).run(now);
@@ -416,7 +419,7 @@ impl Backend {
         batch.pass(tenures, arbiter).run(Time::MAX);
     }
 
-    /// A batch has come to its end: what counts of it is counted.
+    /// Counts a batch that has ended.
     pub fn carried_out(&mut self, batch: &Batch, bytes: u32) {
         let planes = self.queues.planes_of_a_die() as u64;
         let commands = batch.commands.len() as u64;
@@ -443,12 +446,13 @@ impl Backend {
         }
     }
 
-    /// Places in the schedule order, of a queue that is no more, are forgotten: before [`takes_up`](Backend::takes_up).
+    /// Forgets the places in the schedule order of a queue that no longer exists; call before
+    /// [`takes_up`](Backend::takes_up).
     pub fn forget_places(&mut self) {
         self.channels.iter_mut().for_each(|channel| channel.wake = None);
     }
 
-    /// An event that was pending in another queue is due after `wait`.
+    /// Takes up an event that was pending in a different queue; it is due after `wait`.
     pub fn takes_up(&mut self, event: Event, wait: Time, cx: &mut impl Cx<Event, Infallible>) {
         match event {
             Event::ChannelFree(channel) => {

@@ -1,4 +1,4 @@
-//! Channels: who waits for one, and who holds it; and transfers between the controller and registers.
+//! Channels: their waiters and tenants; transfers between the controller and registers.
 
 use super::Backend;
 use super::arbiter::Want;
@@ -12,19 +12,19 @@ use std::convert::Infallible;
 pub(super) struct Channel {
     pub(super) busy_until: Time,
     pub(super) busy: Time,
-    /// A wake-up or the end of a data transfer will look at the waiting dies.
+    /// True if a wake-up or the end of a data transfer will check the waiting dies.
     pub(super) looks_again: bool,
-    /// The present tenure is a data transfer, whose end is an event of its own.
+    /// True if the current tenure is a data transfer, whose end is an event of its own.
     pub(super) moves_data: bool,
-    /// Place in the schedule order of the wake-up at the end of the present tenure, whether it is needed or not.
+    /// Place in the schedule order of the wake-up at the end of the current tenure, needed or not.
     pub(super) wake: Option<Ticket>,
     pub(super) waiting: [VecDeque<(u32, u64)>; Want::COUNT],
-    /// How many wait.
+    /// Number of waiters.
     pub(super) wanted: u32,
     pub(super) asked: u64,
-    /// Operations not yet started, in order of arrival; kept only when the scheduler holds the line.
+    /// Operations not yet started, in order of arrival; kept only if the scheduler holds the line.
     pub(super) line: VecDeque<u32>,
-    /// Who has or had it last.
+    /// Class of the current or last tenant.
     pub(super) tenant: Class,
 }
 
@@ -46,7 +46,7 @@ impl Default for Channel {
 }
 
 impl Channel {
-    /// Arranges the wake-up at the end of the present tenure.
+    /// Schedules the wake-up at the end of the current tenure.
     #[inline]
     pub(super) fn look_again(&mut self, channel: u32, cx: &mut impl Cx<Event, Infallible>) {
         self.looks_again = true;
@@ -89,11 +89,11 @@ impl Backend {
         }
     }
 
-    /// A channel has become free: the next die gets it.
+    /// Grants a free channel to the next die.
     pub(super) fn channel_free(&mut self, channel: u32, cx: &mut impl Cx<Event, Infallible>) {
         let c = &mut self.channels[channel as usize];
         if cx.now() < c.busy_until {
-            // Somebody got it in this instant before the wake-up.
+            // The channel was granted in this instant before the wake-up.
             if !c.moves_data {
                 c.look_again(channel, cx);
             }
@@ -117,11 +117,11 @@ impl Backend {
         let Some((die, _)) = c.waiting[want as usize].pop_front() else { return };
         c.wanted -= 1;
         self.grant(die, cx);
-        // The grant holds the channel: look again at its end if others wait.
+        // The grant holds the channel: check again at its end if others wait.
         self.serve(channel, cx);
     }
 
-    /// The channel moves data of a class for `tenure` from now, which has an event of its own at its end.
+    /// Moves data of a class over the channel for `tenure` from now, with an event of its own at the end.
     #[inline]
     pub(super) fn move_data(
         &mut self,
@@ -143,7 +143,7 @@ impl Backend {
         }
     }
 
-    /// The channel is busy for a class for `tenure` from now.
+    /// Holds the channel for a class for `tenure` from now.
     #[inline]
     pub(super) fn hold(
         &mut self,
@@ -156,7 +156,7 @@ impl Backend {
         c.busy_until = cx.now() + tenure;
         c.busy += tenure;
         c.moves_data = false;
-        // The wake-up has its place even if nobody asks for it: folding it away leaves the same order behind.
+        // The wake-up gets its place even if it is not needed, so that folding it away leaves the same order.
         c.wake = Some(cx.reserve_late());
         if !self.fold && !c.looks_again {
             c.look_again(channel, cx);
@@ -167,62 +167,62 @@ impl Backend {
     }
 }
 
-// What happens in dies and on channels.
+// Events of dies and channels.
 
 engine::events! {
-    /// The events of dies and channels.
+    /// Events of dies and channels.
     pub enum Event {
         /// The array of a die has finished.
         ArrayDone(u32),
-        /// A read's data has left its die.
+        /// The data of a read has left its die.
         TransferDone(u32),
         /// A channel has become free.
         ChannelFree(u32),
-        /// A die that was told to suspend takes commands.
+        /// A die that was told to suspend can take commands.
         Suspended(u32),
         /// A die has waited for host programs that could share its command.
         Gathered(u32),
-        /// A transfer between the controller and a register is over.
+        /// A transfer between the controller and a register has ended.
         Moved(u32),
     }
 }
 
-// Data between the controller and registers: on the channel alone, whatever the array of the die does; and from the
-// register of one plane to the data register of another.
+// Data between the controller and registers, which needs only the channel, whatever the array of the die does; and data
+// from the register of one plane to the data register of a different one.
 //
-// Registers that gather writes are beside the data register of the array (ZnG, section III-C), so that a die takes their
-// data while it works. A transfer asks for the channel as other data does: into a register like the data of a program,
-// out of one like that of a read.
+// Registers that gather writes are separate from the array's data register (ZnG, section III-C), so a die takes their
+// data while it works. A transfer requests the channel like other data: into a register like the data of a program, out
+// of one like that of a read.
 
-/// Which way data goes.
+/// Direction of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
     /// Into a register.
     Into,
-    /// Out of one.
+    /// Out of a register.
     Out,
 }
 
-/// Data on its way between the controller and a register.
+/// Data in transfer between the controller and a register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transfer {
     /// Die of the register.
     pub die: u32,
-    /// Bytes.
+    /// Number of bytes.
     pub bytes: u32,
-    /// Which way they go.
+    /// Direction.
     pub way: Way,
-    /// What for: a word of the controller's, which is only carried here.
+    /// Purpose: a word of the controller, opaque here.
     pub tag: u8,
-    /// Who waits for it.
+    /// Waiter for the transfer.
     pub owner: u32,
 }
 
-/// Where the number of a unit would stand among those that wait for a channel: the name of a transfer.
+/// Flag that marks a transfer among the units that wait for a channel.
 pub(super) const TRANSFER: u32 = 1 << 31;
 
 impl Backend {
-    /// Asks for the channel of a transfer. [`Backend::transferred`] is due with its [`Event::Moved`].
+    /// Requests the channel for a transfer. [`Backend::transferred`] is due at its [`Event::Moved`].
     pub fn transfer(&mut self, transfer: Transfer, cx: &mut impl Cx<Event, Infallible>) {
         let name = self.transfers.insert(transfer);
         let channel = self.dies[transfer.die as usize].channel;
@@ -237,7 +237,7 @@ impl Backend {
         self.ask_channel(channel, TRANSFER | name, want, cx);
     }
 
-    /// A transfer gets its channel now.
+    /// Starts a transfer that gets its channel now.
     pub(super) fn grant_transfer(&mut self, waiting: u32, cx: &mut impl Cx<Event, Infallible>) {
         let name = waiting & !TRANSFER;
         let transfer = self.transfers[name];
@@ -257,7 +257,7 @@ impl Backend {
         self.move_data(channel, (class, tenure), Event::Moved(name), cx);
     }
 
-    /// A transfer is over.
+    /// Ends a transfer.
     pub fn transferred(&mut self, name: u32, cx: &mut impl Cx<Event, Infallible>) -> Transfer {
         let transfer = self.transfers[name];
         self.transfers.remove(name);
@@ -267,13 +267,13 @@ impl Backend {
         transfer
     }
 
-    /// Transfers that wait or are under way.
+    /// Returns the number of transfers waiting or in flight.
     pub fn transfers(&self) -> usize {
         self.transfers.len()
     }
 }
 
-/// The links by which pages go from registers to the data registers of other planes.
+/// Links over which pages go from registers to the data registers of other planes.
 pub(super) struct Links {
     link: Link,
     planes: u32,
@@ -284,7 +284,7 @@ impl Links {
         Links { link, planes }
     }
 
-    /// How long it takes from `at` until the data register of an operation's plane holds what it programs.
+    /// Returns the time, from `at` on, until the data register of an operation's plane holds its data.
     pub(super) fn reach(&mut self, op: &Op, at: Time) -> Time {
         let plane = op.die * self.planes + u32::from(op.plane);
         if op.register == NO_OP || op.register == plane {

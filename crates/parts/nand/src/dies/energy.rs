@@ -1,6 +1,6 @@
-//! What dies, channels and controllers spend.
+//! Energy of dies, channels and controllers.
 //!
-//! An operation on the array is counted when the array has done it, and spread over the time since it last began; a
+//! An operation on the array is counted when the array has finished it, and spread over the time since it last began. A
 //! transfer is counted when it begins, over the time that it holds its channel.
 
 use super::Backend;
@@ -16,38 +16,39 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Activity, Attojoules, EnergyReport, Meter};
 
-/// What flash spends.
+/// Energy of flash.
 ///
-/// An operation's energy is what its array takes beyond the power of a die at work. Where all is known of an operation is its
-/// whole energy, as a current that was measured at the supply gives it, `die.busy` is zero: the operation has it already.
-/// Commands, addresses and status reads cost nothing; a suspended operation costs what it costs without.
+/// Energy of an operation is what its array takes beyond the power of a busy die. If only the total energy of an
+/// operation is known, for example from a current measured at the supply, set `die.busy` to zero: the operation
+/// includes it. Commands, addresses and status reads cost nothing; a suspended operation costs as much as an
+/// uninterrupted one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlashEnergySpec {
-    /// Energy of a page that is read from its array, by page type, lowest bit first; one value for all types.
+    /// Energy of a page read in its array, by page type, lowest bit first; one value for all types.
     pub read: Vec<Energy>,
-    /// Energy of a page that is programmed, by page type, lowest bit first; one value for all. With one-shot and two-pass
+    /// Energy of a page program, by page type, lowest bit first; one value for all. With one-shot and two-pass
     /// programming, one value: a word line, or one pass over it.
     pub program: Vec<Energy>,
-    /// Energy of a block that is erased, in one plane.
+    /// Energy of a block erase, in one plane.
     pub erase: Energy,
-    /// Energy of a byte of data on its way between a controller and a die, drivers at both ends.
+    /// Energy of a byte of data in transfer between a controller and a die, drivers at both ends.
     pub transfer: Energy,
-    /// Power of each die, from a command to the end of its data or not.
+    /// Power of each die; busy from a command to the end of its data.
     pub die: StatePower,
-    /// Power of all controllers together, with the memory that they buffer in and whatever else is on: at work while there is a
-    /// command inside or a die at work.
+    /// Power of all controllers together, with their buffer memory and everything else that is on; busy while a command
+    /// is inside or a die is busy.
     pub controller: StatePower,
-    /// The link to whoever uses the flash.
+    /// Energy of the link to the user of the flash.
     pub link: LinkEnergySpec,
 }
 
-/// What is spent by flash of which some pages hold one bit a cell: energies by page type, and of those pages.
+/// Energies of flash of which some pages are SLC (one bit per cell): energies by page type, and those of SLC pages.
 #[derive(Clone, Debug)]
 pub struct FlashCosts {
-    /// Of all but those pages.
+    /// Energies of all other pages.
     pub spec: FlashEnergySpec,
-    /// Energies of a page that holds one bit a cell: read, programmed. `None` if there is none.
+    /// Energies of an SLC page: read, programmed. `None` if there are no SLC pages.
     pub slc: Option<[Energy; 2]>,
 }
 
@@ -77,7 +78,7 @@ const ACTIVITIES: [Activity; 8] = [
 ];
 
 impl FlashCosts {
-    /// Energy of an operation: of what it reads, and of what it changes.
+    /// Returns the energy of an operation: for what it reads, and for what it changes.
     fn of(&self, op: &Op, timing: &Timing) -> [Attojoules; 2] {
         if let Some([read, program]) = self.slc.filter(|_| op.is_slc) {
             let of =
@@ -86,7 +87,7 @@ impl FlashCosts {
                 OpKind::Read if op.from_register => return [0, 0],
                 OpKind::Read => return [of(read, timing.pages_per_unit), 0],
                 OpKind::Program => return [0, of(program, timing.program_pages)],
-                // What is folded goes through the controller; an erase is one of whatever the block held.
+                // Folded data goes through the controller; an erase costs the same whatever the block held.
                 OpKind::CopyBack | OpKind::Erase => {}
             }
         }
@@ -109,22 +110,22 @@ impl FlashCosts {
     }
 }
 
-/// What media have spent.
+/// Energy spent by media.
 #[derive(Clone, Debug)]
 pub struct MediaMeter {
     /// Energies by page type, as many as a cell has bits; of one-shot programs, one: a pass over a word line.
     costs: FlashCosts,
     meter: Meter,
-    /// What does the same at the same time, and is counted with what is simulated.
+    /// Identical hardware counted with the simulated one.
     alike: Alike,
     dies: u64,
-    /// Dies at work, and commands inside.
+    /// Number of busy dies, and of commands inside.
     busy: u64,
     commands: u64,
 }
 
 impl MediaMeter {
-    /// So many idle dies in each of back ends that do the same.
+    /// Creates the meter of `dies` idle dies, in each of the back ends that `alike` counts.
     pub fn new(costs: FlashCosts, dies: u32, alike: Alike) -> MediaMeter {
         let dies = u64::from(dies) * u64::from(alike.back_ends);
         let mut meter =
@@ -134,13 +135,13 @@ impl MediaMeter {
         meter
     }
 
-    /// A die has taken a command.
+    /// Registers that a die has taken a command.
     pub(super) fn die_begins(&mut self, now: Time) {
         self.busy += u64::from(self.alike.back_ends);
         self.set_dies(now);
     }
 
-    /// A die is free.
+    /// Registers that a die is free.
     pub(super) fn die_ends(&mut self, now: Time) {
         self.busy -= u64::from(self.alike.back_ends);
         self.set_dies(now);
@@ -155,13 +156,13 @@ impl MediaMeter {
         }
     }
 
-    /// A command has come to the controllers.
+    /// Registers that a command has reached the controllers.
     pub fn command_begins(&mut self, now: Time) {
         self.commands += 1;
         self.set_controller(now);
     }
 
-    /// A command has left them.
+    /// Registers that a command has left the controllers.
     pub fn command_ends(&mut self, now: Time) {
         self.commands -= 1;
         self.set_controller(now);
@@ -174,7 +175,7 @@ impl MediaMeter {
         self.meter.set_power(CONTROLLER_BUSY, now, if works { busy.microwatts() } else { 0 });
     }
 
-    /// So many bytes are on a channel.
+    /// Adds bytes that are on a channel.
     pub(super) fn transfer(&mut self, bytes: u64, from: Time, to: Time) {
         let bytes = if bytes > 0 && planted_nth(Mutant::UnpaidTransfer, 16) { 0 } else { bytes };
         let byte =
@@ -182,7 +183,7 @@ impl MediaMeter {
         self.meter.spread(TRANSFER, from, to, Attojoules::from(bytes) * byte);
     }
 
-    /// An array has done what it was told.
+    /// Adds an operation that an array has finished.
     fn worked(&mut self, op: &Op, timing: &Timing, from: Time, to: Time) {
         let [read, change] = self.costs.of(op, timing).map(|one| one * Attojoules::from(self.alike.pages()));
         let read = if read > 0 && planted_nth(Mutant::UnpaidRead, 16) { 0 } else { read };
@@ -195,7 +196,7 @@ impl MediaMeter {
         self.meter.spread(if op.kind == OpKind::Erase { ERASE } else { PROGRAM }, from, to, change);
     }
 
-    /// A batch of reads has been carried out, of so many operations a command and bytes over the channel in all.
+    /// Adds a finished batch of reads, with `planes` operations per command and `bytes` over the channel in total.
     pub fn batch(&mut self, batch: &Batch, planes: u64, bytes: u64) {
         let alike = Attojoules::from(self.alike.back_ends);
         let by_type = batch.kinds().iter().zip(&self.costs.spec.read);
@@ -213,27 +214,27 @@ impl MediaMeter {
         self.meter.passed(DIE_BUSY, from, to, busy * Attojoules::from(at_work.microwatts()));
     }
 
-    /// Whether all of a time lies in one window of the power series.
+    /// Returns whether a time span lies in one window of the power series.
     pub fn is_one_window(&self, from: Time, to: Time) -> bool {
         self.meter.is_one_window(from, to)
     }
 
-    /// Energy of dies that have been at work for so long, summed over them.
+    /// Returns the energy of dies that were busy for a time, summed over them.
     pub fn die_busy(&self, time: Time) -> Attojoules {
         Attojoules::from(self.costs.spec.die.busy.microwatts()) * Attojoules::from(time.ps())
     }
 
-    /// Energy of so many erases of a block.
+    /// Returns the energy of `count` block erases.
     pub fn erases(&self, count: u64) -> Attojoules {
         Attojoules::from(self.costs.spec.erase.attojoules()) * Attojoules::from(count)
     }
 
-    /// Whether both accounts of what was spent agree.
+    /// Returns whether both accounts of the energy agree.
     pub fn conserves(&self) -> bool {
         self.meter.conserves()
     }
 
-    /// Energy since the measured window began.
+    /// Returns the energy since the measured window began.
     pub fn report(&self, now: Time) -> EnergyReport {
         self.meter.report(now)
     }
@@ -245,8 +246,8 @@ impl MediaMeter {
 }
 
 impl Backend {
-    /// Energies of the reads and programs that were counted since the beginning; none if pages differ in what they cost, or if something
-    /// is under way.
+    /// Returns the energies of the reads and programs counted since the beginning; `None` if pages differ in cost, or
+    /// if something is in flight.
     pub fn due_for_pages(&self) -> Option<[Attojoules; 2]> {
         let FlashCosts { spec, slc: None } = &self.meter.as_ref()?.costs else { return None };
         let alike = |of: &[Energy]| {
@@ -264,7 +265,7 @@ impl Backend {
         self.is_at_rest().then(|| [read * Attojoules::from(pages[0]), program * Attojoules::from(pages[1])])
     }
 
-    /// An operation that has been queued will take bytes over its channel.
+    /// Counts the channel bytes of an operation that has been queued.
     #[cold]
     pub(super) fn note_bytes(&mut self, op: &Op) {
         let times = match op.kind {
@@ -276,19 +277,20 @@ impl Backend {
         self.queued_bytes += u64::from(op.bytes) * u64::from(times);
     }
 
-    /// Bytes that channels have carried since the beginning, as operations had them when they were queued; none where reads share what
-    /// leaves or are repeated, where registers gather writes, or if something is under way.
+    /// Returns the bytes that channels have carried since the beginning, as counted when operations were queued; `None`
+    /// if reads share data or are repeated, if registers gather writes, or if something is in flight.
     pub fn channel_bytes(&self) -> Option<u64> {
         let is_exact = self.errors.is_none() && !self.shares_sensings() && self.links.is_none();
         (is_exact && self.is_at_rest()).then_some(self.queued_bytes)
     }
 
-    /// What happens costs energy from here on.
+    /// Enables energy metering from here on.
     pub fn set_energy(&mut self, costs: impl Into<FlashCosts>) {
         self.meter = Some(Box::new(MediaMeter::new(costs.into(), self.die_count, self.alike)));
     }
 
-    /// The array of a unit has finished a command that it last began, or went on with, at `from`; or a further step of it.
+    /// Adds the energy of a command, or a further step of it, that a unit's array has finished; it last began or
+    /// resumed at `from`.
     #[cold]
     pub(super) fn spend(&mut self, first: u32, step: u8, from: Time, to: Time) {
         let Some(meter) = &mut self.meter else { return };
@@ -302,7 +304,7 @@ impl Backend {
         }
     }
 
-    /// A command goes out with the data of its programs.
+    /// Adds the energy of a command that goes out with the data of its programs.
     #[cold]
     pub(super) fn spend_command(&mut self, first: u32, from: Time, to: Time) {
         let Some(meter) = &mut self.meter else { return };
@@ -318,7 +320,7 @@ impl Backend {
         meter.transfer(bytes, from, to);
     }
 
-    /// Data of a read leave, first or in a further step.
+    /// Adds the energy of read data that leave, in the first step or a further one.
     #[cold]
     pub(super) fn spend_leaving(&mut self, first: u32, step: u8, from: Time, to: Time) {
         let Some(meter) = &mut self.meter else { return };

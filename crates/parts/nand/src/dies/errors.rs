@@ -1,14 +1,14 @@
-//! Raw bit errors: how many bits of a page are wrong, and how often it must be read until a code corrects them.
+//! Raw bit errors: the number of wrong bits in a page, and the number of reads until a code corrects them.
 //!
-//! A page's raw bit error rate rises with the erases of its block, with the time since it was programmed, and with the reads that
-//! its block has had since (Cai et al., Proc. IEEE 2017, have all three). The rate is worked out when the page is read, from what a
-//! block remembers: nothing is stored by page. Pages deviate from one another by a hash of the run's seed, of the place and of the
-//! block's erases: a page keeps its deviation until it is erased, whoever reads it in which order.
+//! A page's raw bit error rate rises with the erases of its block, with the time since it was programmed, and with the
+//! reads of its block since then (Cai et al., Proc. IEEE 2017, have all three). The rate is computed when the page is
+//! read, from per-block state: nothing is stored per page. Pages deviate from one another by a hash of the run's seed,
+//! the place and the block's erases. A page keeps its deviation until it is erased, whatever the order of reads.
 //!
-//! A read whose page has more errors than the code corrects is done again with shifted read voltages, step by step, each of which
-//! leaves a share of the errors of the one before (Park et al., ASPLOS 2021: the last step leaves few of them).
+//! A read whose page has more errors than the code corrects is repeated with shifted read voltages, step by step. Each
+//! step leaves a share of the errors of the previous one (Park et al., ASPLOS 2021: the last step leaves few of them).
 //!
-//! What power takes: a device that is recovered takes all its data for as old as preconditioning's.
+//! State lost at a power cut: a recovered device treats all its data as being as old as that of preconditioning.
 
 use super::timing::deviations;
 use super::{Backend, DieState, Event};
@@ -20,50 +20,50 @@ use crate::geometry::Geometry;
 use engine::{Cx, Snapshot, Time, mix};
 use std::convert::Infallible;
 
-/// Standard deviations in the unit that [`deviations`] speaks.
+/// One standard deviation in the unit of [`deviations`].
 const WHOLE: u32 = 1_000_000;
 /// No page.
 const NO_PAGE: u32 = u32::MAX;
-/// Seconds of a day.
+/// Seconds per day.
 const DAY: f64 = 86_400.0;
 
 /// Raw bit error rates, and the code that corrects them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ErrorRates {
-    /// What tells one device from another.
+    /// Seed that distinguishes devices.
     pub seed: u64,
-    /// Of a page just programmed in a block never erased.
+    /// Rate of a page just programmed in a block that was never erased.
     pub fresh: f64,
-    /// What an erase of its block adds.
+    /// Rate that each erase of the block adds.
     pub wear: f64,
-    /// What a day since its program adds.
+    /// Rate that each day since the program adds.
     pub retention: f64,
-    /// Days since the programs of before the first command.
+    /// Age in days of data programmed before the first command.
     pub age: f64,
-    /// What a read of its block since it was programmed adds.
+    /// Rate that each read of the block since the program adds.
     pub reads: f64,
     /// Factors by page type.
     pub types: Vec<f64>,
     /// Standard deviation of the logarithm of a page's rate.
     pub spread: f64,
-    /// The rate that the code corrects.
+    /// Highest rate that the code corrects.
     pub correctable: f64,
-    /// What a further step leaves of the rate.
+    /// Share of the rate that a further step leaves.
     pub gain: f64,
-    /// Further steps, at most.
+    /// Maximum number of further steps.
     pub limit: u8,
-    /// What a further step takes beyond its command, sensing and transfer.
+    /// Time of a further step beyond its command, sensing and transfer.
     pub latency: Time,
 }
 
-/// What a block remembers.
+/// State of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Past {
-    /// Its reads since it was erased.
+    /// Reads since the block was erased.
     reads: u32,
-    /// The first page that was programmed since the first command; those before it are as old as preconditioning's data.
+    /// First page programmed since the first command; earlier pages are as old as preconditioning's data.
     first: u32,
-    /// When that page was programmed.
+    /// Time when that page was programmed.
     since: Time,
 }
 
@@ -73,18 +73,18 @@ impl Past {
     const NONE: Past = Past { reads: 0, first: NO_PAGE, since: Time::ZERO };
 }
 
-/// Rates, and what blocks remember.
+/// Rates, and the state of blocks.
 #[derive(Clone, Debug)]
 pub(super) struct Errors {
     rates: ErrorRates,
     page_type: Vec<u8>,
-    /// Planes of a die, blocks of a plane.
+    /// Planes per die; blocks per plane follow.
     planes: u32,
     blocks: u32,
-    /// Pages of a map unit, if it is larger than one.
+    /// Pages per map unit, if it is larger than one.
     pages: u32,
     past: Vec<Past>,
-    /// Further steps that reads were found to need.
+    /// Number of further steps that reads needed.
     due: u64,
 }
 
@@ -102,7 +102,7 @@ impl Errors {
         }
     }
 
-    /// Time of a further step beyond its command, sensing and transfer.
+    /// Returns the time of a further step beyond its command, sensing and transfer.
     pub(super) fn latency(&self) -> Time {
         self.rates.latency
     }
@@ -112,7 +112,7 @@ impl Errors {
         &mut self.past[plane as usize * self.blocks as usize + block as usize]
     }
 
-    /// The raw bit error rate of a page of a block.
+    /// Returns the raw bit error rate of a page of a block.
     fn rate(&self, op: &Op, page: u32, past: Past, now: Time) -> f64 {
         let rates = &self.rates;
         let days = if page < past.first {
@@ -128,7 +128,7 @@ impl Errors {
         if rates.spread == 0.0 { rate } else { rate * self.deviation(op, page) }
     }
 
-    /// How far a page deviates, as a factor.
+    /// Returns the deviation of a page, as a factor.
     fn deviation(&self, op: &Op, page: u32) -> f64 {
         let plane = u64::from(op.die) << 8 | u64::from(op.plane);
         let block = mix(self.rates.seed ^ mix(plane << 32 | u64::from(op.block)));
@@ -137,7 +137,7 @@ impl Errors {
         libm::exp(self.rates.spread * deviations)
     }
 
-    /// Further steps until the code corrects what is left of a rate, and whether it does in the end.
+    /// Returns the number of further steps until the code corrects the remaining errors, and whether it succeeds.
     fn steps(&self, rate: f64) -> (u8, bool) {
         let (mut left, mut steps) = (rate, 0);
         while left > self.rates.correctable && steps < self.rates.limit {
@@ -147,7 +147,7 @@ impl Errors {
         (steps, left <= self.rates.correctable)
     }
 
-    /// Further steps that a read needs, and whether it ends well: those of the worst of its pages.
+    /// Returns the number of further steps that a read needs, and whether it succeeds: those of its worst page.
     fn judge(&mut self, op: &Op, now: Time) -> (u8, bool) {
         let past = *self.past(op, op.block);
         let pages = op.page..op.page + self.pages;
@@ -157,7 +157,7 @@ impl Errors {
         (steps, ends_well)
     }
 
-    /// An array has done its work on a block, or sensed it.
+    /// Updates a block after its array has worked on it or sensed it.
     fn worked(&mut self, op: &Op, now: Time) {
         let block = if op.kind == OpKind::CopyBack { op.source_block } else { op.block };
         let past = self.past(op, block);
@@ -174,14 +174,14 @@ impl Errors {
         }
     }
 
-    /// Appends what blocks remember, and which of their pages deviate.
+    /// Appends the state of blocks and the seed of the deviations.
     pub(crate) fn save(&self, out: &mut Vec<u8>) {
         self.rates.seed.save(out);
         self.past.save(out);
         self.due.save(out);
     }
 
-    /// Replaces it by what one of the same shape saved; `None` if that is cut short or malformed.
+    /// Restores the state saved with the same shape; `None` if it is truncated or malformed.
     pub(crate) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         self.rates.seed = u64::load(input)?;
         self.past = Vec::load(input).filter(|past: &Vec<Past>| past.len() == self.past.len())?;
@@ -191,13 +191,13 @@ impl Errors {
 }
 
 impl Backend {
-    /// Whether pages have errors: then reads carry the erases of their block.
+    /// Returns whether pages have errors: then reads carry the erases of their block.
     #[inline]
     pub fn has_errors(&self) -> bool {
         self.errors.is_some()
     }
 
-    /// Further steps that reads were found to need; and those that were begun, with those that are still to come.
+    /// Returns the number of further steps that reads needed, and the number begun or still to come.
     pub fn retries(&self) -> Option<(u64, u64)> {
         let errors = self.errors.as_ref()?;
         let mut to_come = 0;
@@ -213,7 +213,7 @@ impl Backend {
         Some((errors.due, self.counters.retry_steps + to_come))
     }
 
-    /// The array of a unit has done its work: blocks remember it, and a first sensing is judged.
+    /// Updates blocks after a unit's array has finished, and judges a first sensing.
     #[cold]
     pub(super) fn leaves_traces(&mut self, unit: u32, now: Time) {
         let Some(errors) = &mut self.errors else { return };
@@ -239,15 +239,16 @@ impl Backend {
     }
 }
 
-// Read retry: a page that the code could not correct is sensed again with other read voltages.
+// Read retry: a page that the code could not correct is sensed again with different read voltages.
 //
-// The decoder is in the controller: a page leaves over the channel before it is known whether it can be corrected. If not, the
-// die stays with its command: it takes the read again, senses, and hands out its data again, and whoever wants the die or the
-// channel meanwhile waits. Of a command on several planes each step senses those pages again that still need it, together.
-// Who has joined a read gets its data with it, and what a register holds has been corrected: neither is read again by itself.
+// The decoder is in the controller: a page leaves over the channel before it is known whether it can be corrected. If
+// not, the die stays with its command: it takes the read again, senses, and hands out its data again; all other
+// requests for the die wait. Requests for the channel wait while it is in use. For a command on several planes, each
+// step senses together the pages that still need it. Reads that joined this one get its data, and data in a register
+// has already been corrected: neither is read again separately.
 
 impl Backend {
-    /// The data of a read have come to the decoder, which could not correct all of it: the die asks for its channel again.
+    /// Handles read data of which the decoder could not correct all: the die requests its channel again.
     #[cold]
     pub(super) fn reads_again(&mut self, unit: u32, cx: &mut impl Cx<Event, Infallible>) {
         let d = &mut self.dies[unit as usize];
@@ -261,7 +262,7 @@ impl Backend {
         }
     }
 
-    /// The pages that still have too many errors are sensed again.
+    /// Senses the pages that still have too many errors again.
     #[cold]
     pub(super) fn grant_retry(&mut self, unit: u32, cx: &mut impl Cx<Event, Infallible>) {
         let now = cx.now();
@@ -288,7 +289,7 @@ impl Backend {
         self.hold(channel, (self.ops[first].class, tenure), cx);
     }
 
-    /// Pages have been sensed once more. Whoever reads one of them joins this command no longer.
+    /// Handles a repeated sensing. Further reads of its pages no longer join this command.
     #[cold]
     pub(super) fn sensed_again(&mut self, first: u32, now: Time) {
         let mut at = first;
@@ -345,7 +346,7 @@ mod tests {
         assert!((found / expected - 1.0).abs() < 1e-9, "{found}, expected {expected}");
     }
 
-    /// Probability that the sum of four uniform numbers is below `x` (Irwin and Hall).
+    /// Returns the probability that the sum of four uniform numbers is below `x` (Irwin and Hall).
     fn below(x: f64) -> f64 {
         let terms = [1.0, -4.0, 6.0, -4.0, 1.0].into_iter().enumerate();
         terms.map(|(k, c)| c * (x - k as f64).max(0.0).powi(4)).sum::<f64>() / 24.0
@@ -367,7 +368,7 @@ mod tests {
         }
         assert_eq!((with[0], uncorrectable), (all, 0));
         for n in 1..4 {
-            // The nth step is needed if what the steps before leave is above what can be corrected.
+            // The nth step is needed if the rate left by the previous steps exceeds what can be corrected.
             let threshold =
                 libm::log(rates.correctable / rates.gain.powi(n - 1) / rates.fresh) / rates.spread;
             let expected = 1.0 - below(2.0 + threshold / 3f64.sqrt());
@@ -393,13 +394,13 @@ mod tests {
         is_near(rate(&mut errors, &op(OpKind::Read, 3, 5, 20), Time::ZERO), 3.0 * 0.0072);
         (0..50).for_each(|_| errors.worked(&old, Time::ZERO));
         is_near(rate(&mut errors, &old, hours(12)), 0.0012 + 30.5 * 2e-4 + 50.0 * 1e-7);
-        // The block goes on where preconditioning stopped: what lies before is older.
+        // The block continues where preconditioning stopped: earlier pages are older.
         errors.worked(&op(OpKind::Program, 3, 8, 20), hours(24));
         errors.worked(&op(OpKind::Program, 3, 10, 20), hours(48));
         is_near(rate(&mut errors, &op(OpKind::Read, 3, 6, 20), hours(72)), 0.0012 + 33.0 * 2e-4 + 5e-6);
         is_near(rate(&mut errors, &op(OpKind::Read, 3, 8, 20), hours(72)), 0.0012 + 2.0 * 2e-4 + 5e-6);
         is_near(rate(&mut errors, &op(OpKind::Read, 3, 10, 20), hours(72)), 0.0012 + 2.0 * 2e-4 + 5e-6);
-        // An erase ends all of it, and other blocks have known of nothing.
+        // An erase resets the block, and other blocks are unaffected.
         errors.worked(&op(OpKind::Erase, 3, 0, 20), hours(72));
         errors.worked(&op(OpKind::Program, 3, 0, 21), hours(72));
         is_near(rate(&mut errors, &op(OpKind::Read, 3, 0, 21), hours(96)), 0.001 + 21.0 * 1e-5 + 2e-4);

@@ -1,8 +1,8 @@
-//! The back end: dies, channels, and the operations that wait for them.
+//! Back end: dies, channels, and the operations that wait for them.
 //!
-//! An operation waits at its die, asks for the channel, sends its command (programs with their data), works in the
-//! array, and, if it is a read, asks for the channel again to hand out its data. What goes next is decided when the
-//! channel is granted, not when it is asked for, so that a late but more urgent arrival still counts.
+//! An operation waits at its die, requests the channel, sends its command (programs with their data), and works in the
+//! array. A read then requests the channel again to hand out its data. The next operation is chosen when the channel is
+//! granted, not when it is requested, so that a late but more urgent arrival still counts.
 
 pub mod arbiter;
 pub mod batch;
@@ -51,15 +51,15 @@ enum DieState {
     Idle,
     /// Waits for the channel to take a command.
     Asking,
-    /// Array at work.
+    /// Array busy.
     Working,
-    /// Read data in the register; waits for the channel.
+    /// Waits for the channel with read data in the register.
     Holding,
-    /// Read data on the channel.
+    /// Transfers read data over the channel.
     Moving,
-    /// Read data had too many errors; waits for the channel to read again.
+    /// Waits for the channel to read again: the data had too many errors.
     Retrying,
-    /// On its way to take commands in the middle of an operation.
+    /// Suspends an operation in order to take commands.
     Suspending,
 }
 
@@ -69,21 +69,21 @@ struct Die {
     channel: u32,
     active: u32,
     ticket: Option<Ticket>,
-    /// When the array begins and ends its present work.
+    /// Start of the array's current work; its end follows.
     array_from: Time,
     array_to: Time,
     suspended: Option<(u32, Time)>,
     busy_since: Time,
     busy: Time,
-    /// When the active command took it, or took it again after a suspension.
+    /// Time when the active command took the die, or took it again after a suspension.
     held_since: Time,
     touched: bool,
-    /// Planes whose own read is in the die.
+    /// Number of planes whose own read is in the die.
     reading: u8,
-    /// Waits for programs that could share its next command, or has done so.
+    /// Ticket while the die waits, or has waited, for programs that could share its next command.
     gathering: Option<Ticket>,
     has_gathered: bool,
-    /// The step that the active read is in, 0 the first, and the last that it needs.
+    /// Step of the active read, 0 the first; the last step that it needs follows.
     step: u8,
     steps: u8,
 }
@@ -91,10 +91,10 @@ struct Die {
 /// Dies and channels.
 pub struct Backend {
     timing: Timing,
-    /// Units that work at the same time: the dies, and behind them their planes if these read independently.
+    /// Units that work in parallel: the dies, followed by their planes if these read independently.
     dies: Vec<Die>,
     die_count: u32,
-    /// Planes of a die that read independently; none if reads take the whole die.
+    /// Planes of a die that read independently; 0 if reads take the whole die.
     reading_planes: u32,
     channels: Vec<Channel>,
     queues: Queues,
@@ -104,75 +104,75 @@ pub struct Backend {
     /// Finished operations that the device has not yet taken, in order.
     pub finished: VecDeque<u32>,
     touched: Vec<u32>,
-    /// Dies that have run out of work since the device last looked; kept only if it does look.
+    /// Dies that have run out of work since the device last checked; kept only if it does check.
     pub went_idle: Vec<u32>,
     tells_idle: bool,
     scheduler: Box<dyn Scheduler>,
     holds_line: bool,
     arbiter: Box<dyn Arbiter>,
     sharing: Sharing,
-    /// What an operation stands for.
+    /// Multiplicity of an operation.
     alike: Alike,
     suspend: Suspend,
-    /// The power that is left for programs and erases, if it is limited.
+    /// Remaining power for programs and erases, if it is limited.
     budget: Option<Box<Budget>>,
-    /// Raw bit errors, if there are any.
+    /// Raw bit errors, if modelled.
     errors: Option<Box<Errors>>,
     fold: bool,
-    /// Planes without work, if the allocator looks for them.
+    /// Planes without work, if the allocator uses them.
     pub idle: IdlePlanes,
-    /// How long a die waits for host programs that could share its next command.
+    /// Time that a die waits for host programs that could share its next command.
     gather: Option<Time>,
-    /// What happened.
+    /// Counters.
     pub counters: BackendCounters,
     array_time: ArrayTime,
-    /// The most suspends of one operation so far.
+    /// Maximum number of suspends of one operation so far.
     suspends_most: u64,
     /// Number in the die queues, for Little's law.
     pub queued: Little,
-    /// Data on its way to registers that gather writes, and out of them.
+    /// Data in transfer to and from registers that gather writes.
     transfers: Slab<Transfer>,
     links: Option<Links>,
-    /// Looks on at every command that ends.
+    /// Observer of every command that ends.
     pub observer: Option<Box<dyn Observer>>,
-    /// What has been spent, if it is known what things cost.
+    /// Energy meter, if energies are known.
     pub meter: Option<Box<MediaMeter>>,
-    /// Bytes that operations had for a channel when they were queued, if it is known what things cost.
+    /// Channel bytes of operations, counted when they are queued, if energies are known.
     queued_bytes: u64,
-    /// Who is in the way of whom, if that is kept.
+    /// Log of holders that others wait for, if kept.
     holders: Option<Box<Holders>>,
 }
 
 /// Policies and switches of a back end.
 pub struct BackendPolicy {
-    /// Which operation a free die takes.
+    /// Policy that chooses the operation of a free die.
     pub scheduler: Box<dyn Scheduler>,
-    /// Who gets a channel.
+    /// Policy that chooses the tenant of a channel.
     pub arbiter: Box<dyn Arbiter>,
-    /// Multi-plane commands.
+    /// Rule of multi-plane commands.
     pub sharing: Sharing,
-    /// Whether the planes of a die read independently of one another.
+    /// True if the planes of a die read independently of one another.
     pub independent_reads: bool,
-    /// Whether a plane's register serves reads of the page that it holds.
+    /// True if a plane's register serves reads of the page that it holds.
     pub register_reads: bool,
-    /// Whether reads of one page share its sensing.
+    /// True if reads of one page share its sensing.
     pub joins_reads: bool,
-    /// Suspends.
+    /// Suspend parameters.
     pub suspend: Suspend,
-    /// What programs and erases of all dies may take together, if that is limited.
+    /// Power limit of the programs and erases of all dies together, if any.
     pub budget: Option<PowerBudget>,
-    /// Whether somebody wants to know when a die runs out of work.
+    /// True if the device wants to know when a die runs out of work.
     pub tells_idle: bool,
-    /// Whether stages without contention are folded into their neighbours. Results do not depend on it.
+    /// True if stages without contention are folded into their neighbours. Results do not depend on it.
     pub fold: bool,
-    /// What the allocator wants.
+    /// Requirements of the allocator.
     pub wanted: Option<Wanted>,
-    /// How pages go from registers that gather writes to the data registers of other planes, if there are such.
+    /// Link over which pages go from registers that gather writes to the data registers of other planes, if any.
     pub link: Option<Link>,
 }
 
 impl Backend {
-    /// An idle back end.
+    /// Creates an idle back end.
     pub fn new(geo: &Geometry, mut timing: Timing, policy: BackendPolicy) -> Backend {
         let rates = timing.errors.take();
         let errors = rates.map(|rates| Box::new(Errors::new(rates, &timing.page_type, geo)));
@@ -233,8 +233,8 @@ impl Backend {
         }
     }
 
-    /// Queues an operation at its die. It starts at the next [`Backend::kick`] at the earliest, so that operations
-    /// that arrive together can share a multi-plane command.
+    /// Queues an operation at its die. It starts at the next [`Backend::kick`] at the earliest, so that operations that
+    /// arrive together can share a multi-plane command.
     #[inline]
     pub fn enqueue(&mut self, now: Time, op: Op) -> u32 {
         let name = self.ops.insert(Op { queued: now, ..op });
@@ -262,7 +262,7 @@ impl Backend {
         name
     }
 
-    /// Gives work to the dies that something has been queued at.
+    /// Starts work on the dies at which operations have been queued.
     #[inline]
     pub fn kick(&mut self, cx: &mut impl Cx<Event, Infallible>) {
         if !self.touched.is_empty() {
@@ -271,7 +271,7 @@ impl Backend {
     }
 
     fn serve_touched(&mut self, cx: &mut impl Cx<Event, Infallible>) {
-        // Nothing is touched while the list is walked: enqueue is not called from here.
+        // The list does not change during the walk: enqueue is not called from here.
         for at in 0..self.touched.len() {
             let die = self.touched[at];
             self.dies[die as usize].touched = false;
@@ -284,8 +284,8 @@ impl Backend {
         self.touched.clear();
     }
 
-    /// Classes that the die may take now: while an operation is suspended, only reads that somebody waits for; else those for which
-    /// enough power is left.
+    /// Returns the classes that the die may take now: while an operation is suspended, only reads with a waiter;
+    /// otherwise those for which enough power is left.
     #[inline]
     fn eligible(&self, die: u32) -> u16 {
         let waiting = self.queues.waiting(die);
@@ -307,7 +307,7 @@ impl Backend {
         self.scheduler.pick(&DieView { now, waiting, oldest: queues.oldest(die), since: &since })
     }
 
-    /// An idle unit looks for work.
+    /// Looks for work for an idle unit.
     fn next_for(&mut self, die: u32, cx: &mut impl Cx<Event, Infallible>) {
         if self.reading_planes > 0 {
             return self.next_for_planes(self.die_of(die), cx);
@@ -332,7 +332,7 @@ impl Backend {
         }
     }
 
-    /// Nothing waits that an idle die may take.
+    /// Handles an idle die without eligible work.
     fn out_of_work(&mut self, die: u32, cx: &mut impl Cx<Event, Infallible>) {
         if let Some((op, left)) = self.dies[die as usize].suspended.take() {
             self.resume(die, op, left, cx);
@@ -352,7 +352,7 @@ impl Backend {
         channel.line.front().is_some_and(|op| self.ops[*op].die == die)
     }
 
-    /// A die gets its channel now.
+    /// Grants a die its channel.
     #[inline]
     fn grant(&mut self, die: u32, cx: &mut impl Cx<Event, Infallible>) {
         if die & TRANSFER != 0 {
@@ -371,7 +371,7 @@ impl Backend {
             return;
         }
         let Some(first) = self.take_for(die, now) else {
-            // Others have taken the power that was left when it asked for its channel.
+            // Other dies have taken the power since this die requested its channel.
             self.dies[die as usize].state = DieState::Idle;
             return self.next_for(die, cx);
         };
@@ -425,7 +425,7 @@ impl Backend {
         }
     }
 
-    /// Time of the arrays of a command from `at` on, the way from registers of other planes included.
+    /// Returns the array time of a command from `at` on, including the way from registers of other planes.
     fn array_with_links(&mut self, first: u32, at: Time) -> Time {
         let Some(links) = &mut self.links else { return Time::ZERO };
         let (mut longest, mut op) = (Time::ZERO, first);
@@ -437,7 +437,7 @@ impl Backend {
         longest
     }
 
-    /// The head of the line has started: the next one may ask.
+    /// Starts the head of the line, so that the next one may request the channel.
     fn start_line(&mut self, channel: u32, first: u32, cx: &mut impl Cx<Event, Infallible>) {
         let mut at = first;
         while at != NO_OP {
@@ -465,7 +465,7 @@ impl Backend {
         self.move_data(channel, (self.ops[first].class, tenure), Event::TransferDone(die), cx);
     }
 
-    /// Runs one of the events of dies and channels, but the end of a transfer ([`Backend::transferred`]).
+    /// Handles an event of dies and channels, except the end of a transfer ([`Backend::transferred`]).
     #[inline]
     pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Infallible>) {
         match event {
@@ -474,11 +474,11 @@ impl Backend {
             Event::ChannelFree(channel) => self.channel_free(channel, cx),
             Event::Suspended(die) => self.suspended(die, cx),
             Event::Gathered(die) => self.gathered(die, cx),
-            Event::Moved(_) => unreachable!("who asked for a transfer takes it back"),
+            Event::Moved(_) => unreachable!("the requester of a transfer handles its end"),
         }
     }
 
-    /// The array of a die has finished.
+    /// Handles a die whose array has finished.
     fn array_done(&mut self, die: u32, cx: &mut impl Cx<Event, Infallible>) {
         let now = cx.now();
         let d = &mut self.dies[die as usize];
@@ -512,9 +512,9 @@ impl Backend {
         self.next_for(die, cx);
     }
 
-    /// The data of a read has left the die.
+    /// Handles a read whose data has left the die.
     fn transfer_done(&mut self, die: u32, cx: &mut impl Cx<Event, Infallible>) {
-        // `looks_again` stays set meanwhile: this event is the look.
+        // `looks_again` stays set meanwhile: this event is the check.
         let Die { channel, step, steps, .. } = self.dies[die as usize];
         if step < steps {
             self.reads_again(die, cx);
@@ -526,7 +526,7 @@ impl Backend {
         self.serve(channel, cx);
     }
 
-    /// The active command of a die is over: its operations go to the device.
+    /// Ends the active command of a die: its operations go to the device.
     #[inline]
     fn finish(&mut self, die: u32, now: Time) {
         if self.is_plane(die) {
@@ -563,13 +563,13 @@ impl Backend {
         }
     }
 
-    /// Whether array times depend on wear.
+    /// Returns whether array times depend on wear.
     pub fn wears(&self) -> bool {
         self.timing.wear_ppm != timing::Wear::default()
     }
 }
 
-/// Bit set of the classes that somebody waits for.
+/// Bit set of the classes of reads with a waiter.
 const WAITED_READS: u16 = (1 << (Class::LowRead as u8 + 1)) - 1;
-/// Bit set of the classes that planes serve which read independently.
+/// Bit set of the classes served by planes that read independently.
 const PLANE_READS: u16 = (1 << (Class::AheadRead as u8 + 1)) - 1;

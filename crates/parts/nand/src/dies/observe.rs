@@ -1,51 +1,52 @@
-//! Looking on at the back end: which operation occupied which die and which channel, when, and which stood in its way.
+//! Observation of the back end: which operation occupied which die and channel at what time, and which operations
+//! blocked it.
 
 use super::Backend;
 use super::op::{Class, NO_OP, Op, OpKind};
 use engine::Time;
 use proto::{ByHolder, Holder};
 
-/// A command that has ended. It held its channel from `started` to `sent` and from `moved` to `ended`, and its die from
-/// `started` to `ended`; the array worked from `sent` to `worked`, suspensions
-/// included, and of a read that was retried all steps but the last transfer.
+/// Command that has ended. It held its channel from `started` to `sent` and from `moved` to `ended`, and its die from
+/// `started` to `ended`. The array worked from `sent` to `worked`, including suspensions and, for a retried read, all
+/// steps but the last transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tenure {
-    /// What the die did.
+    /// Kind of operation.
     pub kind: OpKind,
-    /// On whose behalf.
+    /// Class: on whose behalf.
     pub class: Class,
     /// Die.
     pub die: u32,
-    /// Its channel.
+    /// Channel of the die.
     pub channel: u32,
-    /// Planes that worked.
+    /// Number of planes that worked.
     pub planes: u32,
-    /// Map units.
+    /// Number of map units.
     pub units: u32,
-    /// How often it was suspended.
+    /// Number of suspends.
     pub suspends: u8,
-    /// The command began to enter the die.
+    /// Time when the command began to enter the die.
     pub started: Time,
-    /// The command, and the data of a program, had entered the die.
+    /// Time when the command, and the data of a program, had entered the die.
     pub sent: Time,
-    /// The array had finished.
+    /// Time when the array had finished.
     pub worked: Time,
-    /// The data of a read began to leave; `ended` if there is none.
+    /// Time when the data of a read began to leave; `ended` without such data.
     pub moved: Time,
-    /// Everything was done.
+    /// Time when everything was done.
     pub ended: Time,
 }
 
-/// Looks on at every command that ends.
+/// Observer of every command that ends.
 ///
-/// An observer cannot schedule anything: a result is the same bit for bit with it and without.
+/// An observer cannot schedule anything: results are bit-identical with and without it.
 pub trait Observer {
-    /// A command has ended.
+    /// Observes a command that has ended.
     fn ended(&mut self, tenure: &Tenure);
 }
 
 impl Backend {
-    /// Tells the observer of a command that ends now; `first` is the first of its operations.
+    /// Notifies the observer of a command that ends now; `first` is the first of its operations.
     #[cold]
     pub(super) fn show(&mut self, first: u32, now: Time) {
         let Op { kind, class, die, suspends, started, sensed, moved, .. } = self.ops[first];
@@ -83,13 +84,13 @@ impl Backend {
     }
 }
 
-// Who was in the way of an operation: a log of who held each die, each plane that reads by itself, and each channel, from when to when.
+// Blocking: a log of the holders of each die, each independently reading plane, and each channel, with their times.
 //
-// A log goes back to the oldest command that is still under way, so that of any wait it is known to the picosecond who held what was
-// waited for. While a run goes on only the logs are kept, an entry a command at most, and less where one holder follows another of its
-// kind; who was in the way is worked out of those that somebody asks about.
+// A log goes back to the oldest command still in flight, so that the holders during any wait are known to the
+// picosecond. A run keeps only the logs, at most one entry per command, and fewer if one holder follows another of its
+// kind; blocking is computed only for the operations that are queried.
 
-/// Who an operation of a class is to those that wait behind it.
+/// Returns the holder as which an operation of a class appears to waiters behind it.
 fn holder(class: Class) -> Holder {
     match class {
         Class::UrgentRead | Class::HighRead | Class::HostRead | Class::LowRead => Holder::HostRead,
@@ -102,7 +103,7 @@ fn holder(class: Class) -> Holder {
     }
 }
 
-/// A time during which something was held by one kind of holder.
+/// Time span during which one kind of holder held a resource.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Span {
     from: Time,
@@ -110,15 +111,15 @@ struct Span {
     by: Holder,
 }
 
-/// Who held one thing, in order of time.
+/// Holders of one resource, in order of time.
 #[derive(Clone, Debug, Default)]
 struct Log {
     spans: Vec<Span>,
-    /// It is looked through for what nobody needs when it has so many spans.
+    /// Number of spans at which the log is trimmed.
     limit: usize,
 }
 
-/// Spans of a log that are not looked through.
+/// Number of spans below which a log is not trimmed.
 const SHORT: usize = 64;
 
 impl Log {
@@ -126,7 +127,7 @@ impl Log {
         Log { spans: Vec::new(), limit: SHORT }
     }
 
-    /// Something was held, or will be; never while it is held by another. Whether the log has become long.
+    /// Adds a past or future span; spans must not overlap. Returns whether the log has become long.
     #[inline]
     fn add(&mut self, by: Holder, from: Time, to: Time) -> bool {
         match self.spans.last_mut() {
@@ -141,37 +142,37 @@ impl Log {
         }
     }
 
-    /// Forgets what ended before.
+    /// Drops spans that ended before a time.
     fn forget(&mut self, before: Time) {
         let over = self.spans.partition_point(|span| span.to <= before);
         self.spans.drain(..over);
         self.limit = SHORT.max(2 * self.spans.len());
     }
 
-    /// What lies between two times, the latest first.
+    /// Iterates over the spans between two times, the latest first.
     fn between(&self, from: Time, to: Time) -> impl Iterator<Item = Span> + '_ {
         let latest = self.spans.iter().rev().copied().skip_while(move |span| span.from >= to);
         latest.take_while(move |span| span.to > from)
     }
 }
 
-/// The logs of a back end.
+/// Logs of a back end.
 #[derive(Debug)]
 pub struct Holders {
-    /// By unit: the dies, and behind them the planes that read independently.
+    /// Logs by unit: the dies, followed by the planes that read independently.
     units: Vec<Log>,
     channels: Vec<Log>,
-    /// A log has become long.
+    /// True if a log has become long.
     is_long: bool,
 }
 
-/// Whose wait it is.
+/// Operation whose wait is queried.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Waited {
-    /// The die, and the plane of it.
+    /// Die; its plane follows.
     die: u32,
     plane: u8,
-    /// Whether a plane serves it that reads by itself.
+    /// True if an independently reading plane serves the operation.
     by_plane: bool,
     queued: Time,
     started: Time,
@@ -180,19 +181,19 @@ pub struct Waited {
 }
 
 impl Waited {
-    /// The die.
+    /// Returns the die.
     pub const fn die(&self) -> u32 {
         self.die
     }
 
-    /// When its command began to enter the die.
+    /// Returns the time when the command began to enter the die.
     pub const fn started(&self) -> Time {
         self.started
     }
 }
 
 impl Backend {
-    /// Keeps account of who is in the way of whom. It costs time and memory, and changes no result.
+    /// Enables the log of holders. It costs time and memory, and changes no result.
     pub fn keep_holders(&mut self) {
         self.holders = Some(Box::new(Holders {
             units: vec![Log::new(); self.dies.len()],
@@ -201,7 +202,8 @@ impl Backend {
         }));
     }
 
-    /// A unit has been held by a command since `from`, and is no longer. It is logged if somebody waits: who comes later has not waited for it.
+    /// Logs a command that held a unit since `from` and no longer does. It is logged only if something waits: later
+    /// arrivals have not waited for it.
     #[inline]
     pub(super) fn was_held(&mut self, unit: u32, class: Class, from: Time, now: Time) {
         if let Some(holders) = &mut self.holders
@@ -211,7 +213,7 @@ impl Backend {
         }
     }
 
-    /// Somebody is about to ask for a channel. What is left of its tenure is logged, unless it was when somebody asked before.
+    /// Logs the rest of a channel's tenure before a new request, unless an earlier request has logged it.
     #[inline]
     pub(super) fn asks_for_channel(&mut self, channel: u32, now: Time) {
         let c = &self.channels[channel as usize];
@@ -220,7 +222,7 @@ impl Backend {
         }
     }
 
-    /// Somebody waits for a channel that is held from now until it becomes free.
+    /// Logs a channel that is held from now until it becomes free, while something waits.
     pub(super) fn is_held_while_wanted(&mut self, channel: u32, now: Time) {
         let c = &self.channels[channel as usize];
         if let Some(holders) = &mut self.holders {
@@ -228,13 +230,13 @@ impl Backend {
         }
     }
 
-    /// Whether a log has become long: it is to be told what may be forgotten.
+    /// Returns whether a log has become long and should be trimmed.
     #[inline]
     pub fn remembers_much(&self) -> bool {
         self.holders.as_ref().is_some_and(|holders| holders.is_long)
     }
 
-    /// Nobody will ask about anything before a time.
+    /// Drops everything before a time: nothing earlier will be queried.
     pub fn forget(&mut self, before: Time) {
         if let Some(holders) = &mut self.holders {
             holders.is_long = false;
@@ -242,7 +244,7 @@ impl Backend {
         }
     }
 
-    /// The waits of an operation, for [`Backend::in_the_way`] later.
+    /// Returns the waits of an operation, for a later call of [`Backend::in_the_way`].
     pub fn waited(&self, op: &Op) -> Waited {
         Waited {
             die: op.die,
@@ -255,8 +257,8 @@ impl Backend {
         }
     }
 
-    /// Who was in the way of an operation: of its command at its die, and of its data at the channel. Each sums to the wait, if nothing that
-    /// it takes was forgotten; nothing if nothing is kept.
+    /// Returns the holders that blocked an operation: its command at its die, and its data at the channel. Each sums to
+    /// the wait, provided that nothing needed was dropped; `None` if no log is kept.
     pub fn in_the_way(&self, op: &Waited) -> Option<(ByHolder, ByHolder)> {
         let holders = self.holders.as_deref()?;
         let channel = self.dies[op.die as usize].channel;
@@ -274,14 +276,14 @@ impl Backend {
         };
         let logs = std::iter::once(own).chain(others).map(|unit| &holders.units[unit as usize]);
         let mut spans: Vec<Span> = logs.flat_map(|log| log.between(op.queued, op.started)).collect();
-        // The latest first, as a log has them.
+        // The latest first, as in a log.
         spans.sort_by_key(|span| std::cmp::Reverse(span.to));
         Some((shares(spans.into_iter(), op.queued, op.started), at_channel))
     }
 }
 
-/// Who held what between two times, from spans of which the one that ends last comes first. What is held twice counts for who held it longer, and
-/// the rest for nobody.
+/// Returns the holders between two times, from spans in descending order of their ends. Doubly held time counts for the
+/// longer holder, and the rest for no holder.
 fn shares(spans: impl Iterator<Item = Span>, from: Time, to: Time) -> ByHolder {
     let mut by = [0; Holder::COUNT];
     if to <= from {

@@ -1,4 +1,4 @@
-//! One operation on the NAND array.
+//! Operation on the NAND array.
 
 use super::{Backend, Die, DieState};
 use crate::{
@@ -8,24 +8,24 @@ use crate::{
 use engine::Time;
 use proto::Slot;
 
-/// What the die does.
+/// Kind of operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OpKind {
-    /// Array to page register, then over the channel.
+    /// Moves data from the array to the page register, then over the channel.
     Read,
-    /// Over the channel, then into the array.
+    /// Moves data over the channel, then into the array.
     Program,
     /// Erases a block.
     Erase,
-    /// Array to array inside a plane, without the channel.
+    /// Moves data from array to array inside a plane, without the channel.
     CopyBack,
 }
 
-/// On whose behalf, and how urgently: the queues of a die. Order is the default priority, most urgent first.
+/// Purpose and urgency of an operation: the queues of a die. The order is the default priority, most urgent first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Class {
-    /// Mapping page that a command waits for.
+    /// Read of a mapping page that a command waits for.
     MapRead,
     /// Host read of an urgent command.
     UrgentRead,
@@ -35,17 +35,17 @@ pub enum Class {
     HostRead,
     /// Host read of low priority.
     LowRead,
-    /// Read ahead of a stream: nobody waits for it yet.
+    /// Read-ahead of a stream: nothing waits for it yet.
     AheadRead,
-    /// Host data.
+    /// Program of host data.
     HostProgram,
-    /// Mapping page.
+    /// Program of a mapping page.
     MapProgram,
-    /// Garbage collection reads.
+    /// Read of garbage collection.
     GcRead,
-    /// Garbage collection programs.
+    /// Program of garbage collection.
     GcProgram,
-    /// Erases.
+    /// Erase.
     Erase,
 }
 
@@ -64,22 +64,22 @@ impl Class {
         Class::GcProgram,
         Class::Erase,
     ];
-    /// Classes.
+    /// Number of classes.
     pub const COUNT: usize = Class::ALL.len();
 
-    /// Whether the class holds reads that somebody waits for.
+    /// Returns whether the class holds reads with a waiter.
     pub fn is_waited_read(self) -> bool {
         self <= Class::LowRead
     }
-    /// Whether a plane that reads on its own serves the class: reads of garbage collection take the whole die.
+    /// Returns whether an independently reading plane serves the class: reads of garbage collection take the whole die.
     pub fn is_plane_read(self) -> bool {
         self <= Class::AheadRead
     }
-    /// Whether the class is work of garbage collection.
+    /// Returns whether the class belongs to garbage collection.
     pub fn is_collection(self) -> bool {
         self >= Class::GcRead
     }
-    /// The read class of a host priority: 0 urgent, 1 high, 2 medium, 3 low.
+    /// Returns the read class of a host priority: 0 urgent, 1 high, 2 medium, 3 low.
     #[inline]
     pub fn host_read(priority: u8) -> Class {
         [Class::UrgentRead, Class::HighRead, Class::HostRead, Class::LowRead][usize::from(priority & 3)]
@@ -89,22 +89,22 @@ impl Class {
 /// No operation.
 pub const NO_OP: u32 = u32::MAX;
 
-/// An operation, from the moment it is queued at its die to its end.
+/// Operation, from being queued at its die to its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Op {
-    /// What the die does.
+    /// Kind of operation.
     pub kind: OpKind,
     /// Queue at the die.
     pub class: Class,
-    /// What becomes of it when it is done: a word of its controller's, which is only carried here.
+    /// Continuation after the operation: a word of the controller, opaque here.
     pub tag: u8,
     /// Plane in the die.
     pub plane: u8,
-    /// How often it has been suspended.
+    /// Number of suspends so far.
     pub suspends: u8,
-    /// Further steps that a read was found to need.
+    /// Number of further steps that a read needed.
     pub(crate) steps: u8,
-    /// Map units it covers.
+    /// Number of map units.
     pub units: u16,
     /// Die.
     pub die: u32,
@@ -118,42 +118,42 @@ pub struct Op {
     pub source_page: u32,
     /// Block of that page.
     pub source_block: u32,
-    /// Erase count of the block; left at zero when times do not depend on wear.
+    /// Erase count of the block; zero if times do not depend on wear.
     pub erases: u32,
-    /// Bytes over the channel.
+    /// Number of bytes over the channel.
     pub bytes: u32,
-    /// Plane of the register that holds what is programmed, [`NO_OP`] if the data come over the channel.
+    /// Plane of the register that holds the data to program; [`NO_OP`] if the data come over the channel.
     pub register: u32,
-    /// Who waits for it: meaning depends on the class.
+    /// Waiter for the operation; its meaning depends on the class.
     pub owner: u32,
-    /// Its block holds one bit a cell.
+    /// True if the block holds one bit per cell.
     pub is_slc: bool,
-    /// A read whose page the last step could not correct.
+    /// True for a read whose page the last step could not correct.
     pub is_lost: bool,
-    /// Its command has gone out.
+    /// True if the command has gone out.
     pub(crate) is_begun: bool,
-    /// It needs no sensing of its own: it has joined another read of its page.
+    /// True if the operation needs no sensing of its own because it has joined another read of its page.
     pub(crate) has_joined: bool,
-    /// It needs no sensing: its plane's register holds the page.
+    /// True if the operation needs no sensing because its plane's register holds the page.
     pub(crate) from_register: bool,
-    /// Next in the queue.
+    /// Next operation in the queue.
     pub(crate) next: u32,
     /// Next operation of the same multi-plane command.
     pub(crate) mate: u32,
     /// Next of the reads of the same page that share its sensing.
     pub(crate) joined: u32,
-    /// When it was queued.
+    /// Time when the operation was queued.
     pub queued: Time,
-    /// When its command went out.
+    /// Time when its command went out.
     pub started: Time,
-    /// When the array had finished a read.
+    /// Time when the array had finished a read.
     pub sensed: Time,
-    /// When its data began to leave.
+    /// Time when its data began to leave.
     pub moved: Time,
 }
 
 impl Op {
-    /// An operation that has not been queued yet, without a tag.
+    /// Creates an operation that has not been queued yet, without a tag.
     pub fn new(
         kind: OpKind,
         class: Class,
@@ -197,7 +197,7 @@ impl Op {
     }
 }
 
-// What the dies are doing when power goes, and how long they take to be scanned.
+// State of the dies at a power cut, and the time to scan them.
 
 impl Backend {
     /// Calls `f` with each operation that an array is working on at `now`, or was when it was suspended.
@@ -214,8 +214,8 @@ impl Backend {
         }
     }
 
-    /// Time to read the out-of-band area of the first `pages` pages of each block, and to erase some blocks: of the
-    /// busiest die or channel.
+    /// Returns the time to read the out-of-band area of the first `pages` pages of each block, and to erase some
+    /// blocks, on the busiest die or channel.
     pub fn time_of_scan(&self, geo: &Geometry, pages: &[u32], erased: &[u64]) -> Time {
         let mut dies = vec![Time::ZERO; self.dies.len()];
         let mut channels = vec![Time::ZERO; self.channels.len()];
@@ -245,32 +245,32 @@ impl Backend {
     }
 }
 
-// What dies and channels say of themselves.
+// State queries of dies and channels.
 
 impl Backend {
-    /// Whether a die has nothing to do and nothing waiting.
+    /// Returns whether a die has neither active nor waiting work.
     pub fn is_idle(&self, die: u32) -> bool {
         let d = &self.dies[die as usize];
         d.state == DieState::Idle && d.reading == 0 && self.queues.waiting(die) == 0
     }
 
-    /// Operations at a die: waiting, and those under way.
+    /// Returns the number of operations at a die, waiting and in flight.
     pub fn load(&self, die: u32) -> u32 {
         let d = &self.dies[die as usize];
         self.queues.backlog(die) + u32::from(d.state != DieState::Idle) + u32::from(d.reading)
     }
 
-    /// Time that each channel has been busy up to `now`.
+    /// Returns the busy time of each channel up to `now`.
     pub fn channel_busy(&self, now: Time) -> Vec<Time> {
         self.busy_channels(now).collect()
     }
 
-    /// Time that each die has been busy up to `now`.
+    /// Returns the busy time of each die up to `now`.
     pub fn die_busy(&self, now: Time) -> Vec<Time> {
         self.busy_dies(now).collect()
     }
 
-    /// Time that all channels and all dies have been busy up to `now`, each sum by itself, picoseconds.
+    /// Returns the busy time of all channels and that of all dies up to `now`, as two sums in picoseconds.
     pub fn total_busy_ps(&self, now: Time) -> (u128, u128) {
         let sum = |total: u128, busy: Time| total + u128::from(busy.ps());
         (self.busy_channels(now).fold(0, sum), self.busy_dies(now).fold(0, sum))
@@ -288,7 +288,7 @@ impl Backend {
         self.dies.iter().take(self.die_count as usize).map(move |d| d.busy + open(d))
     }
 
-    /// When each operation that still waits at a die was queued: what Little's identity needs at the end.
+    /// Returns the queueing time of each operation that still waits at a die, as Little's identity needs at the end.
     pub fn waiting_since(&self) -> Vec<Time> {
         let mut times = Vec::new();
         for mut at in self.queues.names(&self.ops) {

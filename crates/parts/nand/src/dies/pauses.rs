@@ -1,4 +1,4 @@
-//! Pauses of programs and erases: reads interrupt them, and a power budget keeps them from beginning.
+//! Pauses of programs and erases: reads interrupt them, and a power budget delays them.
 
 use super::op::{Class, NO_OP, OpKind};
 use super::{Backend, DieState, Event, WAITED_READS};
@@ -8,22 +8,22 @@ use std::{collections::VecDeque, convert::Infallible};
 /// Program and erase suspend.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Suspend {
-    /// Whether a waited-for read interrupts a program.
+    /// True if a read with a waiter interrupts a program.
     pub program: bool,
-    /// Whether it interrupts an erase.
+    /// True if a read with a waiter interrupts an erase.
     pub erase: bool,
-    /// From the decision until the die takes commands.
+    /// Time from the decision until the die takes commands.
     pub latency: Time,
-    /// Extra array time when the operation goes on.
+    /// Extra array time when the operation resumes.
     pub resume: Time,
-    /// An operation with less than this left is not interrupted.
+    /// Minimum remaining time of an operation that is interrupted.
     pub least: Time,
-    /// How often one operation may be interrupted.
+    /// Maximum number of interruptions of one operation.
     pub limit: u8,
 }
 
 impl Backend {
-    /// Interrupts the operation of a die at work, if a read that somebody waits for may.
+    /// Interrupts the operation of a busy die, if a waiting read is allowed to.
     pub(super) fn consider_suspend(&mut self, die: u32, cx: &mut impl Cx<Event, Infallible>) {
         let now = cx.now();
         let d = &self.dies[die as usize];
@@ -53,14 +53,14 @@ impl Backend {
         d.suspended = Some((op, left));
         d.state = DieState::Suspending;
         self.array_time.worked += now - d.array_from;
-        // From here on, when it was told.
+        // From here on, the time of the suspend request.
         d.array_from = now;
         self.counters.suspends += 1;
         let latency = if planted(Mutant::FreeSuspend) { Time::ZERO } else { self.suspend.latency };
         cx.after(latency, Event::Suspended(die));
     }
 
-    /// A die that was told to suspend takes commands now.
+    /// Handles a die that can take commands after a suspend request.
     pub(super) fn suspended(&mut self, die: u32, cx: &mut impl Cx<Event, Infallible>) {
         let d = &mut self.dies[die as usize];
         d.state = DieState::Idle;
@@ -73,7 +73,7 @@ impl Backend {
         self.next_for(die, cx);
     }
 
-    /// An interrupted operation goes on.
+    /// Resumes an interrupted operation.
     pub(super) fn resume(&mut self, die: u32, op: u32, left: Time, cx: &mut impl Cx<Event, Infallible>) {
         let resume = if planted(Mutant::FreeResume) { Time::ZERO } else { self.suspend.resume };
         let rest = resume + left;
@@ -88,29 +88,30 @@ impl Backend {
     }
 }
 
-// Conservation of array time: what the arrays have worked is what the operations were to take, and what suspends cost.
+// Conservation of array time: the time that arrays have worked equals the times of the operations, plus the cost of
+// suspends.
 
-/// Both sides, counted where an operation begins and where the clock says that it has ended.
+/// Array times of both sides, counted where an operation begins and where the clock shows that it has ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ArrayTime {
-    /// Array time of the commands that were given to dies.
+    /// Array time of the commands given to dies.
     pub(super) due: Time,
-    /// Time from when an array has begun until it has ended or was told to suspend.
+    /// Time from the start of an array's work until it ended or was told to suspend.
     pub(super) worked: Time,
-    /// Time from when a die was told to suspend until it took commands.
+    /// Time from a suspend request until the die took commands.
     pub(super) suspending: Time,
 }
 
 engine::snapshot!(ArrayTime { due, worked, suspending });
 
 impl Backend {
-    /// The most suspends that an operation has had, and may have.
+    /// Returns the maximum number of suspends of an operation, and the limit.
     pub fn suspends(&self) -> (u64, u64) {
         (self.suspends_most, self.suspend.limit.into())
     }
 
-    /// Time that arrays have worked and waited for suspends, with what is left of operations under way; and what it must
-    /// be: the array times of all commands, with what each suspend costs.
+    /// Returns the time that arrays have worked and waited for suspends, with the rest of operations in flight; and its
+    /// required value: the array times of all commands, with the cost of each suspend.
     pub fn array_time(&self) -> (Time, Time) {
         let (mut worked, mut interrupted, mut on_their_way) = (self.array_time.worked, 0, 0);
         for die in &self.dies {
@@ -130,19 +131,20 @@ impl Backend {
     }
 }
 
-// How much programs and erases may take together: what a drive's power allows.
+// Power limit of programs and erases together: what a drive's power allows.
 //
-// A die takes its share from the command on until the operation has ended, also while that is suspended. One that may not begin yet
-// serves reads meanwhile, and is looked at again when another die has given its share back: who has waited longest comes first.
+// A die takes its share from the command until the operation has ended, including suspended time. A die that may not
+// begin yet serves reads meanwhile, and is checked again when another die has returned its share; the longest waiter
+// comes first.
 
-/// What dies take while they change their cells, microwatts.
+/// Power of dies while they change their cells, in microwatts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PowerBudget {
-    /// All of them together, at most.
+    /// Maximum power of all dies together.
     pub limit: u64,
-    /// One that programs.
+    /// Power of a die that programs.
     pub program: u64,
-    /// One that erases.
+    /// Power of a die that erases.
     pub erase: u64,
 }
 
@@ -151,23 +153,23 @@ const PROGRAMS: u16 =
     1 << Class::HostProgram as u16 | 1 << Class::MapProgram as u16 | 1 << Class::GcProgram as u16;
 const ERASES: u16 = 1 << Class::Erase as u16;
 
-/// A budget, and what is left of it.
+/// Power budget, and its remainder.
 #[derive(Debug)]
 pub(super) struct Budget {
     rule: PowerBudget,
-    /// Neither taken nor promised.
+    /// Power that is neither taken nor promised.
     left: u64,
-    /// Dies that have work for which too little is left, who has waited longest in front.
+    /// Dies with work for which too little power is left, the longest waiter first.
     waiting: VecDeque<u32>,
     dies: Vec<Claim>,
 }
 
-/// What a die is owed.
+/// Claim of a die.
 #[derive(Clone, Copy, Debug, Default)]
 struct Claim {
-    /// It is among those that wait.
+    /// True if the die is among the waiters.
     waits: bool,
-    /// What has been put aside for its next program or erase.
+    /// Power reserved for the die's next program or erase.
     promised: u64,
 }
 
@@ -177,7 +179,7 @@ impl Budget {
         Budget { rule, left: rule.limit, waiting: VecDeque::new(), dies }
     }
 
-    /// Classes for which a die has enough.
+    /// Returns the classes for which a die has enough power.
     fn allows(&self, die: u32) -> u16 {
         let enough = self.left + self.dies[die as usize].promised;
         let barred = |power: u64, classes: u16| if enough < power { classes } else { 0 };
@@ -202,18 +204,18 @@ impl Budget {
 }
 
 impl Backend {
-    /// Whether power is limited.
+    /// Returns whether power is limited.
     pub fn has_budget(&self) -> bool {
         self.budget.is_some()
     }
 
-    /// Of classes of which a die has work, those for which enough power is left.
+    /// Returns those of a die's classes for which enough power is left.
     #[inline]
     pub(super) fn powered(&self, die: u32, classes: u16) -> u16 {
         self.budget.as_ref().map_or(classes, |budget| classes & budget.allows(die))
     }
 
-    /// Whether a die has work that waits for power: it will be looked at again.
+    /// Registers a die whose work waits for power, and returns whether it does; it will be checked again.
     pub(super) fn waits_for_power(&mut self, die: u32) -> bool {
         let Some(budget) = &mut self.budget else { return false };
         if self.queues.waiting(die) == 0 {
@@ -226,7 +228,7 @@ impl Backend {
         true
     }
 
-    /// A die begins a command.
+    /// Takes the power of a die that begins a command.
     #[inline]
     pub(super) fn takes_power(&mut self, die: u32, op: u32) {
         if let Some(budget) = &mut self.budget {
@@ -237,7 +239,7 @@ impl Backend {
         }
     }
 
-    /// A die has ended a command.
+    /// Returns the power of a die that has ended a command.
     #[inline]
     pub(super) fn gives_power_back(&mut self, kind: OpKind) {
         if let Some(budget) = &mut self.budget {
@@ -249,7 +251,8 @@ impl Backend {
         }
     }
 
-    /// What is left is put aside for those that wait, so that nobody comes before them. One that is at work takes it afterwards.
+    /// Reserves the remaining power for the waiters, so that no other die overtakes them. A busy die takes it
+    /// afterwards.
     #[cold]
     fn promise_power(&mut self) {
         let Some(budget) = &mut self.budget else { return };
@@ -263,7 +266,7 @@ impl Backend {
             budget.left -= power;
             debug_assert_eq!(
                 budget.dies[die as usize].promised, 0,
-                "who waits has not been promised anything"
+                "a waiting die already holds a promise"
             );
             budget.dies[die as usize] = Claim { waits: false, promised: power };
             let d = &mut self.dies[die as usize];

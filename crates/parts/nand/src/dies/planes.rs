@@ -1,9 +1,9 @@
-//! Planes of dies: those that read independently, and those that are idle.
+//! Planes of dies: independently reading planes, and idle planes.
 //!
-//! Planes that read independently: each has a read of its own under way, begun when its plane is free.
+//! Each independently reading plane has its own read in flight, begun when the plane is free.
 //!
-//! Such a plane is a unit of its own behind the dies in the list of units: it asks for the channel, senses and hands out data
-//! like a die. Whatever else a die does - programs, erases, collection - takes all of its planes at once.
+//! Such a plane is a separate unit after the dies in the list of units: it requests the channel, senses and hands out
+//! data like a die. All other work of a die - programs, erases, garbage collection - takes all of its planes at once.
 
 use super::op::Class;
 use super::sched::DieView;
@@ -13,22 +13,22 @@ use engine::{Cx, Time};
 use std::convert::Infallible;
 
 impl Backend {
-    /// The unit of a plane.
+    /// Returns the unit of a plane.
     fn plane_unit(&self, die: u32, plane: u32) -> u32 {
         self.die_count + die * self.reading_planes + plane
     }
 
-    /// The die of a unit.
+    /// Returns the die of a unit.
     pub(super) fn die_of(&self, unit: u32) -> u32 {
         if unit < self.die_count { unit } else { (unit - self.die_count) / self.reading_planes }
     }
 
-    /// Whether a unit is a plane.
+    /// Returns whether a unit is a plane.
     pub(super) fn is_plane(&self, unit: u32) -> bool {
         unit >= self.die_count
     }
 
-    /// The units of a die: itself, and its planes if they read independently.
+    /// Returns the units of a die: itself, and its planes if they read independently.
     pub(super) fn units(&self, die: u32) -> impl Iterator<Item = u32> + use<> {
         let first = self.plane_unit(die, 0);
         std::iter::once(die).chain(first..first + self.reading_planes)
@@ -38,14 +38,14 @@ impl Backend {
         self.dies[unit as usize].state == DieState::Idle
     }
 
-    /// A die whose planes read independently looks for work.
+    /// Looks for work for a die whose planes read independently.
     pub(super) fn next_for_planes(&mut self, die: u32, cx: &mut impl Cx<Event, Infallible>) {
         let mut waiting = self.eligible(die);
         while waiting != 0 && self.is_free(die) {
             let Some(class) = self.pick_among(die, waiting, cx.now()) else { return };
             let reads = !self.units(die).all(|unit| self.is_free(unit));
             if !class.is_plane_read() {
-                // Reads that go on are let out first, and no others begin.
+                // Reads in flight finish first, and no others begin.
                 if !reads && !self.gathers(die, cx) {
                     let want = Want::of(self.queues.head(&self.ops, die, class));
                     self.begin(die, want, cx);
@@ -65,7 +65,7 @@ impl Backend {
         }
     }
 
-    /// A unit asks for its channel, or gets it at once.
+    /// Requests the channel for a unit, or gets it at once.
     fn begin(&mut self, unit: u32, want: Want, cx: &mut impl Cx<Event, Infallible>) {
         let d = &mut self.dies[unit as usize];
         d.state = DieState::Asking;
@@ -83,7 +83,7 @@ impl Backend {
         self.scheduler.pick(&DieView { now, waiting, oldest: queues.oldest(die), since: &since })
     }
 
-    /// The first operation of the command that a unit may give now that it has its channel.
+    /// Returns the first operation of the command that a unit may issue now that it has its channel.
     pub(super) fn take_for(&mut self, unit: u32, now: Time) -> Option<u32> {
         let die = self.die_of(unit);
         if !self.is_plane(unit) {
@@ -96,7 +96,7 @@ impl Backend {
         Some(self.queues.take_alone(&mut self.ops, die, class, plane))
     }
 
-    /// A die that wanted to do something else has its channel, but a read came meanwhile that goes first: its plane gets it.
+    /// Yields the channel of a die to a plane whose read came meanwhile and goes first.
     pub(super) fn yields_to_read(&mut self, die: u32, cx: &mut impl Cx<Event, Infallible>) -> bool {
         if self.reading_planes == 0 || self.is_plane(die) {
             return false;
@@ -114,7 +114,7 @@ impl Backend {
         }
     }
 
-    /// A plane's read occupies its die from now on.
+    /// Marks the die as occupied by a plane's read from now on.
     pub(super) fn occupy(&mut self, unit: u32, now: Time) {
         let die = self.die_of(unit);
         let d = &mut self.dies[die as usize];
@@ -127,7 +127,7 @@ impl Backend {
         }
     }
 
-    /// A plane's read has left its die.
+    /// Marks the end of a plane's read in its die.
     pub(super) fn vacate(&mut self, unit: u32, now: Time) {
         let die = self.die_of(unit);
         let d = &mut self.dies[die as usize];
@@ -141,31 +141,31 @@ impl Backend {
     }
 }
 
-// Planes of dies that have nothing to do, for an allocator that looks for them; and how long a die waits for programs
-// that could share its next command.
+// Planes of idle dies, for an allocator that prefers them; and the time that a die waits for programs that could share
+// its next command.
 
-/// What an allocator wants of the back end.
+/// Requirements of an allocator on the back end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// The device's planes in the order in which it looks at them.
+    /// Planes of the device, in the order in which the allocator tries them.
     pub order: Vec<u32>,
-    /// How long a free die waits for host programs that fill up a multi-plane command.
+    /// Time that a free die waits for host programs that complete a multi-plane command.
     pub gather: Time,
 }
 
-/// Planes of dies without work, by their place in an allocator's order.
+/// Planes of dies without work, by their position in an allocator's order.
 #[derive(Clone, Debug)]
 pub struct IdlePlanes {
-    /// Place of each plane; empty if nobody looks.
+    /// Position of each plane; empty if unused.
     position: Vec<u32>,
     idle: Positions,
     die_planes: u32,
-    /// Whether the planes of a die are in the set.
+    /// True if the planes of a die are in the set.
     dies: Vec<bool>,
 }
 
 impl IdlePlanes {
-    /// All planes idle.
+    /// Creates the set with all planes idle.
     pub(super) fn new(geo: &Geometry, wanted: Option<&Wanted>) -> IdlePlanes {
         let order = wanted.map_or(&[][..], |w| &w.order);
         let mut position = vec![0; order.len()];
@@ -193,7 +193,7 @@ impl IdlePlanes {
         }
     }
 
-    /// The set.
+    /// Returns the set.
     #[inline]
     pub fn positions(&self) -> &Positions {
         &self.idle
@@ -201,7 +201,7 @@ impl IdlePlanes {
 }
 
 impl Backend {
-    /// Whether a die waits for others before it takes the host programs that it has.
+    /// Returns whether a die waits for further host programs before it takes those that it has.
     pub(super) fn gathers(&mut self, die: u32, cx: &mut impl Cx<Event, Infallible>) -> bool {
         let Some(window) = self.gather else { return false };
         if self.dies[die as usize].has_gathered
@@ -217,7 +217,7 @@ impl Backend {
         true
     }
 
-    /// A die has waited long enough.
+    /// Handles a die that has waited long enough.
     pub(super) fn gathered(&mut self, die: u32, cx: &mut impl Cx<Event, Infallible>) {
         let d = &mut self.dies[die as usize];
         d.gathering = None;
@@ -227,7 +227,7 @@ impl Backend {
         }
     }
 
-    /// The die takes host programs: the next ones are waited for anew.
+    /// Ends the wait of a die that takes host programs: the next ones are waited for anew.
     #[inline]
     pub(super) fn ends_gathering(&mut self, die: u32, cx: &mut impl Cx<Event, Infallible>) {
         let d = &mut self.dies[die as usize];
@@ -237,25 +237,25 @@ impl Backend {
         }
     }
 
-    /// Whether what a die takes next is still open.
+    /// Returns whether the next command of a die is still undecided.
     #[inline]
     pub fn is_open(&self, die: u32) -> bool {
         matches!(self.dies[die as usize].state, DieState::Idle | DieState::Asking)
     }
 
-    /// Planes of a die at which host programs wait.
+    /// Returns the planes of a die at which host programs wait.
     #[inline]
     pub fn waiting_programs(&self, die: u32) -> u16 {
         self.queues.planes(die, Class::HostProgram)
     }
 
-    /// Block and page of the last host program that waits at a plane.
+    /// Returns block and page of the last host program that waits at a plane.
     #[inline]
     pub fn last_program(&self, die: u32, plane: u32) -> Option<(u32, u32)> {
         self.queues.last(&self.ops, die, Class::HostProgram, plane as usize)
     }
 
-    /// Which operations share a command.
+    /// Returns the rule of multi-plane commands.
     #[inline]
     pub fn shares(&self) -> MultiPlane {
         self.sharing.rule

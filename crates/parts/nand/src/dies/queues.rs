@@ -1,4 +1,4 @@
-//! The queues of operations at each die: one list a class and plane.
+//! Queues of operations at each die: one list per class and plane.
 
 use super::op::{Class, NO_OP, Op, OpKind};
 use super::{MultiPlane, Sharing};
@@ -12,11 +12,11 @@ struct List {
 
 #[derive(Clone, Copy, Debug)]
 struct DieQueues {
-    /// Classes with something waiting.
+    /// Classes with waiting operations.
     classes: u16,
-    /// Planes with something waiting, by class.
+    /// Planes with waiting operations, by class.
     planes: [u16; Class::COUNT],
-    /// Place of the oldest operation in the order of arrival, by class; meaningless where nothing waits.
+    /// Position of the oldest operation in the order of arrival, by class; meaningless for an empty class.
     oldest: [u64; Class::COUNT],
     /// Plane of that operation.
     lead: [u8; Class::COUNT],
@@ -28,7 +28,7 @@ pub(super) struct Queues {
     dies: Vec<DieQueues>,
     lists: Vec<List>,
     planes: usize,
-    /// By plane, the planes of the same die, itself among them: only these may share its command.
+    /// Planes of the same die, including the plane, by plane: only these may share its command.
     mates: Vec<u16>,
     arrivals: u64,
     /// Order of arrival, by operation name.
@@ -36,7 +36,8 @@ pub(super) struct Queues {
 }
 
 impl Queues {
-    /// `dies` that work at the same time, each of `planes` planes, which share commands `together` at a time.
+    /// Creates queues for `dies` that work in parallel, each of `planes` planes, which share commands `together` at a
+    /// time.
     pub(super) fn new(dies: u32, planes: u32, together: u32) -> Queues {
         assert!(planes <= 16, "a die has at most 16 planes");
         let mates = |plane: u32| (u16::MAX >> (16 - together)) << (plane / together * together);
@@ -104,21 +105,21 @@ impl Queues {
         self.dies[die as usize].count += 1;
     }
 
-    /// Planes with something of a class waiting.
+    /// Returns the planes with waiting operations of a class.
     #[inline]
     pub(super) fn planes(&self, die: u32, class: Class) -> u16 {
         self.dies[die as usize].planes[class as usize]
     }
 
-    /// Block and page of the youngest operation of a class at a plane.
+    /// Returns block and page of the youngest operation of a class at a plane.
     #[inline]
     pub(super) fn last(&self, ops: &Slab<Op>, die: u32, class: Class, plane: usize) -> Option<(u32, u32)> {
         let tail = self.lists[self.list(die, class, plane)].tail;
         (tail != NO_OP).then(|| (ops[tail].block, ops[tail].page))
     }
 
-    /// Whether the command that [`Queues::take`] would form of a class has an operation on every plane that could share
-    /// it.
+    /// Returns whether the command that [`Queues::take`] would form for a class has an operation on every plane that
+    /// could share it.
     pub(super) fn fills_command(&self, ops: &Slab<Op>, die: u32, class: Class, sharing: Sharing) -> bool {
         let lead_plane = usize::from(self.dies[die as usize].lead[class as usize]);
         let lead = &ops[self.lists[self.list(die, class, lead_plane)].head];
@@ -130,7 +131,7 @@ impl Queues {
             && (0..self.planes).filter(|plane| mates >> plane & 1 == 1).all(shares)
     }
 
-    /// The plane whose oldest operation of a class came first, and that operation.
+    /// Returns the plane with the oldest operation of a class, and that operation.
     #[inline]
     fn first(&self, die: u32, class: Class) -> (usize, u32) {
         let mut planes = self.dies[die as usize].planes[class as usize];
@@ -146,26 +147,26 @@ impl Queues {
         best
     }
 
-    /// When the oldest operation of a class was queued.
+    /// Returns the queueing time of the oldest operation of a class.
     pub(super) fn waiting_since(&self, ops: &Slab<Op>, die: u32, class: Class) -> Time {
         let plane = self.dies[die as usize].lead[class as usize];
         ops[self.lists[self.list(die, class, usize::from(plane))].head].queued
     }
 
-    /// The oldest operation of a waiting class.
+    /// Returns the oldest operation of a waiting class.
     #[inline]
     pub(super) fn head<'a>(&self, ops: &'a Slab<Op>, die: u32, class: Class) -> &'a Op {
         let plane = self.dies[die as usize].lead[class as usize];
         &ops[self.lists[self.list(die, class, usize::from(plane))].head]
     }
 
-    /// Place of the oldest operation in the order of arrival, by class.
+    /// Returns the position of the oldest operation in the order of arrival, by class.
     #[inline]
     pub(super) fn oldest(&self, die: u32) -> &[u64; Class::COUNT] {
         &self.dies[die as usize].oldest
     }
 
-    /// The oldest operation of a class has been taken.
+    /// Updates the oldest operation of a class after it has been taken.
     #[inline]
     fn note_oldest(&mut self, die: u32, class: Class) {
         if self.dies[die as usize].planes[class as usize] != 0 {
@@ -194,7 +195,7 @@ impl Queues {
         name
     }
 
-    /// Takes an operation out of the middle of its queue: the one behind `before`.
+    /// Removes an operation from the middle of its queue: the one after `before`.
     fn unlink(&mut self, ops: &mut Slab<Op>, die: u32, class: Class, plane: usize, before: u32) -> u32 {
         let list = self.list(die, class, plane);
         let name = ops[before].next;
@@ -207,7 +208,7 @@ impl Queues {
         name
     }
 
-    /// Takes an operation out of its queue, wherever it waits.
+    /// Removes an operation from its queue, wherever it waits.
     pub(super) fn remove(&mut self, ops: &mut Slab<Op>, name: u32) {
         let Op { die, class, plane, .. } = ops[name];
         let plane = usize::from(plane);
@@ -223,7 +224,8 @@ impl Queues {
         self.note_oldest(die, class);
     }
 
-    /// The first of a plane's oldest operations that may share a command: the one before it, if it is not the oldest.
+    /// Returns the first of a plane's oldest operations that may share a command, or rather the one before it, unless
+    /// it is the oldest.
     #[inline]
     fn partner(&self, ops: &Slab<Op>, list: usize, lead: &Op, sharing: Sharing) -> Option<u32> {
         let (mut before, mut at) = (NO_OP, self.lists[list].head);
@@ -231,7 +233,7 @@ impl Queues {
         let search = if lead.kind == OpKind::Read { sharing.search } else { 1 };
         for _ in 0..search {
             let candidate = &ops[at];
-            // An erase names no page; everything else must agree in it.
+            // An erase names no page; all other operations must agree in it.
             let same_page = candidate.page == lead.page || lead.kind == OpKind::Erase;
             let same_block = sharing.rule == MultiPlane::SamePage || candidate.block == lead.block;
             let same_cells = candidate.is_slc == lead.is_slc;
@@ -274,30 +276,30 @@ impl Queues {
         first
     }
 
-    /// Whether something of a class waits at a plane.
+    /// Returns whether an operation of a class waits at a plane.
     pub(super) fn is_waiting(&self, die: u32, class: Class, plane: u32) -> bool {
         self.dies[die as usize].planes[class as usize] & 1 << plane != 0
     }
 
-    /// Classes with something waiting at a plane.
+    /// Returns the classes with waiting operations at a plane.
     pub(super) fn classes_of(&self, die: u32, plane: u32) -> u16 {
         let is_there = |class: &&Class| self.is_waiting(die, **class, plane);
         Class::ALL.iter().filter(is_there).fold(0, |bits, class| bits | 1 << *class as u16)
     }
 
-    /// The plane of the oldest operation of a waiting class.
+    /// Returns the plane of the oldest operation of a waiting class.
     pub(super) fn lead(&self, die: u32, class: Class) -> u32 {
         self.dies[die as usize].lead[class as usize].into()
     }
 
-    /// Takes a plane's oldest operation of a class, whatever waits at the others.
+    /// Takes a plane's oldest operation of a class, ignoring the other planes.
     pub(super) fn take_alone(&mut self, ops: &mut Slab<Op>, die: u32, class: Class, plane: u32) -> u32 {
         let first = self.pop(ops, die, class, plane as usize);
         self.note_oldest(die, class);
         first
     }
 
-    /// Names of everything that waits.
+    /// Returns the names of all waiting operations.
     pub(super) fn names(&self, ops: &Slab<Op>) -> Vec<u32> {
         let mut names = Vec::new();
         for list in &self.lists {
@@ -344,7 +346,7 @@ mod tests {
             let others = [1, 2, 7].map(|page| queue(&mut queues, &mut ops, OpKind::Read, 1, page));
             let expected = if search < 3 { vec![lead] } else { vec![lead, others[2]] };
             assert_eq!(taken(&mut queues, &mut ops, Class::HostRead, search), expected);
-            // The end of the queue is where it should be, and the rest leaves in order.
+            // The end of the queue is correct, and the rest leaves in order.
             let last = queue(&mut queues, &mut ops, OpKind::Read, 1, 3);
             let rest: Vec<u32> = if search < 3 { others.to_vec() } else { others[..2].to_vec() };
             for name in rest.into_iter().chain([last]) {

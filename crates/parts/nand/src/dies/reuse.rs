@@ -1,13 +1,13 @@
-//! One sensing for several reads of a page.
+//! Shared sensing: one sensing for several reads of a page.
 //!
-//! A plane's page register holds what was sensed last until something else goes through it, so that a read of the same
-//! page needs a change of column and no sensing (ONFI 4.2, Change Read Column and its enhanced form; the cache register
-//! holds the same page, since pipelined cache reads are not modelled). A program, an erase, a copy-back or another read
-//! takes the register, so its content ends there, and where a suspended operation goes on.
+//! A plane's page register holds the page sensed last until different data go through it. A read of the same page needs
+//! a change of column and no sensing (ONFI 4.2, Change Read Column and its enhanced form; the cache register holds the
+//! same page, because pipelined cache reads are not modelled). A program, an erase, a copy-back, a different read or a
+//! resumed operation overwrites the register.
 //!
-//! A read of a page whose sensing is still to come, or under way, joins that operation: one sensing, one transfer for all
-//! of them. What has joined is chained to the operation that leads ([`Op::joined`]) and waits in no queue. Nothing can come
-//! between: an erase waits for the reads of its block, and a page that has data is not programmed again before it.
+//! A read of a page whose sensing is pending or in progress joins that operation: one sensing and one transfer for all
+//! of them. A joined read is chained to the leading operation ([`Op::joined`]) and waits in no queue. Nothing can
+//! intervene: an erase waits for the reads of its block, and a programmed page is not programmed again before it.
 
 use super::Backend;
 use super::op::{NO_OP, Op, OpKind};
@@ -18,15 +18,15 @@ use rustc_hash::FxHashMap;
 /// No page.
 const EMPTY: u64 = u64::MAX;
 
-/// Which reads need no sensing of their own.
+/// Reads that need no sensing of their own.
 pub(super) struct Reuse {
     registers: bool,
     joins: bool,
-    /// Planes that each unit has a register for, blocks of a plane, pages of a block.
+    /// Planes per unit with a register; blocks per plane and pages per block follow.
     planes: u32,
     blocks: u64,
     pages: u64,
-    /// The page in each plane's register, by plane.
+    /// Page in each plane's register, by plane.
     held: Vec<u64>,
     /// Reads whose page has not been sensed, by page.
     leads: FxHashMap<u64, u32>,
@@ -34,7 +34,7 @@ pub(super) struct Reuse {
 
 impl Reuse {
     pub(super) fn new(geo: &Geometry, registers: bool, joins: bool) -> Reuse {
-        // Of a unit of several pages the register keeps the last: no read is served from it.
+        // With several pages per unit the register keeps the last page: it serves no read.
         let registers = registers && geo.pages_per_unit() == 1;
         Reuse {
             registers,
@@ -55,7 +55,7 @@ impl Reuse {
         (self.plane(op) as u64 * self.blocks + u64::from(op.block)) * self.pages + u64::from(op.page)
     }
 
-    /// Something goes through the registers of a die: what they held is gone.
+    /// Clears the registers of a die that other data go through.
     pub(super) fn clear(&mut self, die: u32, kind: OpKind) {
         let survives = planted(Mutant::MergeAcrossErase) && kind == OpKind::Erase;
         if self.registers && !survives {
@@ -64,12 +64,12 @@ impl Reuse {
         }
     }
 
-    /// Appends what the registers hold; nothing is being read.
+    /// Appends the content of the registers; no read may be in flight.
     pub(crate) fn save(&self, out: &mut Vec<u8>) {
         self.held.save(out);
     }
 
-    /// Replaces it by what a back end of the same parameters saved; `None` if that is cut short or malformed.
+    /// Restores the content saved by a back end with the same parameters; `None` if it is truncated or malformed.
     pub(crate) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         self.held = Vec::load(input).filter(|held: &Vec<u64>| held.len() == self.held.len())?;
         Some(())
@@ -77,8 +77,8 @@ impl Reuse {
 }
 
 impl Backend {
-    /// Whether a read that has just been queued joins another of its page. If it is the more urgent one, it takes the lead
-    /// and the other joins it: then it is queued as any read.
+    /// Joins a read that has just been queued to a read of the same page, and returns whether it joined. If it is the
+    /// more urgent one, it takes the lead and the older read joins it: then it is queued like any read.
     #[inline]
     pub(super) fn joins(&mut self, name: u32, now: Time) -> bool {
         self.reuse.joins && self.ops[name].kind == OpKind::Read && self.finds_lead(name, now)
@@ -114,8 +114,8 @@ impl Backend {
         true
     }
 
-    /// A command goes out: whether all of its operations read what the registers hold. What it takes from the registers is
-    /// noted.
+    /// Returns whether all operations of a command that goes out read what the registers hold. Marks those that the
+    /// registers serve.
     #[inline]
     pub(super) fn begins(&mut self, unit: u32, first: u32) {
         if !self.reuse.registers {
@@ -144,7 +144,8 @@ impl Backend {
         }
     }
 
-    /// The array has sensed the pages of a command: nobody can join any more, and the registers hold them.
+    /// Registers that the array has sensed the pages of a command: no read can join any more, and the registers hold
+    /// them.
     #[inline]
     pub(super) fn sensed(&mut self, first: u32, now: Time) {
         let mut at = first;
@@ -166,15 +167,15 @@ impl Backend {
         }
     }
 
-    /// The operation that follows in a command: what has joined it first, then that of the next plane.
+    /// Returns the next operation of a command: the reads joined to this one first, then the next plane's.
     #[inline]
     pub(super) fn after(&self, at: u32) -> u32 {
         let op = &self.ops[at];
         if op.joined != NO_OP { op.joined } else { op.mate }
     }
 
-    /// Calls `f` with the name of each operation of the command that a unit's array works on, and whether it reads what
-    /// the register holds.
+    /// Calls `f` with the name of each operation of the command that a unit's array works on, and whether the register
+    /// serves it.
     pub fn at_work(&self, unit: u32, mut f: impl FnMut(u32, &Op, bool)) {
         let mut at = self.dies[unit as usize].active;
         let from_register = at != NO_OP && self.ops[at].from_register;
@@ -184,7 +185,7 @@ impl Backend {
         }
     }
 
-    /// The operations of a command, with all that has joined them, begin now; it holds the channel for `tenure`.
+    /// Starts the operations of a command, with all joined reads; it holds the channel for `tenure`.
     #[inline]
     pub(super) fn start(&mut self, first: u32, now: Time, tenure: Time) {
         let mut lead = first;
@@ -202,7 +203,7 @@ impl Backend {
         }
     }
 
-    /// Whether data of a page leave its die: for the read that leads, or for one that has joined it.
+    /// Returns whether data of a page leave their die: for the leading read, or for a joined one.
     #[inline]
     pub(super) fn page_leaves(ops: &Slab<Op>, lead: u32) -> bool {
         let mut at = lead;
@@ -215,7 +216,8 @@ impl Backend {
         false
     }
 
-    /// Whether data leave when a command has been sensed: of any of its pages. One that is completed in its register stays.
+    /// Returns whether data leave when a command has been sensed, for any of its pages. A read that is completed in its
+    /// register stays.
     #[inline]
     pub(super) fn hands_out(&self, first: u32) -> bool {
         let mut lead = first;
@@ -228,8 +230,8 @@ impl Backend {
         false
     }
 
-    /// The data of a command begins to leave now: how long it takes. What has joined an operation leaves with it, and no
-    /// more than the page leaves for all of them. In a further step only that leaves which was sensed in it.
+    /// Starts the transfer of a command's data and returns its duration. Joined reads leave with their leader, and at
+    /// most one page leaves for all of them. In a further step only the pages sensed in it leave.
     #[inline]
     pub(super) fn leave(&mut self, first: u32, step: u8, now: Time) -> Time {
         let (mut tenure, mut lead) = (Time::ZERO, first);
@@ -251,17 +253,17 @@ impl Backend {
         tenure
     }
 
-    /// Whether some reads need no sensing of their own.
+    /// Returns whether some reads need no sensing of their own.
     pub fn shares_sensings(&self) -> bool {
         self.reuse.registers || self.reuse.joins
     }
 
-    /// Whether reads are served from registers.
+    /// Returns whether reads are served from registers.
     pub fn reads_registers(&self) -> bool {
         self.reuse.registers
     }
 
-    /// Read operations that wait to be sensed and lead.
+    /// Returns the number of leading reads that wait to be sensed.
     pub fn reads_waiting(&self) -> u64 {
         let is_read = |name: &u32| self.ops[*name].kind == OpKind::Read;
         self.queues.names(&self.ops).iter().filter(|name| is_read(name)).count() as u64

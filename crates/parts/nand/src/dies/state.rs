@@ -22,15 +22,15 @@ engine::snapshot!(BackendCounters {
 });
 
 impl Backend {
-    /// Whether nothing waits, works or is booked.
+    /// Returns whether nothing waits, works or is booked.
     pub fn is_at_rest(&self) -> bool {
         self.ops.is_empty() && self.finished.is_empty() && self.channels.iter().all(|c| !c.looks_again)
     }
 
-    /// Appends the state of an idle back end, that of the policies included; times, switches and observers are not part
-    /// of it. Places in the order of arrival begin anew: only their order counts.
+    /// Appends the state of an idle back end, including that of the policies, without times, switches and observers.
+    /// Positions in the order of arrival start again: only their order counts.
     pub fn save(&self, out: &mut Vec<u8>) {
-        // Naming every field makes a forgotten one a compile error.
+        // Naming every field turns a forgotten one into a compile error.
         let Backend {
             timing,
             dies,
@@ -50,7 +50,7 @@ impl Backend {
             sharing: _,
             alike: _,
             suspend: _,
-            // Nobody waits for power, and none is taken.
+            // No die waits for power, and none is taken.
             budget: _,
             errors,
             fold: _,
@@ -63,15 +63,15 @@ impl Backend {
             transfers: _,
             links,
             observer: _,
-            // Nothing is at work; what was spent belongs to the run before.
+            // Nothing is active; spent energy belongs to the previous run.
             meter: _,
             queued_bytes: _,
-            // Of an idle back end nobody asks who was in the way.
+            // Blocking of an idle back end is never queried.
             holders: _,
         } = self;
         dies.iter().for_each(|die| die.save(out));
         channels.iter().for_each(|channel| channel.save(out));
-        // Which blocks are slow is a property of the drive.
+        // Slow blocks are a property of the drive.
         timing.spread.map(|spread| spread.seed).save(out);
         reuse.save(out);
         counters.save(out);
@@ -83,7 +83,7 @@ impl Backend {
         errors.iter().for_each(|errors| errors.save(out));
     }
 
-    /// Replaces the state by one that a back end of the same parameters saved; `None` if it is cut short or malformed.
+    /// Restores the state that a back end with the same parameters saved; `None` if it is truncated or malformed.
     pub fn restore(&mut self, input: &mut &[u8]) -> Option<()> {
         for die in &mut self.dies {
             die.busy = Time::load(input)?;
@@ -109,7 +109,7 @@ impl Backend {
 }
 
 impl Die {
-    /// Everything else of an idle die is as new, or not looked at before it is written.
+    /// Appends an idle die. All other fields are as new, or are written before they are read.
     fn save(&self, out: &mut Vec<u8>) {
         let Die {
             state,
@@ -137,7 +137,7 @@ impl Die {
 }
 
 impl Channel {
-    /// A channel that nobody waits for: the wake-up at the end of its last tenure is no longer needed.
+    /// Appends an idle channel: the wake-up at the end of its last tenure is no longer needed.
     fn save(&self, out: &mut Vec<u8>) {
         let Channel {
             busy_until,
@@ -155,41 +155,41 @@ impl Channel {
     }
 }
 
-/// What the back end has done.
+/// Counters of the back end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BackendCounters {
     /// Operations finished, by class.
     pub done: [u64; Class::COUNT],
     /// Map units read, programmed or copied, by class.
     pub units: [u64; Class::COUNT],
-    /// Commands that worked on several planes.
+    /// Multi-plane commands.
     pub multi_plane: u64,
     /// Copy-backs.
     pub copy_backs: u64,
     /// Suspends.
     pub suspends: u64,
-    /// Times that a die had to wait for power.
+    /// Number of times that a die had to wait for power.
     pub power_waits: u64,
     /// Reads queued.
     pub reads_queued: u64,
     /// Reads whose page was sensed for them.
     pub senses: u64,
-    /// Reads of what a plane's register held.
+    /// Reads served by a plane's register.
     pub register_hits: u64,
     /// Reads that shared the sensing of another read of their page.
     pub joined_reads: u64,
-    /// Reads that somebody waits for and that came to a die at work for garbage collection.
+    /// Reads with a waiter that came to a die busy with garbage collection.
     pub reads_behind_gc: u64,
-    /// Reads whose page had more errors than the code corrects when it was first sensed.
+    /// Reads whose page had more errors than the code corrects at the first sensing.
     pub retried_reads: u64,
-    /// Times that a page was sensed again for that.
+    /// Repeated sensings for such errors.
     pub retry_steps: u64,
-    /// Reads whose page had too many errors after the last step too.
+    /// Reads whose page still had too many errors after the last step.
     pub uncorrectable_reads: u64,
 }
 
 impl BackendCounters {
-    /// Of all that does the same.
+    /// Returns the counters of all identical hardware.
     pub fn times(&self, alike: Alike) -> BackendCounters {
         let of = |count: u64| count * u64::from(alike.pages());
         BackendCounters {
@@ -210,7 +210,7 @@ impl BackendCounters {
         }
     }
 
-    /// What was counted since `origin`.
+    /// Returns the counts since `origin`.
     pub fn since(&self, origin: &BackendCounters) -> BackendCounters {
         BackendCounters {
             done: std::array::from_fn(|n| self.done[n] - origin.done[n]),
@@ -231,12 +231,12 @@ impl BackendCounters {
     }
 }
 
-// Commands on several planes of a die, and what an operation stands for.
+// Commands on several planes of a die, and the multiplicity of an operation.
 
-/// Which operations of a die's planes may share one command.
+/// Rule for operations of a die's planes that may share one command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MultiPlane {
-    /// None.
+    /// No sharing.
     Off,
     /// Same page number, any blocks.
     SamePage,
@@ -244,22 +244,22 @@ pub enum MultiPlane {
     SameBlock,
 }
 
-/// How planes of a die come to share a command.
+/// Sharing of a command by planes of a die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sharing {
-    /// Which operations may.
+    /// Rule for the operations that may share.
     pub rule: MultiPlane,
-    /// How many of the oldest reads of each other plane are looked at for a partner, at least one. Of anything else,
-    /// only the oldest is.
+    /// Number of the oldest reads of each other plane that are tried as partners, at least one. For other operations
+    /// only the oldest is tried.
     pub search: u32,
 }
 
-/// What does the same at the same time as what is simulated, itself counted.
+/// Amount of identical hardware, including the simulated one: it does the same at the same time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Alike {
-    /// Back ends, of which one is simulated.
+    /// Number of back ends, one of which is simulated.
     pub back_ends: u32,
-    /// Pages of planes of a die, which one operation stands for.
+    /// Number of pages, one per plane of a die, that one operation represents.
     pub planes: u32,
 }
 
@@ -267,14 +267,14 @@ impl Alike {
     /// Everything is simulated.
     pub(crate) const NONE: Alike = Alike { back_ends: 1, planes: 1 };
 
-    /// Pages that an operation stands for.
+    /// Returns the number of pages that an operation represents.
     pub fn pages(self) -> u32 {
         self.back_ends * self.planes
     }
 }
 
 impl Backend {
-    /// Each operation stands for others that do the same at the same time. Before [`Backend::set_energy`].
+    /// Sets the multiplicity of operations. Call before [`Backend::set_energy`].
     pub fn set_alike(&mut self, alike: Alike) {
         self.alike = alike;
     }

@@ -1,48 +1,48 @@
-//! How long things take on the array and on the channel, and by how much blocks differ.
+//! Times of the array and of the channel, and their deviation by block.
 
 use super::errors::ErrorRates;
 use super::op::{NO_OP, Op, OpKind};
 use engine::{Time, mix};
 use net::Rate;
 
-/// Times of the array by page type, and of the channel.
+/// Array times by page type, and channel times.
 #[derive(Clone, Debug)]
 pub struct Timing {
     /// Read time by page type.
     pub read: Vec<Time>,
     /// Program time of one program unit's page, by page type; one entry if a word line is programmed in one shot.
     pub program: Vec<Time>,
-    /// Passes that a program takes; each moves the data again.
+    /// Number of passes of a program; each moves the data again.
     pub passes: u32,
-    /// Whether one program operation writes the whole program unit at once.
+    /// True if one program operation writes the whole program unit at once.
     pub one_shot: bool,
     /// Block erase time.
     pub erase: Time,
     /// Page type of each page of a block.
     pub page_type: Vec<u8>,
-    /// Share by which 1,000 erases speed programs up and slow erases down, in parts per million.
+    /// Relative speed-up of programs and slow-down of erases by 1,000 erases, in parts per million.
     pub wear_ppm: Wear,
-    /// How much blocks differ; left out, they do not.
+    /// Deviation of blocks; `None` if they do not differ.
     pub spread: Option<Spread>,
-    /// Times of blocks that hold one bit a cell, if there are any.
+    /// Times of SLC blocks (one bit per cell), if any.
     pub slc: Option<SlcTimes>,
-    /// Raw bit errors; left out, there are none.
+    /// Raw bit errors; `None` if not modelled.
     pub errors: Option<ErrorRates>,
-    /// Command and address cycles of a read.
+    /// Time of the command and address cycles of a read.
     pub read_command: Time,
-    /// Command and address cycles of a change of column, for a read of what the register holds.
+    /// Time of the command and address cycles of a column change, for a read of what the register holds.
     pub column_command: Time,
-    /// Command and address cycles of a program.
+    /// Time of the command and address cycles of a program.
     pub program_command: Time,
-    /// Command and address cycles of an erase.
+    /// Time of the command and address cycles of an erase.
     pub erase_command: Time,
-    /// Set-up before data leaves the die.
+    /// Set-up time before data leaves the die.
     pub data_out: Time,
-    /// Set-up before data enters the die.
+    /// Set-up time before data enters the die.
     pub data_in: Time,
     /// Data rate of the channel.
     pub rate: Rate,
-    /// Bytes of a page, or of a map unit if that is larger: most that leave for reads that share a sensing.
+    /// Bytes of a page, or of a map unit if that is larger: the maximum that leaves for reads that share a sensing.
     pub most_bytes: u32,
     /// Pages that one map unit touches.
     pub pages_per_unit: u32,
@@ -50,27 +50,27 @@ pub struct Timing {
     pub program_pages: u32,
 }
 
-/// Times of a page of a block that holds one bit a cell.
+/// Times of a page of an SLC block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlcTimes {
-    /// Read.
+    /// Read time.
     pub read: Time,
-    /// Program.
+    /// Program time.
     pub program: Time,
 }
 
 /// Drift of times with wear.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wear {
-    /// Programs get faster by this many parts per million for each erase.
+    /// Parts per million by which each erase speeds programs up.
     pub program: u32,
-    /// Erases get slower by this many parts per million for each erase.
+    /// Parts per million by which each erase slows erases down.
     pub erase: u32,
 }
 
 impl Timing {
-    /// The same of dies whose planes all do the same, so that one operation, with the data of all, stands for as many commands; `None` if the time of pages of
-    /// so many bytes, one after another, is not that of their sum.
+    /// Returns the timing of dies whose planes all do the same, so that one operation with the data of all represents
+    /// one command per plane. `None` if the times of `planes` transfers of `bytes` do not add up to that of their sum.
     pub fn of_planes(&self, planes: u32, bytes: u64) -> Option<Timing> {
         let all = |time: Time| time.times(planes.into());
         let is_same = self.rate.time(bytes * u64::from(planes)) == all(self.rate.time(bytes));
@@ -86,7 +86,7 @@ impl Timing {
         })
     }
 
-    /// Time in the array.
+    /// Returns the array time of an operation.
     #[inline]
     pub fn array(&self, op: &Op) -> Time {
         match op.kind {
@@ -126,7 +126,7 @@ impl Timing {
         }
     }
 
-    /// Time that the array takes to read `pages` pages from `page` on.
+    /// Returns the array time to read `pages` pages from `page` on.
     #[inline]
     pub fn sense(&self, page: u32, pages: u32) -> Time {
         if pages == 1 {
@@ -140,7 +140,7 @@ impl Timing {
     fn programming(&self, op: &Op) -> Time {
         let (page, pages) = (op.page, self.program_pages);
         let time = if let Some(slc) = self.slc.filter(|_| op.is_slc) {
-            // Page by page, also where a word line is programmed as one elsewhere.
+            // Page by page, even if a word line is programmed as one elsewhere.
             slc.program.times(pages.into())
         } else if self.one_shot {
             self.program[0].times(u64::from(self.passes))
@@ -156,7 +156,7 @@ impl Timing {
         scale(time, 1_000_000u64.saturating_sub(u64::from(self.wear_ppm.program) * u64::from(op.erases)))
     }
 
-    /// How long the channel is held when the command goes out; programs move their data in the same tenure.
+    /// Returns the channel time of a command; programs move their data in the same tenure.
     #[inline]
     pub fn command(&self, op: &Op) -> Time {
         match op.kind {
@@ -171,13 +171,13 @@ impl Timing {
         }
     }
 
-    /// How long the channel is held when so many bytes enter a die.
+    /// Returns the channel time of data that enter a die.
     #[inline]
     pub(super) fn enter(&self, bytes: u64) -> Time {
         self.program_command + self.data_in + self.rate.time(bytes)
     }
 
-    /// How long the channel is held when so many bytes of a read leave.
+    /// Returns the channel time of read data that leave.
     #[inline]
     pub fn leave(&self, bytes: u64) -> Time {
         self.data_out + self.rate.time(bytes)
@@ -188,11 +188,11 @@ fn scale(time: Time, ppm: u64) -> Time {
     Time::from_ps((u128::from(time.ps()) * u128::from(ppm) / 1_000_000) as u64)
 }
 
-// Blocks differ: each is a little faster or slower than its kind.
+// Deviation of blocks: each is a little faster or slower than its kind.
 //
-// A block's deviation is drawn once and for all from the run's seed and the block's place, as a hash: nothing is stored, and
-// no other random stream moves. It is the sum of four uniform numbers (Irwin and Hall), scaled to the standard deviation
-// that the spec names: bell-shaped, symmetric, and never beyond 3.46 standard deviations.
+// A block's deviation is drawn once and for all from the run's seed and the block's place, as a hash: nothing is
+// stored, and no other random stream changes. It is the sum of four uniform numbers (Irwin and Hall), scaled to the
+// standard deviation of the spread: bell-shaped, symmetric, and never beyond 3.46 standard deviations.
 
 /// Standard deviation of the sum of four numbers of 16 bits, doubled: `2 * sqrt(4 * (2^32 - 1) / 12)`.
 const DEVIATION: i64 = 75_674;
@@ -201,20 +201,20 @@ const CENTRE: i64 = 4 * 65_535;
 /// Parts per million of a whole.
 const WHOLE: i64 = 1_000_000;
 
-/// Standard deviations of the times of blocks, in parts per million of these times.
+/// Standard deviations of block times, in parts per million of these times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spread {
-    /// What tells one device from another.
+    /// Seed that distinguishes devices.
     pub seed: u64,
-    /// Of sensing.
+    /// Deviation of sensing.
     pub read: u32,
-    /// Of programs.
+    /// Deviation of programs.
     pub program: u32,
-    /// Of erases.
+    /// Deviation of erases.
     pub erase: u32,
 }
 
-/// What a block is slower or faster at.
+/// Kind of work whose time deviates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
     Read,
@@ -223,7 +223,7 @@ pub(super) enum Work {
 }
 
 impl Spread {
-    /// A time of a block of the operation's plane.
+    /// Returns the deviating time of a block of the operation's plane.
     pub(super) fn of(&self, work: Work, op: &Op, block: u32, time: Time) -> Time {
         let deviation = match work {
             Work::Read => self.read,
@@ -237,7 +237,7 @@ impl Spread {
     }
 }
 
-/// How far 64 random bits lie from the middle, in parts per million; at most 3.47 times the deviation.
+/// Returns the distance of 64 random bits from the middle, in parts per million; at most 3.47 times the deviation.
 pub(super) fn deviations(bits: u64, deviation: u32) -> i64 {
     let sum: i64 = (0..4).map(|n| (bits >> (16 * n) & 0xffff) as i64).sum();
     i64::from(deviation) * (2 * sum - CENTRE) / DEVIATION

@@ -1,6 +1,6 @@
-//! Where things are: channel, way, die, plane, block, page, and the three units that must not be confused.
+//! Device geometry: channel, way, die, plane, block, page, and three units that must not be confused.
 //!
-//! * The **map unit** is what the logical-to-physical map names.
+//! * The **map unit** is the unit of the logical-to-physical map.
 //! * The **program unit** is what one program operation writes: pages of one word line of one block.
 //! * The **reclaim unit** is what garbage collection frees: a block, the blocks of a die's planes, or of all planes.
 //!
@@ -15,18 +15,18 @@ use crate::numbers::FastDiv;
 use parity::Sets;
 use proto::Slot;
 
-/// What garbage collection frees as one.
+/// Unit that garbage collection frees as a whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reclaim {
     /// One block of one plane.
     Block,
-    /// The blocks of equal number in all planes of a die.
+    /// Blocks of equal number in all planes of a die.
     PlaneSet,
-    /// The blocks of equal number in all planes of the device.
+    /// Blocks of equal number in all planes of the device.
     Superblock,
 }
 
-/// The digits of a plane's address, for stripe orders.
+/// Digits of a plane's address, for stripe orders.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Digit {
     /// Channel.
@@ -40,10 +40,10 @@ pub enum Digit {
 }
 
 impl Digit {
-    /// All of them.
+    /// All digits.
     pub const ALL: [Digit; 4] = [Digit::Channel, Digit::Way, Digit::Die, Digit::Plane];
 
-    /// Its letter in a configuration.
+    /// Returns the letter of the digit in a configuration.
     pub fn letter(self) -> char {
         match self {
             Digit::Channel => 'C',
@@ -53,45 +53,45 @@ impl Digit {
         }
     }
 
-    /// The digit with a letter.
+    /// Returns the digit with a letter.
     pub fn of_letter(letter: char) -> Option<Digit> {
         Digit::ALL.into_iter().find(|digit| digit.letter() == letter)
     }
 }
 
-/// Sizes that a device is built from. Every field counts something; all are at least one.
+/// Sizes that a device is built from. Every field is a count of at least one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
-    /// Channels.
+    /// Number of channels.
     pub channels: u32,
-    /// Ways (packages) a channel.
+    /// Ways (packages) per channel.
     pub ways: u32,
-    /// Dies (LUNs) a package.
+    /// Dies (LUNs) per package.
     pub dies: u32,
-    /// Planes a die.
+    /// Planes per die.
     pub planes: u32,
-    /// Blocks a plane.
+    /// Blocks per plane.
     pub blocks: u32,
-    /// Pages a block.
+    /// Pages per block.
     pub pages: u32,
-    /// Bytes a page, spare area not counted.
+    /// Bytes per page, without the spare area.
     pub page_bytes: u32,
-    /// Bytes a map unit.
+    /// Bytes per map unit.
     pub unit_bytes: u32,
     /// Pages that one program operation writes into a block.
     pub program_pages: u32,
-    /// What garbage collection frees as one.
+    /// Unit that garbage collection frees as a whole.
     pub reclaim: Reclaim,
     /// Order in which consecutive program units go over the device, fastest digit first.
     pub stripe: [Digit; 4],
-    /// Whether the dies of a package work at the same time.
+    /// True if the dies of a package work in parallel.
     pub interleave: bool,
-    /// Program units of data that one of parity protects, on another die; `None`: there is no parity.
+    /// Data program units protected by one parity unit on a different die; `None` without parity.
     pub parity: Option<u32>,
 }
 
 impl Shape {
-    /// How many values a digit takes.
+    /// Returns the number of values of a digit.
     pub fn count(&self, digit: Digit) -> u32 {
         match digit {
             Digit::Channel => self.channels,
@@ -102,12 +102,12 @@ impl Shape {
     }
 }
 
-/// A shape with everything that follows from it.
+/// Shape with everything derived from it.
 #[derive(Clone, Debug)]
 pub struct Geometry {
-    /// What it was built from.
+    /// Shape that the geometry was built from.
     pub shape: Shape,
-    /// Dies on the device that can work at the same time. Those of a package that take turns count as one.
+    /// Dies on the device that can work in parallel. Those of a package that take turns count as one.
     pub die_count: u32,
     /// Planes of such a die.
     pub die_planes: u32,
@@ -115,21 +115,21 @@ pub struct Geometry {
     pub plane_count: u32,
     /// Blocks on the device.
     pub block_count: u64,
-    /// Map units a block; parity holds none.
+    /// Map units per block; parity holds none.
     pub units_per_block: u32,
-    /// Map units a program unit.
+    /// Map units per program unit.
     pub units_per_program: u32,
-    /// Program units a block, those of parity not counted.
+    /// Program units per block, without those of parity.
     pub programs_per_block: u32,
-    /// Planes that one reclaim unit spreads over.
+    /// Number of planes that one reclaim unit spreads over.
     pub lanes: u32,
-    /// Groups: sets of planes with a free list of their own.
+    /// Number of groups: sets of planes with their own free list.
     pub groups: u32,
     /// Reclaim units on the device; those of a group are consecutive.
     pub ru_count: u64,
-    /// Program units a reclaim unit.
+    /// Program units per reclaim unit.
     pub programs_per_ru: u32,
-    /// Map units a reclaim unit.
+    /// Map units per reclaim unit.
     pub units_per_ru: u32,
     /// Map units on the device.
     pub slots: u64,
@@ -152,8 +152,9 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// Works out a shape. The caller has checked that every field is at least one, that a map unit divides a page or
-    /// is a multiple of it, that program units fill a block, and that sets with parity fill the device and its blocks.
+    /// Derives a geometry from a shape. The caller has checked that every field is at least one, that a map unit
+    /// divides a page or is a multiple of it, that program units fill a block, and that sets with parity fill the
+    /// device and its blocks.
     pub fn new(shape: Shape) -> Geometry {
         let packages = shape.channels * shape.ways;
         let plane_count = packages * shape.dies * shape.planes;
@@ -174,7 +175,7 @@ impl Geometry {
             Reclaim::Superblock => plane_count,
         };
         let order = planes_in_stripe_order(&shape);
-        // Groups in stripe order: the order in which their first planes come.
+        // Groups in stripe order: the order of their first planes.
         let mut group_of_stripe = Vec::new();
         let mut stripe_of_group = vec![u32::MAX; (plane_count / lanes) as usize];
         for plane in &order {
@@ -221,39 +222,39 @@ impl Geometry {
         }
     }
 
-    /// The block that holds a slot, and the unit in it.
+    /// Returns the block of a slot, and the unit in it.
     #[inline]
     pub fn block_of_slot(&self, slot: Slot) -> (u64, u32) {
         let (block, unit) = self.by_units_per_block.div_rem(slot.0);
         (block, unit as u32)
     }
-    /// First slot of a block.
+    /// Returns the first slot of a block.
     #[inline]
     pub fn first_slot(&self, block: u64) -> Slot {
         Slot(block * u64::from(self.units_per_block))
     }
-    /// The block that an address lies in.
+    /// Returns the block of an address.
     pub fn block_at(&self, at: Address) -> u64 {
         let plane = at.die * self.die_planes + u32::from(at.plane);
         u64::from(plane) * self.by_blocks.get() + u64::from(at.block)
     }
-    /// The plane that holds a block.
+    /// Returns the plane of a block.
     #[inline]
     pub fn plane_of_block(&self, block: u64) -> u32 {
         self.by_blocks.quotient(block) as u32
     }
-    /// The die that holds a plane, and the plane's number in it.
+    /// Returns the die of a plane, and the plane's number in it.
     #[inline]
     pub fn die_of_plane(&self, plane: u32) -> (u32, u32) {
         let (die, plane) = self.by_planes.div_rem(u64::from(plane));
         (die as u32, plane as u32)
     }
-    /// The channel of a die.
+    /// Returns the channel of a die.
     #[inline]
     pub fn channel_of_die(&self, die: u32) -> u32 {
         die / (self.die_count / self.shape.channels)
     }
-    /// The first page that a unit of a block occupies on a die.
+    /// Returns the first page that a unit of a block occupies on a die.
     #[inline]
     fn page_of_unit(&self, die: u32, unit: u32) -> u32 {
         let page = self.by_page.quotient(u64::from(unit) * u64::from(self.shape.unit_bytes)) as u32;
@@ -261,29 +262,29 @@ impl Geometry {
         let nth = self.by_units_per_program.quotient(u64::from(unit)) as u32;
         page + (sets.row(die, nth) - nth) * self.shape.program_pages
     }
-    /// The first page of program unit `nth` of a block on a die.
+    /// Returns the first page of program unit `nth` of a block on a die.
     pub fn page_of_program(&self, die: u32, nth: u32) -> u32 {
         self.sets.map_or(nth, |sets| sets.row(die, nth)) * self.shape.program_pages
     }
-    /// The program unit of its block that a slot lies in.
+    /// Returns the program unit, within its block, of a slot.
     fn program_of_block(&self, slot: Slot) -> u32 {
         self.by_units_per_program.quotient(u64::from(self.block_of_slot(slot).1)) as u32
     }
-    /// Pages that one map unit touches.
+    /// Returns the number of pages that one map unit touches.
     #[inline]
     pub fn pages_per_unit(&self) -> u32 {
         self.shape.unit_bytes.div_ceil(self.shape.page_bytes)
     }
-    /// A name for the page that a slot begins in: equal for the slots of one page, different for those of two.
+    /// Returns a name for the page in which a slot begins: equal for the slots of one page, different for those of two.
     #[inline]
     pub fn page_name(&self, slot: Slot) -> u64 {
         self.by_units_per_page.quotient(slot.0)
     }
-    /// Map units a page; one if a unit is as large as a page or larger.
+    /// Returns the map units per page; one if a unit is as large as a page or larger.
     pub fn units_per_page(&self) -> u32 {
         (self.shape.page_bytes / self.shape.unit_bytes).max(1)
     }
-    /// The reclaim unit that a block belongs to.
+    /// Returns the reclaim unit of a block.
     #[inline]
     pub fn ru_of_block(&self, block: u64) -> u64 {
         if self.lanes == 1 {
@@ -292,17 +293,17 @@ impl Geometry {
         let (plane, number) = self.by_blocks.div_rem(block);
         self.by_lanes.quotient(plane) * self.by_blocks.get() + number
     }
-    /// The reclaim unit that a slot belongs to.
+    /// Returns the reclaim unit of a slot.
     #[inline]
     pub fn ru_of_slot(&self, slot: Slot) -> u64 {
         self.ru_of_block(self.by_units_per_block.quotient(slot.0))
     }
-    /// The group that a reclaim unit belongs to.
+    /// Returns the group of a reclaim unit.
     #[inline]
     pub fn group_of_ru(&self, ru: u64) -> u32 {
         self.by_blocks.quotient(ru) as u32
     }
-    /// The block of a reclaim unit in lane `lane` of its stripe order.
+    /// Returns the block of a reclaim unit in lane `lane` of its stripe order.
     #[inline]
     pub fn block_of_ru(&self, ru: u64, lane: u32) -> u64 {
         if self.lanes == 1 {
@@ -312,22 +313,22 @@ impl Geometry {
         let plane = group * u64::from(self.lanes) + u64::from(self.lane_plane[lane as usize]);
         plane * self.by_blocks.get() + number
     }
-    /// The plane that lane `lane` of a group lies in.
+    /// Returns the plane of lane `lane` of a group.
     pub fn plane_of_lane(&self, group: u32, lane: u32) -> u32 {
         group * self.lanes + self.lane_plane[lane as usize]
     }
-    /// All planes of the device, the first digit of `order` changing fastest.
+    /// Returns all planes of the device, the first digit of `order` changing fastest.
     pub fn planes_in_order(&self, order: [Digit; 4]) -> Vec<u32> {
         planes_in_stripe_order(&Shape { stripe: order, ..self.shape })
     }
-    /// First slot of program unit `index` of a reclaim unit, in the order in which it is filled.
+    /// Returns the first slot of program unit `index` of a reclaim unit, in fill order.
     #[inline]
     pub fn slot_of_program(&self, ru: u64, index: u32) -> Slot {
         let (row, lane) = self.by_lanes.div_rem(u64::from(index));
         let block = self.block_of_ru(ru, lane as u32);
         Slot(self.first_slot(block).0 + row * u64::from(self.units_per_program))
     }
-    /// The inverse of [`Geometry::slot_of_program`]: program unit of its reclaim unit, and unit in it.
+    /// Inverts [`Geometry::slot_of_program`]: returns the reclaim unit, the program unit in it, and the unit in that.
     pub fn program_of_slot(&self, slot: Slot) -> (u64, u32, u32) {
         let (block, unit) = self.block_of_slot(slot);
         let (row, unit) = self.by_units_per_program.div_rem(u64::from(unit));
@@ -338,39 +339,39 @@ impl Geometry {
         };
         (self.ru_of_block(block), row as u32 * self.lanes + lane, unit as u32)
     }
-    /// The groups that have planes on a die.
+    /// Returns the groups with planes on a die.
     pub fn groups_of_die(&self, die: u32) -> std::ops::RangeInclusive<u32> {
         let first = die * self.die_planes;
         first / self.lanes..=(first + self.die_planes - 1) / self.lanes
     }
-    /// The die of a group's first plane.
+    /// Returns the die of a group's first plane.
     pub fn first_die_of_group(&self, group: u32) -> u32 {
         self.die_of_plane(group * self.lanes).0
     }
-    /// The group at a position of the device's stripe order; positions wrap around.
+    /// Returns the group at a position of the device's stripe order; positions wrap around.
     #[inline]
     pub fn group_at(&self, position: u64) -> u32 {
         let (_, position) = self.by_groups.div_rem(position);
         self.group_of_stripe[position as usize]
     }
-    /// The stripe position of a logical unit: consecutive program units' worth of logical space.
+    /// Returns the stripe position of a logical unit: logical space is divided into program units.
     #[inline]
     pub fn stripe_of_unit(&self, unit: u64) -> u64 {
         self.by_units_per_program.quotient(unit)
     }
-    /// Where a logical unit goes when the logical space is written once, in order, onto the empty device: group,
-    /// program unit in the group (counted over its reclaim units), unit in the program unit.
+    /// Returns the place of a logical unit when the logical space is written once, in order, onto the empty device:
+    /// group, program unit in the group (counted over its reclaim units), unit in the program unit.
     pub fn sequential_place(&self, unit: u64) -> (u32, u64, u32) {
         let (stripe, in_program) = self.by_units_per_program.div_rem(unit);
         let (nth, position) = self.by_groups.div_rem(stripe);
         (self.group_of_stripe[position as usize], nth, in_program as u32)
     }
-    /// The inverse of [`Geometry::sequential_place`].
+    /// Inverts [`Geometry::sequential_place`].
     pub fn sequential_unit(&self, group: u32, nth: u64, in_program: u32) -> u64 {
         let stripe = nth * u64::from(self.groups) + u64::from(self.stripe_of_group[group as usize]);
         stripe * u64::from(self.units_per_program) + u64::from(in_program)
     }
-    /// The die, plane, block and page that a slot begins in.
+    /// Returns the die, plane, block and page in which a slot begins.
     #[inline]
     pub fn address(&self, slot: Slot) -> Address {
         let (block, unit) = self.block_of_slot(slot);
@@ -379,17 +380,17 @@ impl Geometry {
         let die = die as u32;
         Address { die, plane: plane as u8, block: number as u32, page: self.page_of_unit(die, unit) }
     }
-    /// Map units that the pages of the device would hold without parity.
+    /// Returns the number of map units that the pages of the device would hold without parity.
     pub fn raw_units(&self) -> u64 {
         self.slots + self.parity_programs() * u64::from(self.units_per_program)
     }
-    /// Raw bytes.
+    /// Returns the raw capacity in bytes.
     pub fn raw_bytes(&self) -> u64 {
         self.raw_units() * u64::from(self.shape.unit_bytes)
     }
 }
 
-/// All planes of the device in stripe order.
+/// Returns all planes of the device in stripe order.
 fn planes_in_stripe_order(shape: &Shape) -> Vec<u32> {
     let count = |d: Digit| shape.count(d);
     let total = shape.channels * shape.ways * shape.dies * shape.planes;

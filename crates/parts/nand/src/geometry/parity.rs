@@ -1,8 +1,8 @@
-//! Where parity lies that protects program units of other dies: superblock parity, or RAIN.
+//! Placement of parity that protects program units of other dies: superblock parity, or RAIN.
 //!
-//! Dies form sets of `data + 1`, neighbours on different channels first. A row is the program unit of one number in blocks of equal
-//! number of all dies of a set: one die of them holds the parity of the others, and which one that is goes round from row to row.
-//! Rows of parity have no slots: slots count what can hold data.
+//! Dies form sets of `data + 1`, neighbours on different channels first. A row consists of the program units with equal
+//! number, in blocks with equal number, of all dies of a set: one die holds the parity of the others, and this die
+//! rotates from row to row. Rows of parity have no slots: slots only count units that can hold data.
 
 use super::Geometry;
 use proto::Slot;
@@ -10,10 +10,10 @@ use proto::Slot;
 /// Sets of dies that protect each other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sets {
-    /// Program units that one of parity protects.
+    /// Program units protected by one parity unit.
     data: u32,
     channels: u32,
-    /// Dies a channel.
+    /// Dies per channel.
     per_channel: u32,
 }
 
@@ -22,12 +22,12 @@ impl Sets {
         Sets { data, channels, per_channel: dies / channels }
     }
 
-    /// Program units of a block of `rows` that hold data.
+    /// Returns the number of program units that hold data in a block of `rows`.
     pub(super) fn data_rows(self, rows: u32) -> u32 {
         rows / (self.data + 1) * self.data
     }
 
-    /// A die's place in the order of sets.
+    /// Returns a die's position in the order of sets.
     fn place(self, die: u32) -> u32 {
         die % self.per_channel * self.channels + die / self.per_channel
     }
@@ -36,19 +36,19 @@ impl Sets {
         place % self.channels * self.per_channel + place / self.channels
     }
 
-    /// Of each `data + 1` rows, the one that holds parity on a die.
+    /// Returns the row, among each `data + 1`, that holds parity on a die.
     fn row_of_parity(self, die: u32) -> u32 {
         self.place(die) % (self.data + 1)
     }
 
-    /// The row in which a die has its program unit of data number `nth`.
+    /// Returns the row of a die's data program unit number `nth`.
     pub(super) fn row(self, die: u32, nth: u32) -> u32 {
         let (turn, within) = (nth / self.data, nth % self.data);
         turn * (self.data + 1) + within + u32::from(within >= self.row_of_parity(die))
     }
 
-    /// The row of parity that is due on a die with its program unit of data number `nth`: the one before it or, at the end of a turn,
-    /// the one behind it.
+    /// Returns the row of parity that is due on a die with its data program unit number `nth`: the row before it or, at
+    /// the end of a rotation, the one after it.
     fn due(self, die: u32, nth: u32) -> Option<u32> {
         let (turn, within) = (nth / self.data, nth % self.data);
         let at = self.row_of_parity(die);
@@ -56,14 +56,14 @@ impl Sets {
         is_due.then_some(turn * (self.data + 1) + at)
     }
 
-    /// The program unit of data that a die has in a row; `None` if it is parity.
+    /// Returns the data program unit of a die in a row; `None` if it is parity.
     fn nth(self, die: u32, row: u32) -> Option<u32> {
         let (turn, within) = (row / (self.data + 1), row % (self.data + 1));
         let at = self.row_of_parity(die);
         (within != at).then(|| turn * self.data + within - u32::from(within > at))
     }
 
-    /// The other dies of a die's set.
+    /// Iterates over the other dies of a die's set.
     fn others(self, die: u32) -> impl Iterator<Item = u32> {
         let first = self.place(die) / (self.data + 1) * (self.data + 1);
         (first..=first + self.data).map(move |place| self.die_at(place)).filter(move |other| *other != die)
@@ -71,7 +71,7 @@ impl Sets {
 }
 
 impl Geometry {
-    /// Where parity has to be programmed along with the program unit of data at a slot, if any has.
+    /// Returns where parity must be programmed along with the data program unit at a slot, if due.
     #[inline]
     pub fn parity_due(&self, slot: Slot) -> Option<Address> {
         let sets = self.sets?;
@@ -80,8 +80,8 @@ impl Geometry {
         Some(Address { page: row * self.shape.program_pages, ..at })
     }
 
-    /// The pages that hold what a page can be rebuilt from: one on each other die of its set; none without parity. With the first
-    /// slot of each, if it does not hold parity.
+    /// Iterates over the pages from which a page can be rebuilt: one on each other die of its set; none without parity.
+    /// Each comes with its first slot, unless it holds parity.
     pub fn rebuilt_from(&self, at: Address) -> impl Iterator<Item = (Address, Option<Slot>)> + '_ {
         let dies =
             self.sets.into_iter().flat_map(move |sets| sets.others(at.die).map(move |die| (sets, die)));
@@ -97,15 +97,15 @@ impl Geometry {
         })
     }
 
-    /// Program units of the device that hold parity when all that can hold data does.
+    /// Returns the number of program units that hold parity on a device full of data.
     pub fn parity_programs(&self) -> u64 {
         u64::from(self.shape.pages / self.shape.program_pages - self.programs_per_block) * self.block_count
     }
 }
 
-// A page among dies and planes.
+// Address of a page among dies and planes.
 
-/// Where an operation works.
+/// Address of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Address {
     /// Die.
@@ -173,7 +173,7 @@ mod tests {
                 }
             }
             assert_eq!(parity.values().map(|dies| dies.len() as u64).sum::<u64>(), geo.parity_programs());
-            // Each die has its share of it.
+            // Each die has its share of the parity.
             let of_die = |die: u32| parity.values().filter(|dies| dies.contains(&die)).count();
             assert!(
                 (0..geo.die_count)

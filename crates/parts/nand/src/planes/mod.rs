@@ -1,5 +1,4 @@
-//! Planes behind a network: each does one array operation at a time, on its own; what waits for it is in order of a
-//! die scheduler.
+//! Planes behind a network: each does one array operation at a time; a die scheduler orders the waiting ones.
 
 pub mod network;
 pub mod spec;
@@ -9,7 +8,7 @@ use crate::dies::sched::{DieView, Scheduler};
 use crate::numbers::NONE;
 use engine::{Slab, Time};
 
-/// What an operation does.
+/// Kind of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Senses a page.
@@ -19,7 +18,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What die schedulers take it for.
+    /// Returns the class under which die schedulers handle the operation.
     fn class(self) -> Class {
         match self {
             Kind::Read => Class::HostRead,
@@ -28,30 +27,30 @@ impl Kind {
     }
 }
 
-/// An operation that waits or is at work, with what its controller knows of it.
+/// Waiting or active operation, with data of its controller.
 #[derive(Clone, Copy, Debug)]
 struct Op<T> {
     what: T,
     plane: u32,
     kind: Kind,
-    /// Place in the order of arrival, and the time.
+    /// Position in the order of arrival; the time follows.
     arrived: u64,
     queued: Time,
     after: u32,
 }
 
-/// What the array of a plane does.
+/// Work of a plane's array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Work {
-    /// Nothing.
+    /// No work.
     Idle,
-    /// An operation that has waited.
+    /// Operation that has waited.
     Op(u32),
-    /// What its controller does where nothing waits.
+    /// Background step of the controller when nothing waits.
     Step,
 }
 
-/// Operations in order.
+/// Ordered operations.
 #[derive(Clone, Copy, Debug)]
 pub struct Queue {
     first: u32,
@@ -82,7 +81,7 @@ impl Queue {
         Some(first)
     }
 
-    /// Puts all of another queue in front.
+    /// Prepends all of a different queue.
     fn precede<T>(&mut self, ops: &mut Slab<Op<T>>, front: Queue) {
         if front.first == NONE {
             return;
@@ -95,18 +94,19 @@ impl Queue {
     }
 }
 
-/// A plane.
+/// State of a plane.
 #[derive(Clone, Debug)]
 pub struct Plane {
-    /// What waits: reads and programs.
+    /// Waiting reads and waiting programs.
     queues: [Queue; 2],
-    /// What its array does.
+    /// Work of the array.
     pub work: Work,
-    /// Until when the data register is not free.
+    /// Time until which the data register is occupied.
     pub held: Time,
-    /// Whether a look at the plane is due then.
+    /// True if a wake-up of the plane is due then.
     pub woken: bool,
-    /// Time that the array has worked since the window began, as far as it is booked; the last of it, and its end.
+    /// Time that the array has worked since the window began, as far as it is booked; the last booking and its end
+    /// follow.
     busy: Time,
     last: Time,
     until: Time,
@@ -121,7 +121,7 @@ pub struct Planes<T> {
 }
 
 impl<T: Copy> Planes<T> {
-    /// `count` idle planes.
+    /// Creates `count` idle planes.
     pub fn new(count: u32, scheduler: Box<dyn Scheduler>) -> Planes<T> {
         let plane = Plane {
             queues: [Queue::default(); 2],
@@ -135,36 +135,36 @@ impl<T: Copy> Planes<T> {
         Planes { planes: vec![plane; count as usize], ops: Slab::default(), arrivals: 0, scheduler }
     }
 
-    /// A plane.
+    /// Returns a plane.
     #[inline]
     pub fn get(&mut self, plane: u32) -> &mut Plane {
         &mut self.planes[plane as usize]
     }
 
-    /// What is known of an operation.
+    /// Returns the data of an operation.
     #[inline]
     pub fn op(&self, op: u32) -> &T {
         &self.ops[op].what
     }
 
-    /// What is known of an operation, to be changed.
+    /// Returns the data of an operation, mutably.
     #[inline]
     pub fn op_mut(&mut self, op: u32) -> &mut T {
         &mut self.ops[op].what
     }
 
-    /// An operation is over.
+    /// Removes a finished operation.
     #[inline]
     pub fn remove(&mut self, op: u32) {
         self.ops.remove(op);
     }
 
-    /// All operations, waiting and at work.
+    /// Iterates over all operations, waiting and active.
     pub fn live(&self) -> impl Iterator<Item = &T> {
         self.ops.live().map(|(_, op)| &op.what)
     }
 
-    /// An operation joins those that wait for its plane.
+    /// Adds an operation to those that wait for its plane.
     #[inline]
     pub fn join(&mut self, now: Time, plane: u32, kind: Kind, what: T) -> u32 {
         self.arrivals += 1;
@@ -174,7 +174,7 @@ impl<T: Copy> Planes<T> {
         id
     }
 
-    /// The operation that goes next.
+    /// Returns the operation that goes next.
     #[inline]
     pub fn next(&mut self, plane: u32, now: Time) -> Option<u32> {
         let [reads, programs] = &self.planes[plane as usize].queues;
@@ -186,7 +186,7 @@ impl<T: Copy> Planes<T> {
         self.planes[plane as usize].queues[kind as usize].pop(&self.ops)
     }
 
-    /// Which of two that have waited longest goes next, the read or the program.
+    /// Chooses between the longest-waiting read and program.
     fn pick(&mut self, (read, program): (u32, u32), now: Time) -> Kind {
         let heads = [(Kind::Read, read), (Kind::Program, program)];
         let (mut oldest, mut waiting) = ([0; Class::COUNT], 0);
@@ -203,32 +203,32 @@ impl<T: Copy> Planes<T> {
         if picked == Some(Kind::Program.class()) { Kind::Program } else { Kind::Read }
     }
 
-    /// Whether an operation waits.
+    /// Returns whether an operation waits.
     #[inline]
     pub fn waits(&self, plane: u32) -> bool {
         self.planes[plane as usize].queues.iter().any(|queue| queue.first != NONE)
     }
 
-    /// A program that would have gone next is set aside, behind others.
+    /// Sets aside a program that would have gone next, after those set aside before.
     pub fn set_aside(&mut self, queue: &mut Queue, op: u32) {
         debug_assert_eq!(self.ops[op].kind, Kind::Program);
         queue.push(&mut self.ops, op);
     }
 
-    /// The operations that have been set aside, in order.
+    /// Iterates over the operations set aside, in order.
     pub fn aside(&self, queue: Queue) -> impl Iterator<Item = &T> {
         let some = |op: u32| (op != NONE).then_some(op);
         let names = std::iter::successors(some(queue.first), move |op| some(self.ops[*op].after));
         names.map(|op| &self.ops[op].what)
     }
 
-    /// Programs of a plane that had been set aside go before all that wait.
+    /// Puts the programs set aside for a plane before all waiting ones.
     pub fn resume(&mut self, plane: u32, programs: Queue) {
         debug_assert!(programs.first == NONE || self.ops[programs.first].plane == plane);
         self.planes[plane as usize].queues[Kind::Program as usize].precede(&mut self.ops, programs);
     }
 
-    /// The array works for `service`, until `until`.
+    /// Marks the array as working for `service`, until `until`.
     #[inline]
     pub fn works(&mut self, plane: u32, service: Time, until: Time) {
         let plane = self.get(plane);
@@ -236,7 +236,7 @@ impl<T: Copy> Planes<T> {
         (plane.last, plane.until) = (service, until);
     }
 
-    /// Arrays that are at work.
+    /// Returns the number of busy arrays.
     pub fn at_work(&self) -> u64 {
         self.planes.iter().filter(|plane| plane.work != Work::Idle).count() as u64
     }
@@ -248,32 +248,33 @@ impl<T: Copy> Planes<T> {
         }
     }
 
-    /// Planes, and how long their arrays have worked or will have, in picoseconds, since then.
+    /// Returns the number of planes, and the time that their arrays have worked or will have, in picoseconds, since the
+    /// window began.
     pub fn booked(&self) -> (u64, u128) {
         (self.planes.len() as u64, self.planes.iter().map(|plane| u128::from(plane.busy.ps())).sum())
     }
 
-    /// How long arrays have worked since then.
+    /// Returns the time that arrays have worked since the window began.
     pub fn busy(&self, now: Time) -> Spread {
         Spread::of(self.planes.iter().map(|p| p.busy - p.until.since(now).min(p.last)))
     }
 }
 
-// How evenly resources are used.
+// Evenness of the use of resources.
 
-/// A time over several resources.
+/// Spread of a time over several resources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spread {
-    /// Of the one with the least.
+    /// Time of the resource with the least.
     pub min: Time,
-    /// Their mean.
+    /// Mean time.
     pub mean: Time,
-    /// Of the one with the most.
+    /// Time of the resource with the most.
     pub max: Time,
 }
 
 impl Spread {
-    /// Least, mean and most of `times`; zeros of none.
+    /// Computes minimum, mean and maximum of `times`; zeros for none.
     pub fn of(times: impl Iterator<Item = Time>) -> Spread {
         let (mut spread, mut sum, mut count) = (Spread { min: Time::MAX, ..Spread::default() }, 0u128, 0u128);
         for time in times {
@@ -327,12 +328,12 @@ mod tests {
         .expect("a scheduler")["it"]
             .clone();
         let us = Time::from_us;
-        // Program, read, program, read: one a time, ten microseconds apart.
+        // Program, read, program, read: one at a time, ten microseconds apart.
         for (scheduler, at, expected) in [
             (&Scheduling::oldest, us(30), [0, 1, 2, 3]),
             (&Scheduling::priority, us(30), [1, 3, 0, 2]),
             (&read_first, us(30), [1, 3, 0, 2]),
-            // The first program has waited for 60 us: it goes first, the second has not waited for so long.
+            // The first program has waited for 60 us: it goes first, the second has not waited for as long.
             (&read_first, us(60), [0, 1, 3, 2]),
         ] {
             let mut planes = planes(1, scheduler);

@@ -1,7 +1,7 @@
-//! Messages between controllers and packages.
+//! Network messages between controllers and packages.
 //!
-//! Commands without data are a beat or two: they go ahead of data and are charged their time in an idle network. Data
-//! queue at every link. The pages of a plane use one port of its package and one way through the mesh, first in first
+//! Commands without data take a beat or two: they precede data and are charged their time in an idle network. Data
+//! queue at every link. The pages of a plane use one port of its package and one path through the mesh, first in first
 //! out, so that messages for a page never overtake each other.
 
 use super::Spread;
@@ -15,21 +15,21 @@ use proto::memory::Lines;
 use std::convert::Infallible;
 
 engine::events! {
-    /// The network's own events.
+    /// Events of the network.
     pub enum Event {
         /// The head of a message is at a router.
         Head(u32),
-        /// All of a message is where it was sent.
+        /// All of a message is at its destination.
         Delivered(u32),
     }
 }
 
-/// Which way a message goes.
+/// Direction of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
     /// From a package to its controller.
     Out,
-    /// To a package, behind its command.
+    /// To a package, after its command.
     Into,
 }
 
@@ -37,9 +37,9 @@ pub enum Way {
 struct Message<C> {
     cargo: C,
     way: Way,
-    /// Port that it leaves or enters by.
+    /// Port that the message leaves or enters by.
     port: u32,
-    /// Router that it goes to.
+    /// Destination router.
     to: u32,
     service: Time,
     at: Reach,
@@ -51,29 +51,29 @@ enum Fabric {
     Bus,
 }
 
-/// Ports, links, and messages with what is only carried.
+/// Ports, links, and messages with an opaque payload.
 #[derive(Clone, Debug)]
 pub struct Network<C> {
     fabric: Fabric,
     /// Ports of all packages; with buses, the buses.
     ports: Vec<Serial>,
-    /// Ports a package; zero with buses.
+    /// Ports per package; zero with buses.
     each: u32,
     channels: u32,
     messages: Slab<Message<C>>,
-    /// How long so many lines take on a link, from a package and, with their command, to it: up to a whole page.
+    /// Link times by number of lines, from a package and, with their command, to it: up to a whole page.
     out: Vec<Time>,
     into: Vec<Time>,
-    /// The controller of each package, its router, and how long a command takes from there.
+    /// Controller of each package; the controller's router and its command time follow.
     controllers: Vec<u16>,
     routers: Vec<u32>,
     commands: Vec<Time>,
-    /// How busy ports and links were when the window began.
+    /// Busy times of ports and links when the window began.
     origin: (Vec<Time>, Vec<Time>),
 }
 
-/// The router of each controller, and the controller of each package: the nearest; of several, the one with the fewest
-/// packages so far.
+/// Returns the router of each controller, and the controller of each package: the nearest one or, among several, the
+/// one with the fewest packages so far.
 fn assign(mesh: &Mesh, count: u32) -> (Vec<u32>, Vec<u16>) {
     let packages = mesh.routers();
     let middle = |n: u32| (u64::from(2 * n + 1) * u64::from(packages) / u64::from(2 * count)) as u32;
@@ -81,7 +81,7 @@ fn assign(mesh: &Mesh, count: u32) -> (Vec<u32>, Vec<u16>) {
     let mut load = vec![0u32; count as usize];
     let controllers = (0..packages).map(|package| {
         let key = |n: &usize| (mesh.hops(stands[*n], package), load[*n], *n);
-        let nearest = (0..count as usize).min_by_key(key).expect("there is a controller");
+        let nearest = (0..count as usize).min_by_key(key).expect("at least one controller");
         load[nearest] += 1;
         nearest as u16
     });
@@ -90,7 +90,7 @@ fn assign(mesh: &Mesh, count: u32) -> (Vec<u32>, Vec<u16>) {
 }
 
 impl<C: Copy> Network<C> {
-    /// A network of so many controllers, whose commands are of `command` bytes.
+    /// Creates a network of controllers with commands of `command` bytes.
     pub fn new(
         geometry: &DirectGeometry,
         spec: &FlashNetwork,
@@ -140,13 +140,13 @@ impl<C: Copy> Network<C> {
         Ok(network)
     }
 
-    /// The controller of a package.
+    /// Returns the controller of a package.
     #[inline]
     pub fn controller(&self, package: u32) -> u16 {
         self.controllers[package as usize]
     }
 
-    /// How long a command without data takes from the controller of a package to it.
+    /// Returns the time of a command without data from a package's controller to the package.
     #[inline]
     pub fn command(&self, package: u32) -> Time {
         self.commands[package as usize]
@@ -160,8 +160,8 @@ impl<C: Copy> Network<C> {
         }
     }
 
-    /// Sends so many lines of a page of `plane` between its package and the package's controller. Returns when they have left
-    /// where they were.
+    /// Sends lines of a page of `plane` between its package and the package's controller. Returns the time when they
+    /// have left the sender.
     pub fn send(
         &mut self,
         packages: &Packages,
@@ -193,7 +193,7 @@ impl<C: Copy> Network<C> {
         mesh.left(at)
     }
 
-    /// The head of a message is at a router: it takes the next link.
+    /// Handles a message head at a router: it takes the next link.
     pub fn head(&mut self, id: u32, cx: &mut impl Cx<Event, Infallible>) {
         let now = cx.now();
         let message = &mut self.messages[id];
@@ -211,7 +211,7 @@ impl<C: Copy> Network<C> {
         cx.after(end - now, Event::Delivered(id));
     }
 
-    /// All of a message is where it was sent.
+    /// Handles a message that has completely arrived.
     #[inline]
     pub fn delivered(&mut self, id: u32) -> C {
         let cargo = self.messages[id].cargo;
@@ -233,7 +233,7 @@ impl<C: Copy> Network<C> {
         self.origin = self.used(now);
     }
 
-    /// How long ports and links have been busy since then.
+    /// Returns the busy times of ports and links since the window began.
     pub fn busy(&self, now: Time) -> (Spread, Spread) {
         let (ports, links) = self.used(now);
         let since =
@@ -254,11 +254,11 @@ mod tests {
         assert!(
             stands.iter().zip(&controllers).enumerate().all(|(n, (s, c))| (*s, *c) == (n as u32, n as u16))
         );
-        // Four controllers stand in the third column: a row each.
+        // Four controllers are in the third column, one per row.
         let (stands, controllers) = assign(&mesh, 4);
         assert_eq!(stands, [2, 6, 10, 14]);
         assert_eq!(controllers, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]);
-        // Two, in the second and the fourth row: the row between them goes where there are fewer.
+        // Two, in the second and the fourth row: the row between them goes to the one with fewer packages.
         let (stands, controllers) = assign(&mesh, 2);
         assert_eq!(stands, [4, 12]);
         assert_eq!(controllers, [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]);

@@ -1,12 +1,12 @@
-//! Sparse tables: a slot of memory is touched only when an entry is written.
+//! Sparse tables: memory is used only where an entry is written.
 //!
-//! Entries are `None` ("inherit": ask the implicit base), or `Some(word)`. Chunks are allocated when first written
-//! and come zeroed from the operating system, so that untouched pages of a chunk cost nothing: a 64 TiB drive costs
+//! Entries are `None` ("inherit": ask the implicit base), or `Some(word)`. Chunks are allocated when first written and
+//! come zeroed from the operating system, so that untouched pages of a chunk cost nothing: a 64 TiB drive costs only
 //! what is written to it.
 //!
-//! Tables that fit in memory whole lie in large chunks, on huge pages. The larger ones are touched here and there, at
-//! random and in a few blocks of each plane: they have leaves of a few entries, so that what is touched costs as much as
-//! it holds.
+//! Tables that fit in memory whole use large chunks, on huge pages. Larger ones are accessed here and there, at random
+//! and in a few blocks of each plane: they use leaves of a few entries, so that the memory in use is proportional to
+//! the content.
 
 mod store;
 
@@ -14,18 +14,18 @@ use engine::Snapshot;
 use std::ops::Range;
 use store::{Chunks, Leaves};
 
-/// Entries a chunk: one huge page of them.
+/// Entries per chunk, as a power of two: one huge page.
 const CHUNK_BITS: u32 = 19;
-/// Tables of up to this many entries lie in chunks: the map of 128 GiB in 4 KiB units.
+/// Maximum number of entries of a table in chunks: the map of 128 GiB in 4 KiB units.
 const DENSE: u64 = 1 << 25;
-/// Sets of this many flags and more are sparse: map units of 4 TiB in 4 KiB units.
+/// Minimum number of flags of a sparse set: map units of 4 TiB in 4 KiB units.
 const SPARSE: u64 = 1 << 30;
-/// Entries a leaf of a sparse table, as a power of two: of narrow ones four lines of a cache.
+/// Entries per leaf of a sparse table, as a power of two: four cache lines of narrow entries.
 const LEAF_BITS: u32 = 6;
-/// Words a leaf of a sparse set of flags, as a power of two: one line of a cache, the flags of 2 MiB in 4 KiB units.
+/// Words per leaf of a sparse set of flags, as a power of two: one cache line, the flags of 2 MiB in 4 KiB units.
 const SPARSE_FLAGS_BITS: u32 = 3;
 
-/// A table of words below some bound, packed into 32 or 64 bits.
+/// Table of words below a bound, packed into 32 or 64 bits.
 #[derive(Clone, Debug)]
 pub struct Table {
     store: Store,
@@ -39,7 +39,7 @@ enum Store {
 }
 
 impl Table {
-    /// `len` inherited entries; words will be below `bound`.
+    /// Creates `len` inherited entries; words will be below `bound`.
     pub fn new(len: u64, bound: u64) -> Table {
         let narrow = bound < u64::from(u32::MAX);
         let store = match narrow {
@@ -49,7 +49,7 @@ impl Table {
         };
         Table { store }
     }
-    /// The word at `index`, or `None` if it was never written.
+    /// Returns the word at `index`, or `None` if it was never written.
     #[inline]
     pub fn get(&self, index: u64) -> Option<u64> {
         let word = match &self.store {
@@ -59,7 +59,7 @@ impl Table {
         };
         word.checked_sub(1)
     }
-    /// Has the processor fetch the word at `index`, which will be read soon.
+    /// Prefetches the word at `index`.
     #[inline]
     pub fn prefetch(&self, index: u64) {
         match &self.store {
@@ -77,7 +77,8 @@ impl Table {
             Store::Wide(c) => *c.slot(index) = word + 1,
         }
     }
-    /// Indices of the entries that have been written, in ascending order; costs what has been written.
+    /// Iterates over the indices of the written entries, in ascending order; the cost is proportional to the number
+    /// written.
     pub fn written(&self) -> Box<dyn Iterator<Item = u64> + '_> {
         match &self.store {
             Store::Dense(c) => Box::new(c.written().map(|(at, _)| at)),
@@ -85,16 +86,16 @@ impl Table {
             Store::Wide(c) => Box::new(c.written()),
         }
     }
-    /// Entries that have been written, by index in ascending order; costs what has been written.
+    /// Iterates over the written entries, by index in ascending order; the cost is proportional to the number written.
     pub fn written_words(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.written().filter_map(|at| Some((at, self.get(at)?)))
     }
-    /// Whether this table has as many entries as another, and keeps them alike.
+    /// Returns whether this table has the same length and layout as a different one.
     pub fn is_like(&self, other: &Table) -> bool {
         std::mem::discriminant(&self.store) == std::mem::discriminant(&other.store)
             && self.len() == other.len()
     }
-    /// Whether no entry of a range was ever written: the memory for it is not there.
+    /// Returns whether no entry of a range was ever written, so that no memory is allocated for it.
     pub fn is_untouched(&self, range: Range<u64>) -> bool {
         match &self.store {
             Store::Dense(c) => c.is_untouched(range),
@@ -102,7 +103,7 @@ impl Table {
             Store::Wide(c) => c.is_untouched(range),
         }
     }
-    /// Entries.
+    /// Returns the number of entries.
     pub fn len(&self) -> u64 {
         match &self.store {
             Store::Dense(c) => c.len,
@@ -110,7 +111,7 @@ impl Table {
             Store::Wide(c) => c.len(),
         }
     }
-    /// Bytes allocated.
+    /// Returns the number of bytes allocated.
     pub fn bytes(&self) -> u64 {
         match &self.store {
             Store::Dense(c) => c.bytes(),
@@ -118,13 +119,13 @@ impl Table {
             Store::Wide(c) => c.bytes(),
         }
     }
-    /// Whether the table has no entries at all.
+    /// Returns whether the table has no entries at all.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// The number of entries, or of words of flags, of the table that `input` begins with.
+/// Returns the number of entries, or of words of flags, of the table at the start of `input`.
 pub fn length_ahead(input: &[u8]) -> Option<u64> {
     u64::load(&mut input.get(1..)?)
 }
@@ -157,13 +158,13 @@ impl Snapshot for Table {
     }
 }
 
-/// A sparse set of flags, all clear at first.
+/// Sparse set of flags, all clear at first.
 #[derive(Clone, Debug)]
 pub struct Bits {
     words: Words,
 }
 
-/// 64 flags each.
+/// Words of 64 flags each.
 #[derive(Clone, Debug)]
 enum Words {
     Dense(Chunks<u64>),
@@ -226,7 +227,7 @@ impl Snapshot for Bits {
 }
 
 impl Bits {
-    /// `len` clear flags.
+    /// Creates `len` clear flags.
     pub fn new(len: u64) -> Bits {
         let words = len.div_ceil(64);
         let words = match len < SPARSE {
@@ -235,31 +236,31 @@ impl Bits {
         };
         Bits { words }
     }
-    /// Whether this set has as many flags as another, to the word, and keeps them alike.
+    /// Returns whether this set has the same number of words and the same layout as a different one.
     pub fn is_like(&self, other: &Bits) -> bool {
         std::mem::discriminant(&self.words) == std::mem::discriminant(&other.words)
             && self.words.len() == other.words.len()
     }
-    /// The flags, 64 at a time.
+    /// Iterates over the flags, 64 at a time.
     pub fn words(&self) -> impl Iterator<Item = u64> + '_ {
         (0..self.words.len()).map(|word| self.words.get(word))
     }
-    /// Reads a flag.
+    /// Returns a flag.
     #[inline]
     pub fn get(&self, index: u64) -> bool {
         self.words.get(index >> 6) >> (index & 63) & 1 == 1
     }
-    /// Turns a flag over.
+    /// Inverts a flag.
     #[inline]
     pub fn flip(&mut self, index: u64) {
         *self.words.slot(index >> 6) ^= 1 << (index & 63);
     }
-    /// Turns the flags of a range over.
+    /// Inverts the flags of a range.
     #[inline]
     pub fn flip_range(&mut self, range: Range<u64>) {
         range.for_each(|index| self.flip(index));
     }
-    /// The flags of a range that are set once `mask` has been added to each word, in order.
+    /// Iterates in order over the flags of a range that are set after each word has been XORed with `mask`.
     #[inline]
     pub fn ones(&self, range: Range<u64>, mask: u64) -> impl Iterator<Item = u64> + '_ {
         let mut at = range.start;
@@ -278,11 +279,11 @@ impl Bits {
             }
             let bit = word.trailing_zeros();
             word &= word - 1;
-            // The word is the one before `at`, which lies at its end.
+            // The word is the one before `at`, which is at its end.
             Some(((at - 1) & !63) + u64::from(bit))
         })
     }
-    /// Whether no flag of a range was ever turned over: the memory for it is not there.
+    /// Returns whether no flag of a range was ever inverted, so that no memory is allocated for it.
     pub fn is_untouched(&self, range: &Range<u64>) -> bool {
         range.is_empty() || self.words.is_untouched(range.start >> 6..((range.end - 1) >> 6) + 1)
     }
@@ -303,14 +304,14 @@ impl Bits {
             }
         }
     }
-    /// Bytes allocated.
+    /// Returns the number of bytes allocated.
     pub fn bytes(&self) -> u64 {
         match &self.words {
             Words::Dense(c) => c.bytes(),
             Words::Sparse(c) => c.bytes(),
         }
     }
-    /// Has the processor fetch the word of a flag that will be read soon.
+    /// Prefetches the word of a flag.
     #[inline]
     pub fn prefetch(&self, index: u64) {
         match &self.words {
@@ -318,7 +319,7 @@ impl Bits {
             Words::Sparse(c) => c.prefetch(index >> 6),
         }
     }
-    /// The 64 flags from `64 * word`.
+    /// Returns the 64 flags from `64 * word`.
     #[inline]
     pub fn word(&self, word: u64) -> u64 {
         self.words.get(word)
@@ -381,7 +382,7 @@ mod tests {
         }
     }
 
-    /// The sparse set is the dense one, with other memory.
+    /// The sparse set equals the dense one, with different memory.
     #[test]
     fn flags_of_a_large_device_are_flags() {
         let (mut large, mut small) = (Bits::new(SPARSE), Bits::new(1 << 20));

@@ -1,40 +1,40 @@
-//! Memory of sparse tables: leaves for those that are touched here and there, chunks for those that fit in memory whole.
+//! Memory of sparse tables: leaves for tables accessed here and there, chunks for those that fit in memory whole.
 //!
-//! Leaves have a few entries each and lie side by side in the order of their first write. So an entry that was never written
-//! takes no memory, not even the rest of a page of it.
+//! Leaves have a few entries each, stored in the order of their first write. So an entry that was never written takes
+//! no memory, not even the rest of a page.
 //!
-//! Above the leaves lies a radix tree of three levels: a root that is as large as the table needs, and two levels of nodes
-//! that are made, as leaves are, with the first write below them. A lonely entry so costs a leaf and at most two nodes of 256 B,
-//! whatever the size of the table; where everything is written the tree is a sixty-fourth of the leaves.
+//! Above the leaves is a radix tree of three levels: a root as large as the table needs, and two levels of nodes that
+//! are created, like leaves, with the first write below them. An isolated entry thus costs a leaf and at most two nodes
+//! of 256 B, whatever the size of the table; in a full table the tree is a sixty-fourth of the leaves.
 
 use bytemuck::Pod;
 use engine::Snapshot;
 use memmap2::MmapMut;
 use std::{fmt, marker::PhantomData};
 
-/// Branches of a node, as a power of two: 256 B, four lines of a cache.
+/// Branches of a node, as a power of two: 256 B, four cache lines.
 const NODE_BITS: u32 = 6;
 const NODE: usize = 1 << NODE_BITS;
 /// Leaves below an entry of the root, as a power of two.
 const ROOT_BITS: u32 = 2 * NODE_BITS;
 
-/// Entries, all zero at first; `2^BITS` a leaf.
+/// Entries, all zero at first; `2^BITS` per leaf.
 #[derive(Clone, Debug)]
 pub(super) struct Leaves<T: Pod + Default, const BITS: u32> {
     len: u64,
-    /// One more than the number of each node of the upper level; zero if there is none.
+    /// Number of each upper node plus one; zero if it does not exist.
     root: Vec<u32>,
-    /// Nodes of both levels: one more than the number of each node, or leaf, below; zero if there is none.
+    /// Nodes of both levels: number of each node or leaf below, plus one; zero if it does not exist.
     nodes: Vec<u32>,
     entries: Vec<T>,
 }
 
-/// A number of a node or leaf, one more than its place.
+/// Returns the number of a node or leaf: its position plus one.
 fn number(place: usize) -> u32 {
     u32::try_from(place + 1).expect("a table that this machine can hold")
 }
 
-/// The node that a word names, made if there is none.
+/// Returns the node that a word names, creating it if it does not exist.
 #[inline]
 fn descend(word: u32, nodes: &mut Vec<u32>) -> u32 {
     if word != 0 {
@@ -45,7 +45,7 @@ fn descend(word: u32, nodes: &mut Vec<u32>) -> u32 {
     made
 }
 
-/// Place of a branch among all nodes.
+/// Returns the position of a branch among all nodes.
 #[inline]
 fn branch(node: u32, leaf: u64) -> usize {
     (node as usize - 1) << NODE_BITS | (leaf as usize & (NODE - 1))
@@ -69,7 +69,7 @@ impl<T: Pod + Default, const BITS: u32> Leaves<T, BITS> {
         (leaf as usize - 1) << BITS | (index as usize & (Self::LEAF - 1))
     }
 
-    /// Where the number of a leaf stands among the nodes, if its node is there.
+    /// Returns the position of a leaf's number among the nodes, if its node exists.
     #[inline]
     fn find(&self, leaf: u64) -> Option<usize> {
         let upper = self.root[(leaf >> ROOT_BITS) as usize];
@@ -101,7 +101,7 @@ impl<T: Pod + Default, const BITS: u32> Leaves<T, BITS> {
         &mut self.entries[Self::place(leaf, index)]
     }
 
-    /// Makes a leaf that is not there, and the nodes above it.
+    /// Creates a missing leaf, and the nodes above it.
     #[cold]
     fn make(&mut self, leaf: u64) -> u32 {
         let at = (leaf >> ROOT_BITS) as usize;
@@ -116,7 +116,7 @@ impl<T: Pod + Default, const BITS: u32> Leaves<T, BITS> {
         made
     }
 
-    /// Has the processor fetch the way to what [`Leaves::get`] will read.
+    /// Prefetches the path to the entry that [`Leaves::get`] will read.
     #[inline]
     pub(super) fn prefetch(&self, index: u64) {
         if let Some(at) = self.find(index >> BITS) {
@@ -124,7 +124,7 @@ impl<T: Pod + Default, const BITS: u32> Leaves<T, BITS> {
         }
     }
 
-    /// Indices of the entries that are not as they were at first, in ascending order.
+    /// Iterates over the indices of the entries that differ from their initial value, in ascending order.
     pub(super) fn written(&self) -> impl Iterator<Item = u64> + '_
     where
         T: PartialEq,
@@ -136,19 +136,19 @@ impl<T: Pod + Default, const BITS: u32> Leaves<T, BITS> {
         })
     }
 
-    /// Whether no leaf with an entry of a range is there.
+    /// Returns whether no leaf with an entry of a range exists.
     pub(super) fn is_untouched(&self, range: std::ops::Range<u64>) -> bool {
         let mut leaves = range.start >> BITS..((range.end - 1) >> BITS) + 1;
         leaves.all(|leaf| self.find(leaf).is_none_or(|at| self.nodes[at] == 0))
     }
 
-    /// Bytes allocated.
+    /// Returns the number of bytes allocated.
     pub(super) fn bytes(&self) -> u64 {
         let tree = size_of_val(&*self.root) + size_of_val(&*self.nodes);
         (tree + size_of_val(&*self.entries)) as u64
     }
 
-    /// Leaves that are there, in the order of their entries: the leaf, and its number.
+    /// Iterates over the existing leaves in the order of their entries: the leaf, and its number.
     fn all(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
         let below = |node: u32, above: u64| {
             let words = &self.nodes[branch(node, 0)..][..NODE];
@@ -191,13 +191,13 @@ impl<T: Pod + Default + Snapshot, const BITS: u32> Snapshot for Leaves<T, BITS> 
     }
 }
 
-// Entries in large pieces that are allocated when first written, and come zeroed from the operating system.
+// Entries in large chunks that are allocated when first written, and come zeroed from the operating system.
 
 #[derive(Clone, Debug)]
 pub(super) struct Chunks<T: Pod + Default> {
     chunks: Vec<Option<Zeroed<T>>>,
     pub(super) len: u64,
-    /// Entries a chunk, as a power of two.
+    /// Entries per chunk, as a power of two.
     bits: u32,
 }
 
@@ -229,14 +229,14 @@ impl<T: Pod + Default> Chunks<T> {
     pub(super) fn allocate(&mut self, at: usize) {
         self.chunks[at] = Some(Zeroed::new(entries(self.len, self.bits, at)));
     }
-    /// Has the processor fetch what [`Chunks::get`] will read.
+    /// Prefetches what [`Chunks::get`] will read.
     #[inline]
     pub(super) fn prefetch(&self, index: u64) {
         if let Some(chunk) = &self.chunks[(index >> self.bits) as usize] {
             engine::prefetch(&chunk.all()[index as usize & ((1 << self.bits) - 1)]);
         }
     }
-    /// Entries that are not as they were at first, with their indices, in ascending order.
+    /// Iterates over the entries that differ from their initial value, with their indices, in ascending order.
     pub(super) fn written(&self) -> impl Iterator<Item = (u64, T)> + '_
     where
         T: PartialEq,
@@ -247,19 +247,19 @@ impl<T: Pod + Default> Chunks<T> {
             (first..).zip(chunk.all().iter().copied()).filter(|(_, entry)| *entry != T::default())
         })
     }
-    /// Whether no chunk with an entry of a range has been allocated.
+    /// Returns whether no chunk with an entry of a range has been allocated.
     pub(super) fn is_untouched(&self, range: std::ops::Range<u64>) -> bool {
         let (first, last) = (range.start >> self.bits, range.end.saturating_sub(1) >> self.bits);
         self.chunks[first as usize..=last as usize].iter().all(Option::is_none)
     }
-    /// Bytes allocated: the directory, and the chunks that were written to.
+    /// Returns the number of bytes allocated: the directory, and the chunks that were written to.
     pub(super) fn bytes(&self) -> u64 {
         let entries: usize = self.chunks.iter().flatten().map(|c| c.all().len()).sum();
         (size_of_val(self.chunks.as_slice()) + entries * size_of::<T>()) as u64
     }
 }
 
-/// Entries of the chunk at a place of the directory: the last one is cut short.
+/// Returns the number of entries of the chunk at a position of the directory: the last one is shorter.
 fn entries(len: u64, bits: u32, at: usize) -> usize {
     (len - ((at as u64) << bits)).min(1 << bits) as usize
 }
@@ -276,7 +276,7 @@ impl<T: Pod + Default + PartialEq + Snapshot> Chunks<T> {
         u64::MAX.save(out);
     }
 
-    /// What was saved of chunks of this size; each at most once, in ascending order.
+    /// Loads saved chunks of this size; each at most once, in ascending order.
     pub(super) fn load_of(input: &mut &[u8], bits: u32) -> Option<Chunks<T>> {
         let (len, saved) = <(u64, u32)>::load(input)?;
         if saved != bits {
@@ -295,7 +295,7 @@ impl<T: Pod + Default + PartialEq + Snapshot> Chunks<T> {
             let mut items = Zeroed::new(count);
             for item in items.all_mut() {
                 let read = T::load(input)?;
-                // What was never written stays untouched, and takes no memory.
+                // Entries that were never written stay untouched, and take no memory.
                 if read != T::default() {
                     *item = read;
                 }
@@ -305,13 +305,13 @@ impl<T: Pod + Default + PartialEq + Snapshot> Chunks<T> {
     }
 }
 
-// Memory that comes zeroed from the operating system when it is first touched; on huge pages, where there are such, so
-// that a look-up in a cold table misses one cache and not the page tables too.
+// Memory that comes zeroed from the operating system when it is first touched; on huge pages, if available, so that a
+// look-up in a cold table misses one cache and not the page tables too.
 
-/// Bytes of a huge page: pieces of memory below this size are left to the allocator.
+/// Bytes of a huge page: smaller memory is left to the allocator.
 const HUGE: usize = 2 << 20;
 
-/// A fixed number of items, all zero at first.
+/// Fixed number of items, all zero at first.
 pub(super) struct Zeroed<T> {
     memory: Memory<T>,
 }
@@ -352,7 +352,7 @@ impl<T: Pod + Default> Zeroed<T> {
     }
 }
 
-/// A wish: without huge pages everything works, only slower.
+/// Requests huge pages. Without them everything works, only slower.
 fn prefer_huge_pages(map: &MmapMut) {
     #[cfg(target_os = "linux")]
     let _ = map.advise(memmap2::Advice::HugePage);
@@ -414,7 +414,7 @@ mod tests {
         }
     }
 
-    /// What a lonely entry takes does not grow with the table: its leaf and two nodes.
+    /// The memory of an isolated entry does not grow with the table: its leaf and two nodes.
     #[test]
     fn a_lonely_entry_is_a_leaf_and_two_nodes_in_a_table_of_any_size() {
         for bits in [20, 30, 34] {

@@ -10,7 +10,7 @@ use config::{policies, schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a victim policy decides, for the demonstration.
+/// Decision of a victim policy, for the demonstration.
 pub trait Victim {
     fn describe(&self) -> String;
 }
@@ -95,7 +95,7 @@ policies! {
 pub struct Spec {
     /// The flash device.
     pub flash: Flash,
-    /// How many threads issue requests.
+    /// Number of threads that issue requests.
     #[serde(default)]
     pub threads: Option<u16>,
     /// Links by name.
@@ -160,14 +160,14 @@ pub struct Link {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tenant {
-    /// Its name.
+    /// Name of the tenant.
     pub name: String,
-    /// What it runs.
+    /// Job of the tenant.
     #[serde(default)]
     pub job: Job,
 }
 
-/// An ordinary serde enum, beside those of the macro.
+/// Ordinary serde enum, beside those of the macro.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Job {
@@ -181,7 +181,7 @@ pub enum Job {
     },
 }
 
-/// Presets in a map, whose source name is `presets/NAME.toml`.
+/// Presets in a map, with the source name `presets/NAME.toml`.
 pub struct Shelf(pub BTreeMap<&'static str, &'static str>);
 
 impl Presets for Shelf {
@@ -193,7 +193,7 @@ impl Presets for Shelf {
     }
 }
 
-/// A vendor's device, and a series built on it.
+/// Returns a vendor's device, and a series built on it.
 pub fn shelf() -> Shelf {
     Shelf(BTreeMap::from([
         (
@@ -227,7 +227,8 @@ channels = 16
     ]))
 }
 
-// Limits stand at the fields of a specification's types; the schema has them, and values beyond them are told.
+// Limits are declared at the fields of a specification's types; the schema has them, and values beyond them are
+// reported.
 
 const GOOD: &str = "\
 flash = { read = '65us', geometry = { channels = 8, ways = 4, page = '16KiB' } }
@@ -235,7 +236,7 @@ link.a.bandwidth = '1GB/s'
 tenant = [{ name = 'first' }]
 ";
 
-/// What is told of the good values with one changed.
+/// Returns the errors of the good values with one changed.
 fn told(change: &str) -> Vec<(String, String)> {
     let mut table: toml::Table = GOOD.parse().unwrap();
     let (path, value) = change.split_once('=').unwrap_or(("threads", "1"));
@@ -256,7 +257,7 @@ fn values_within_their_limits_are_left_alone() {
     for good in ["", "flash.geometry.channels=64", "flash.read='1h'", "flash.geometry.page='1MiB'"] {
         assert_eq!(told(good), [], "{good}");
     }
-    // What is of another kind is another's to refuse.
+    // A value of the wrong kind is refused elsewhere.
     for other in ["flash.geometry.channels='many'", "flash.read=7", "flash.read='7GB/s'", "flash=1"] {
         assert_eq!(told(other), [], "{other}");
     }
@@ -265,23 +266,23 @@ fn values_within_their_limits_are_left_alone() {
 #[test]
 fn values_beyond_their_limits_are_told_at_their_key() {
     for (change, what) in [
-        ("flash.geometry.channels=65", "65 is out of range; allowed are 1 to 64"),
-        ("flash.geometry.ways=-1", "-1 is out of range; allowed are 1 to 64"),
-        ("flash.geometry.ways=0", "`ways` is 0, but must be at least 1; allowed are 1 to 64"),
+        ("flash.geometry.channels=65", "65 is out of range; allowed: 1 to 64"),
+        ("flash.geometry.ways=-1", "-1 is out of range; allowed: 1 to 64"),
+        ("flash.geometry.ways=0", "`ways` is 0, but must be at least 1; allowed: 1 to 64"),
         ("flash.geometry.page='3KiB'", "3KiB is not a power of two"),
-        ("flash.geometry.page='2MiB'", "2MiB is too large to simulate; 1MiB is the most"),
-        ("flash.geometry.page='256B'", "256B is too small; 512B is the least"),
+        ("flash.geometry.page='2MiB'", "2MiB is too large to simulate; the maximum is 1MiB"),
+        ("flash.geometry.page='256B'", "256B is too small; the minimum is 512B"),
         ("flash.geometry.page='0B'", "`page` is 0, but must be at least 512B"),
-        ("flash.read='2h'", "7200s is too long to simulate: the clock ends at 213 days; 1h is the most"),
-        ("link.a.bandwidth='1kB/s'", "1kB/s is too slow to simulate; 1MB/s is the least"),
-        ("flash.gc.victim.d_choices.d=0", "`d` is 0, but must be at least 1; allowed are 1 to 4294967295"),
+        ("flash.read='2h'", "7200s is too long to simulate: the clock ends at 213 days; the maximum is 1h"),
+        ("link.a.bandwidth='1kB/s'", "1kB/s is too slow to simulate; the minimum is 1MB/s"),
+        ("flash.gc.victim.d_choices.d=0", "`d` is 0, but must be at least 1; allowed: 1 to 4294967295"),
     ] {
         let (key, _) = change.split_once('=').unwrap();
         assert_eq!(told(change), [(key.to_owned(), what.to_owned())], "{change}");
     }
 }
 
-/// A product is told at its table, and not when one of its numbers is wrong by itself.
+/// A product is reported at its table, and not if one of its numbers is already wrong.
 #[test]
 fn products_are_told_at_their_table() {
     let said = "320 dies in all; at most 256 can be simulated".to_owned();

@@ -1,8 +1,8 @@
-//! A crossbar: a link in and a link out for each endpoint.
+//! Crossbar: a link in and a link out for each endpoint.
 
 use super::Wiring;
 
-/// Every packet takes two links: the one in from its sender, and the one out to its receiver.
+/// Crossbar topology. Every packet takes two links: the one in from its sender, and the one out to its receiver.
 #[derive(Clone, Debug)]
 pub struct Crossbar {
     endpoints: u32,

@@ -1,36 +1,37 @@
-//! Topologies of a network on a chip: which links there are, and which of them a packet takes.
+//! Topologies of a network on a chip: the links and the paths of packets.
 
 pub mod crossbar;
 pub mod ring;
 
 config::policies! {
-    /// Which links a network on a chip has, and which of them a packet takes.
+    /// Links of a network on a chip, and the path of each packet.
     pub family Topology: dyn Wiring, context u16 {
-        /// A link into it and a link out of it for each endpoint; between them there is no contention.
+        /// A link in and a link out for each endpoint, with no contention between them.
         default crossbar => crossbar::Crossbar::new,
-        /// Stops in a circle, an endpoint at each, a link to either neighbour: packets take the shorter way round.
+        /// Stops in a circle with one endpoint each, and a link to either neighbour: packets take the shorter
+        /// direction.
         ///
-        /// Larrabee's (Seiler et al., SIGGRAPH 2008, section 3.1) and Xeon Phi's: two directions, requests and data on rings of their
-        /// own, the way chosen when a packet is sent. Dally and Towles, Principles and Practices of Interconnection Networks, 2004,
-        /// chapter 5: a torus of one dimension. Stops stand in the order of endpoints: multiprocessors, the memory
-        /// management unit, cache banks, controllers of memory.
+        /// Larrabee's (Seiler et al., SIGGRAPH 2008, section 3.1) and Xeon Phi's ring: two directions, separate rings
+        /// for requests and data, the direction chosen when a packet is sent. Dally and Towles, Principles and
+        /// Practices of Interconnection Networks, 2004, chapter 5: a one-dimensional torus. Stops are in the order of
+        /// endpoints: SMs, the memory management unit, cache banks, memory controllers.
         ring => ring::Ring::new,
     }
 }
 
-/// Says which links packets take. The context is the number of endpoints.
+/// Topology: the links and the path of each packet. The context is the number of endpoints.
 ///
-/// Links are numbered: the link out of the network to endpoint `n` is link `n`, and only packets to that endpoint take it; all others
-/// follow. Requests have links of their own, and so have answers, on the same ways.
+/// Links are numbered: link `n` leads out of the network to endpoint `n`, and only packets to that endpoint take it;
+/// all other links follow. Requests and answers have separate links on the same paths.
 ///
-/// Contract: from [`first`](Wiring::first), [`next`](Wiring::next) comes to the link out to the packet's endpoint, over no link twice,
-/// and always by the same way. Nothing is allocated.
+/// Contract: from [`first`](Wiring::first), [`next`](Wiring::next) reaches the link out to the packet's endpoint, over
+/// no link twice, and always on the same path. Nothing is allocated.
 pub trait Wiring {
-    /// Links in all.
+    /// Returns the number of links.
     fn links(&self) -> u32;
-    /// The first link of a packet from one endpoint to another.
+    /// Returns the first link of a packet from one endpoint to another.
     fn first(&self, from: u16, to: u16) -> u32;
-    /// The link that a packet takes after one that is not the last of its way.
+    /// Returns the link that follows `link`, which is not the last of the packet's path.
     fn next(&self, link: u32, to: u16) -> u32;
 }
 

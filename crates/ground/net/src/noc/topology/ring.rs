@@ -1,10 +1,10 @@
-//! A ring with two directions.
+//! Ring with two directions.
 
 use super::Wiring;
 
-/// Stop `n` has a link to stop `n + 1` and one to stop `n - 1`. A packet goes the shorter way round, from its own stop to that of its
-/// receiver. Of two ways as short as each other, packets from stops of even numbers go up, and those from odd ones down, so that
-/// traffic that is the same everywhere loads both directions alike.
+/// Ring topology. Stop `n` has a link to stop `n + 1` and one to stop `n - 1`. A packet takes the shorter direction
+/// from its sender's stop to its receiver's. If both directions are equally long, packets from even stops go up and
+/// those from odd stops down, so that uniform traffic loads both directions alike.
 #[derive(Clone, Debug)]
 pub struct Ring {
     stops: u32,
@@ -16,14 +16,14 @@ impl Ring {
         Ring { stops: (*endpoints).into() }
     }
 
-    /// Whether the way from a stop to another goes up.
+    /// Returns whether the path between two stops goes up.
     fn goes_up(&self, from: u32, to: u32) -> bool {
         let up = if to >= from { to - from } else { to + self.stops - from };
         let down = self.stops - up;
         up < down || (up == down && from.is_multiple_of(2))
     }
 
-    /// The link of a packet at a stop that it has come to, or that it is sent from.
+    /// Returns the link of a packet at a stop, whether it arrived there or starts there.
     fn onward(&self, stop: u32, up: bool, to: u32) -> u32 {
         match (stop == to, up) {
             (true, _) => to,
@@ -64,7 +64,7 @@ mod tests {
     use engine::{Recorder, Time};
     use proptest::prelude::*;
 
-    /// Cycles of a nanosecond, 32 B wide, headers of 8 B, two cycles a hop.
+    /// Ring with cycles of a nanosecond, 32 B wide, headers of 8 B, two cycles per hop.
     fn ring(stops: u16) -> Noc<u32> {
         let spec = NocSpec {
             topology: Topology::ring,
@@ -78,7 +78,7 @@ mod tests {
 
     type Records = Recorder<Event, Out<u32>>;
 
-    /// What arrives: when, where and which.
+    /// Returns each arrival: time, endpoint and payload.
     fn run(ring: &mut Noc<u32>, cx: &mut Records) -> Vec<(u64, u16, u32)> {
         while let Some(event) = cx.queue.pop() {
             ring.handle(event, cx);
@@ -87,7 +87,7 @@ mod tests {
         cx.sent.drain(..).map(|(at, out)| (at.ns(), out.to, out.payload)).collect()
     }
 
-    /// Dally and Towles, section 5.2: of `n` stops, the way from `a` to `b` has `min(|a - b|, n - |a - b|)` links.
+    /// Dally and Towles, section 5.2: on `n` stops, the path from `a` to `b` has `min(|a - b|, n - |a - b|)` links.
     fn hops(stops: u16, from: u16, to: u16) -> u64 {
         let apart = from.abs_diff(to);
         apart.min(stops - apart).into()
@@ -108,10 +108,11 @@ mod tests {
         }
     }
 
-    /// In cycles, lines of five, all to stop 2 of 6. From 0 over stop 1: the link to 1 from 0, that to 2 from 2 to 7, out from 4
-    /// to 9. From 1: it has asked for the link to 2 at 0, has it first, from 0 to 5, and is out from 2 to 7; so 0's has the link
-    /// from 5 to 10, and the link out from 7 to 12. From 3, the other way: the link to 2 from 0, the link out when 1's is done,
-    /// before 0's: from 7 to 12; 0's ends at 17. An answer from 0 meets none of them.
+    /// In cycles, lines of five, all to stop 2 of 6. From 0 over stop 1: the link to 1 from 0, the link to 2 from 2 to
+    /// 7, out from 4 to 9. From 1: it requested the link to 2 at 0 and gets it first, from 0 to 5, and is out from 2 to
+    /// 7. So 0's has that link from 5 to 10, and the link out from 7 to 12. From 3, the other direction: the link to 2
+    /// from 0, the link out when 1's is done, before 0's: from 7 to 12; 0's ends at 17. An answer from 0 meets none of
+    /// them.
     #[test]
     fn packets_wait_for_links_that_they_share() {
         let (mut ring, mut cx) = (ring(6), Records::default());
@@ -122,9 +123,9 @@ mod tests {
         assert_eq!(run(&mut ring, &mut cx), [(7, 2, 2), (9, 2, 4), (12, 2, 3), (17, 2, 1)]);
     }
 
-    /// Dally and Towles, section 5.2.1: traffic from each of `n` stops to each other one loads each link of a ring with `n^2 / 8`
-    /// packets, half of it for each direction of `n^2 / 4` in all, and each link out with `n - 1`. No ring can be sooner than
-    /// its busiest link; ours takes that long, and a way through it.
+    /// Dally and Towles, section 5.2.1: uniform traffic between all pairs of `n` stops loads each link of a ring with
+    /// `n^2 / 8` packets (half of `n^2 / 4` for each direction), and each link out with `n - 1`. No ring can finish
+    /// sooner than its busiest link; ours takes that long, plus one path through it.
     #[test]
     fn traffic_of_all_to_all_is_limited_by_the_links_of_the_ring() {
         const STOPS: u16 = 16;
@@ -132,7 +133,7 @@ mod tests {
         let (mut ring, mut cx) = (ring(STOPS), Records::default());
         for round in 0..ROUNDS {
             for (apart, from) in (1..STOPS).flat_map(|apart| (0..STOPS).map(move |from| (apart, from))) {
-                // Each round begins with another distance: not all ask for the same link out at once.
+                // Each round begins with a different distance: not all request the same link out at once.
                 let apart = (apart + round as u16) % (STOPS - 1) + 1;
                 ring.send((from, (from + apart) % STOPS), Class::Request, 128, 0, &mut cx);
             }
@@ -150,7 +151,7 @@ mod tests {
         assert!((bound..bound + bound / 10).contains(&last), "{last} cycles, the links need {bound}");
     }
 
-    /// Two neighbours that never stop sending to the stop between them have half of its link out each.
+    /// Two neighbours that never stop sending to the stop between them get half of its link out each.
     #[test]
     fn both_directions_have_their_share_of_a_link_out() {
         let (mut ring, mut cx) = (ring(8), Records::default());
@@ -167,8 +168,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Every packet arrives once, where it was sent, no sooner than an idle ring lets it, and after those that were sent
-        /// earlier from the same stop to the same stop in its class.
+        /// Every packet arrives once, at its destination. It arrives no sooner than on an idle ring, and after the
+        /// earlier packets of its class between the same stops.
         #[test]
         fn nothing_is_lost_made_or_overtaken(
             stops in 1u16..12,

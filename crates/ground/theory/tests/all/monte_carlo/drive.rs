@@ -1,4 +1,4 @@
-//! A page-mapped drive without time: blocks, a map, frontiers, a victim rule.
+//! Page-mapped drive without time: blocks, a map, frontiers, a victim rule.
 
 use super::Rng;
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ pub(crate) struct Drive {
     map: Vec<(u32, u32)>,
     closed: VecDeque<u32>,
     free: Vec<u32>,
-    /// Open blocks of hot and of cold writes, or of the host and of the collector; one if they are shared.
+    /// Open blocks of hot and of cold writes, or of the host and of the collector; one block if shared.
     open: Vec<u32>,
     victim: Victim,
     frontiers: Frontiers,
@@ -37,7 +37,7 @@ pub(crate) struct Drive {
 }
 
 impl Drive {
-    /// `closed` closed blocks in the steady state; pages below `hot_pages` are hot.
+    /// Creates a drive of `closed` closed blocks in the steady state; pages below `hot_pages` are hot.
     pub(crate) fn new(
         closed: usize,
         units: usize,
@@ -90,7 +90,7 @@ impl Drive {
         }
     }
 
-    /// Write amplification and mean histogram of closed blocks over `turns`, after `warm_up`.
+    /// Returns write amplification and mean histogram of closed blocks over `turns`, after `warm_up`.
     pub(crate) fn measure(&mut self, warm_up: f64, turns: f64, hot_writes: f64) -> (f64, Vec<f64>) {
         self.overwrite(warm_up, hot_writes);
         (self.programmed, self.written, self.census_on) = (0, 0, true);
@@ -190,7 +190,7 @@ fn simulate(blocks: usize, units: usize, spare: f64, victim: Victim, turns: f64)
     (amplification, histogram, Spare::of_units((blocks * units) as u64, logical as u64))
 }
 
-/// Half the sum of the differences: the largest error in the probability of any set of counts.
+/// Returns half the sum of the differences: the largest error in the probability of any set of counts.
 fn distance(a: &[f64], b: &[f64]) -> f64 {
     assert_eq!(a.len(), b.len());
     0.5 * a.iter().zip(b).map(|(a, b)| (a - b).abs()).sum::<f64>()

@@ -1,5 +1,5 @@
-//! The formulas against small simulations that share nothing with them but the rules of the game, and rules that hold for every
-//! drive and every queue.
+//! Formulas against small simulations that share only the rules of the model, and rules that hold for every drive and
+//! every queue.
 
 mod drive;
 
@@ -107,8 +107,7 @@ fn without_skew_the_frontiers_make_no_difference() {
 
 #[test]
 fn separation_helps_in_the_known_order() {
-    // Van Houdt 2014: one frontier is worst, separating the collector helps, knowing the temperature helps
-    // more.
+    // Van Houdt 2014: one frontier is worst, separating the collector helps, knowing the temperature helps more.
     let (spare, skew) = (Spare::of_logical(0.15), Skew::new(0.2, 0.8));
     let of = |frontiers| wa::hot_cold(32, spare, skew, 10, frontiers).amplification;
     let (single, double, apart) =
@@ -118,7 +117,7 @@ fn separation_helps_in_the_known_order() {
 
 // Queues against sample paths.
 
-/// Waits of `n` customers at `servers` servers, first come first served, after a warm-up.
+/// Returns the waits of `n` customers at `servers` servers, first come first served, after a warm-up.
 fn waits(
     rng: &mut Rng,
     rate: f64,
@@ -194,7 +193,7 @@ fn general_service() {
     close(mean(&all), mg1_mean_wait(0.7, 1.0, 1.0 / 3.0), 0.03, "mean wait");
 }
 
-/// Services per unit of time of `customers` who pick servers at random for ever.
+/// Returns services per unit of time of `customers` that pick servers at random for ever.
 fn closed_throughput(servers: usize, customers: usize, mut service: impl FnMut(&mut Rng) -> f64) -> f64 {
     let mut rng = Rng(11);
     let mut free_at = vec![0.0f64; servers];
@@ -238,7 +237,7 @@ fn exponential_numbers_pass_their_own_test_and_fail_another() {
     assert!(kolmogorov_smirnov(&mut sample, |x| -(-x / 2.1).exp_m1()).p_value < 0.001);
 }
 
-/// Who is ready for the station at which time, and when its job came.
+/// Returns the thread that is ready for the station first.
 fn earliest(ready: &[(f64, f64)]) -> usize {
     (0..ready.len()).min_by(|a, b| ready[*a].0.total_cmp(&ready[*b].0)).unwrap()
 }
@@ -261,7 +260,7 @@ fn a_core_whose_threads_wait_for_flash() {
 
 #[test]
 fn a_core_whose_jobs_come_at_random_and_wait_for_flash() {
-    // Three periods of 20 in the mean, whose number is geometric, at a load of 72 %.
+    // Three periods of 20 on average, with a geometric number of periods, at a load of 72 %.
     let (periods, rate) = (3.0, 0.012);
     let network = Delayed { service: 20.0, delay: 50.0 };
     let mut rng = Rng(9);
@@ -303,7 +302,7 @@ proptest! {
         prop_assert!(greedy <= wa::fifo(spare) * slack);
     }
 
-    /// Valid counts that steady states promise reproduce their amplification: a victim is a block like the others.
+    /// Valid counts of steady states reproduce their amplification: a victim is a block like the others.
     #[test]
     fn histogram_and_amplification_agree(units in 2u32..200, spare in 0.02f64..4.0, choices in 1u32..20) {
         let spare = Spare::of_logical(spare);
@@ -341,7 +340,7 @@ proptest! {
         prop_assert!((mg1_mean_wait(load, 1.0, 1.0) / exponential - 1.0).abs() < 1e-9);
         let constant = Md1 { arrival_rate: load, service: 1.0 }.mean_wait();
         prop_assert!((constant * 2.0 / exponential - 1.0).abs() < 1e-9);
-        // Pooled servers wait less than one of the pool's speed waits and serves together.
+        // Pooled servers wait less than one server of the pool's speed waits and serves together.
         let pool = Mmk { arrival_rate: load * f64::from(servers), service: 1.0, servers };
         prop_assert!(pool.mean_wait() <= exponential * (1.0 + 1e-9));
         let quantiles = [0.1, 0.5, 0.9, 0.999].map(|p| pool.response_quantile(p));

@@ -484,7 +484,7 @@ fn every_key_has_its_case() {
 
 /// Choices that a key refuses, and why.
 const REFUSED: &[(&str, &str, &str, &str)] =
-    &[("zng-base", "memory.direct.array.scheduler", "in_order", "planes behind a network share no channel")];
+    &[("zng-base", "memory.direct.array.scheduler", "in_order", "planes behind a network have none")];
 
 #[test]
 fn what_a_key_refuses_is_refused() {

@@ -1,4 +1,4 @@
-//! Everything enters.
+//! Admission of every unit.
 
 use super::Admission;
 use proto::Lpn;
@@ -8,7 +8,7 @@ use proto::Lpn;
 pub struct Always;
 
 impl Always {
-    /// The policy.
+    /// Creates the policy.
     pub fn new() -> Always {
         Always
     }

@@ -9,27 +9,27 @@ use proto::Lpn;
 config::policies! {
     /// Which data read from flash enters the buffer.
     pub family AdmissionPolicy: dyn Admission, context () {
-        /// All of it.
+        /// All data read from flash.
         default always => |_: &()| always::Always::new(),
-        /// None: the buffer is for written data.
+        /// No data read from flash: the buffer is for written data.
         writes_only => |_: &()| writes_only::WritesOnly::new(),
-        /// What is missed a second time while its address is remembered.
+        /// Data missed a second time while its address is remembered.
         second_touch(second_touch::Params) => |p: &second_touch::Params, _: &()| second_touch::SecondTouch::new(p.ghosts),
     }
 }
 
 /// Decides whether a unit that was read from flash takes a line.
 ///
-/// Contract: asked once for each read from flash of a unit that has no line, when the data arrives; a unit that has
-/// one is never asked for, nor is written data. The answer is no promise of room. No call costs more than O(1), or
-/// allocates once the policy's tables are full. What `load` has read back decides like what `save` wrote.
+/// Contract: called once for each read from flash of a unit without a line, when the data arrives; never for a unit
+/// with a line, nor for written data. Admission does not guarantee room. No call costs more than O(1), or allocates
+/// once the policy's tables are full. After `load`, the policy decides as it would have at `save`.
 pub trait Admission {
-    /// Whether the unit may enter.
+    /// Returns whether the unit may enter.
     fn admit(&mut self, lpn: Lpn) -> bool;
-    /// Appends the policy's state, parameters apart.
+    /// Appends the policy's state, without parameters.
     fn save(&self, out: &mut Vec<u8>);
-    /// Replaces the state by one that a policy with the same parameters saved; `None`, and no change, if it is cut
-    /// short or malformed.
+    /// Restores the state that a policy with the same parameters saved; `None`, and no change, if it is truncated or
+    /// malformed.
     fn load(&mut self, input: &mut &[u8]) -> Option<()>;
 }
 

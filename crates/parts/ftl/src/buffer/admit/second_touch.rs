@@ -1,4 +1,4 @@
-//! The second miss enters.
+//! Admission on the second miss.
 
 use super::Admission;
 use crate::buffer::order::{Chain, NONE};
@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Addresses of missed units that are remembered.
+    /// Number of missed addresses that are remembered.
     #[schemars(range(min = 1, max = 268_435_456))]
     pub ghosts: u32,
 }
@@ -24,14 +24,14 @@ impl Default for Params {
 /// Admits a unit on its second miss while the first is remembered, so that a scan does not flush the buffer.
 ///
 /// A unit that misses for the first time is put on a ghost list, which holds addresses and no data. A unit that is on
-/// the list when it misses again is taken off and admitted. A full list forgets the address that came first.
+/// the list when it misses again is removed and admitted. A full list forgets the oldest address.
 ///
 /// Source: the ghost queue of LARC (Huang et al., "Improving flash-based disk cache with lazy adaptive replacement",
 /// MSST 2013), with a list of fixed length; the idea is A1out of 2Q (Johnson and Shasha, VLDB 1994).
 #[derive(Clone, Debug)]
 pub struct SecondTouch {
     ghosts: u32,
-    /// Address in each place of the list.
+    /// Address at each position of the list.
     names: Vec<Lpn>,
     place: FxHashMap<Lpn, u32>,
     order: Chain,
@@ -39,7 +39,7 @@ pub struct SecondTouch {
 }
 
 impl SecondTouch {
-    /// The policy with an empty ghost list for `ghosts` addresses. A list for none admits nothing.
+    /// Creates the policy with an empty ghost list for `ghosts` addresses. A list for none admits nothing.
     pub fn new(ghosts: u32) -> SecondTouch {
         SecondTouch {
             ghosts,
@@ -83,7 +83,7 @@ impl Admission for SecondTouch {
         true
     }
     fn save(&self, out: &mut Vec<u8>) {
-        // Which place an address has does not matter.
+        // The position of an address does not matter.
         let SecondTouch { ghosts: _, names, place: _, order, free: _ } = self;
         order.iter().map(|place| names[place as usize].0).collect::<Vec<u64>>().save(out);
     }

@@ -1,17 +1,17 @@
-//! Only written data stays.
+//! Admission of written data only.
 
 use super::Admission;
 use proto::Lpn;
 
 /// Admits no unit that is read from flash: the buffer serves reads of recently written data only.
 ///
-/// Lines that were written stay after their flush, so this differs from a buffer that caches no reads, which gives a
-/// line up as soon as it has been flushed.
+/// Lines that were written stay after their flush. This differs from a buffer that caches no reads, which frees a line
+/// as soon as it has been flushed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WritesOnly;
 
 impl WritesOnly {
-    /// The policy.
+    /// Creates the policy.
     pub fn new() -> WritesOnly {
         WritesOnly
     }

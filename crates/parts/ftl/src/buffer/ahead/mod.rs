@@ -1,4 +1,4 @@
-//! Look-ahead: what is read into the buffer before anybody asks for it.
+//! Look-ahead: data read into the buffer before it is requested.
 
 pub mod none;
 pub mod sequential;
@@ -6,11 +6,11 @@ pub mod sequential;
 use std::ops::Range;
 
 config::policies! {
-    /// What the drive reads into its buffer before the host asks for it.
+    /// Which data the drive reads into its buffer before the host asks for it.
     pub family LookAheadPolicy: dyn LookAhead, context LookAheadContext {
         /// Nothing.
         default none => |_: &LookAheadContext| none::Never,
-        /// What follows the reads of a stream.
+        /// Data that follows the reads of a stream.
         ///
         /// Read look-ahead as drives have had it since the first buffers (ATA command set, SET FEATURES, "read
         /// look-ahead"); detection and a window that grows with the run as in Linux's read-ahead (Wu et al.,
@@ -19,29 +19,29 @@ config::policies! {
     }
 }
 
-/// What a look-ahead policy is built from.
+/// Context from which a look-ahead policy is built.
 #[derive(Clone, Copy, Debug)]
 pub struct LookAheadContext {
-    /// Bytes that are read from flash as one: a page, or a map unit if that is larger.
+    /// Bytes read from flash at once: a page, or a map unit if that is larger.
     pub step: u64,
 }
 
-/// Decides what is read ahead.
+/// Decides which data to read ahead.
 ///
-/// Contract: called once for each read command, in the order in which the controller begins them; the answer begins at
-/// the end of the command or behind it, and is not empty. It may lie beyond the end of the drive: the device cuts it. No
-/// call costs more than O(streams) or allocates. What `load` has read back decides like what `save` wrote.
+/// Contract: called once for each read command, in the order in which the controller begins them. The answer starts at
+/// the end of the command or later, and is not empty. It may extend beyond the end of the drive: the device truncates
+/// it. No call costs more than O(streams) or allocates. After `load`, the policy decides as it would have at `save`.
 pub trait LookAhead {
-    /// The host reads the bytes from `start` to `end`: the bytes that are to be read ahead now.
+    /// Handles a host read of the bytes from `start` to `end`; returns the bytes to read ahead now.
     fn reads(&mut self, start: u64, end: u64) -> Option<Range<u64>>;
-    /// Whether the answer is always nothing.
+    /// Returns whether the policy never reads ahead.
     fn is_off(&self) -> bool {
         false
     }
-    /// Appends the policy's state, parameters apart.
+    /// Appends the policy's state, without parameters.
     fn save(&self, out: &mut Vec<u8>);
-    /// Replaces the state by one that a policy with the same parameters saved; `None`, and no change, if it is cut
-    /// short or malformed.
+    /// Restores the state that a policy with the same parameters saved; `None`, and no change, if it is truncated or
+    /// malformed.
     fn load(&mut self, input: &mut &[u8]) -> Option<()>;
 }
 

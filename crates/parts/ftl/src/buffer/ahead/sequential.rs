@@ -9,13 +9,13 @@ use std::ops::Range;
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Streams that are followed at once; a new one takes the place of the one that was read least recently.
+    /// Number of streams followed at once; a new one replaces the least recently read.
     #[schemars(range(min = 1, max = 4_096))]
     pub streams: u32,
-    /// Reads that must follow each other, each where the one before ended, before the first look-ahead.
+    /// Number of consecutive reads, each starting where the previous one ended, before the first look-ahead.
     #[schemars(range(min = 1))]
     pub trigger: u32,
-    /// Most data that is read ahead of a stream.
+    /// Maximum amount of data read ahead of a stream.
     pub window: Bytes,
 }
 
@@ -25,17 +25,17 @@ impl Default for Params {
     }
 }
 
-/// One run of reads.
+/// Run of consecutive reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stream {
-    /// Where its next read begins, in bytes.
+    /// Start of the next read, in bytes.
     next: u64,
-    /// Reads and bytes that have followed each other.
+    /// Number of consecutive reads; their bytes follow.
     reads: u32,
     run: u64,
-    /// End of what has been read ahead.
+    /// End of the data read ahead.
     ahead: u64,
-    /// When it was read last: reads of all streams so far.
+    /// Time of the last read, as the number of reads of all streams so far.
     used: u64,
 }
 
@@ -53,7 +53,7 @@ pub struct Sequential {
 }
 
 impl Sequential {
-    /// The policy, which follows nothing yet. `step`: bytes that are read from flash as one.
+    /// Creates the policy without streams. `step`: bytes read from flash at once.
     pub fn new(params: &Params, step: u64) -> Sequential {
         Sequential {
             streams: Vec::with_capacity(params.streams as usize),
@@ -65,7 +65,7 @@ impl Sequential {
         }
     }
 
-    /// The stream that a read from `start` belongs to: if it is nobody's next, one that begins with it.
+    /// Returns the stream that a read from `start` continues or, without one, a new stream that begins with it.
     fn stream(&mut self, start: u64) -> Option<&mut Stream> {
         let at = match self.streams.iter().position(|s| s.next == start) {
             Some(at) => at,
@@ -131,7 +131,7 @@ mod tests {
     }
 
     /// Reads of 4 KiB in order, steps of 16 KiB, by hand: after the third read (12 KiB) as much again is wanted, 24 KiB
-    /// in all, which is 32 KiB in steps; and so on up to 64 KiB ahead.
+    /// in total, or 32 KiB in steps; and so on up to 64 KiB ahead.
     #[test]
     fn the_window_grows_with_the_run() {
         let mut policy = policy(4, 2);
@@ -154,10 +154,10 @@ mod tests {
         // Both are followed, in turn.
         assert_eq!(policy.reads(4096, 8192), Some(8192..16 * KIB));
         assert!(policy.reads((1 << 30) + 4096, (1 << 30) + 8192).is_some());
-        // A third takes the place of the first.
+        // A third replaces the first.
         assert_eq!(policy.reads(1 << 40, (1 << 40) + 4096), None);
         assert_eq!(policy.reads(8192, 12288), None);
-        // A step back is no stream.
+        // A step back is not a stream.
         assert_eq!(policy.reads(1 << 40, (1 << 40) + 4096), None);
     }
 }

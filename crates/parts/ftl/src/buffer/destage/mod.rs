@@ -1,4 +1,4 @@
-//! Destaging: when dirty data leaves the buffer for flash, and how urgently.
+//! Destaging: when dirty data is written back from the buffer to flash, and with what urgency.
 
 pub mod two_speed;
 pub mod watermarks;
@@ -8,57 +8,59 @@ use engine::Time;
 use proto::BufferState;
 
 config::policies! {
-    /// When dirty data leaves the buffer, and where to.
+    /// When dirty data is written back, and to which dies.
     pub family DestagePolicy: dyn Destage, context DestageContext {
-        /// From `high` on, until as little as `low` is dirty. What finds no room waits until all that is under way has arrived
-        /// before more is sent.
+        /// Starts above `high`, and stops once no more than `low` is dirty. A request without room waits until all
+        /// write-backs in flight have completed before more are started.
         default watermarks => |_: &DestageContext| watermarks::Watermarks,
-        /// Nothing before more than `high` is not on flash, or something finds no room; then until as little as `low` has not
-        /// been sent.
+        /// Starts only when more than `high` is not on flash, or a request finds no room. Stops once no more than `low`
+        /// has not been sent.
         ///
         /// The cache of SimpleSSD and Amber (Gouk et al., MICRO 2018), which evicts when a write finds no line, with
-        /// `high` at 100 % and `low` one page a plane below it. What is under way counts, and holds up nothing.
+        /// `high` at 100 % and `low` one page per plane below it. Write-backs in flight count as used, and do not delay
+        /// further ones.
         when_full => |c: &DestageContext| when_full::WhenFull::new(c),
-        /// In the foreground to all dies once the use to come is above `high`, until as little as `low` has not been sent; below
-        /// `high` in the background, to dies that have nothing to do.
+        /// Foreground write-back to all dies once the expected use exceeds `high`, until no more than `low` has not
+        /// been sent; below `high` background write-back, to idle dies.
         ///
-        /// FastDrain (Zhang et al., section 3.2). The use to come is what is not on flash and what the host has announced and
-        /// not sent yet. The drive says `Full` from a use above `high` until it has fallen to `low`. Dies are chosen at
-        /// eviction: the allocation must leave all of them free, and a reclaim unit lie within a die.
+        /// FastDrain (Zhang et al., section 3.2). The expected use is the data not on flash, plus data that the host
+        /// has announced and not sent yet. The drive reports `Full` from a use above `high` until it has fallen to
+        /// `low`. Dies are chosen at eviction: the allocation must leave all of them free, and a reclaim unit must lie
+        /// within a die.
         two_speed(two_speed::Params) => two_speed::TwoSpeed::new,
     }
 }
 
-/// What a policy is built from.
+/// Context from which a policy is built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DestageContext {
-    /// The watermarks in lines.
+    /// High watermark in lines.
     pub high: u32,
-    /// At most `high`.
+    /// Low watermark in lines, at most `high`.
     pub low: u32,
-    /// 512-byte sectors a line.
+    /// Number of 512-byte sectors per line.
     pub unit_sectors: u32,
 }
 
-/// How urgently data leaves.
+/// Urgency of a write-back.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 #[repr(u8)]
 pub enum Pace {
-    /// As the device's allocation has it: a drive that knows one way only.
+    /// Urgency of a drive with a single one: the device's allocation decides.
     #[default]
     Even,
-    /// To all dies at once, because room is wanted.
+    /// To all dies at once, because room is needed.
     Foreground,
-    /// To dies that have nothing to do.
+    /// To idle dies.
     Background,
 }
 
 impl Pace {
-    /// How many there are.
+    /// Number of paces.
     pub const COUNT: usize = 3;
     const ALL: [Pace; Pace::COUNT] = [Pace::Even, Pace::Foreground, Pace::Background];
 
-    /// The `n`th of [`Pace::COUNT`].
+    /// Returns the `n`th of [`Pace::COUNT`].
     pub fn nth(n: usize) -> Pace {
         Pace::ALL[n]
     }
@@ -73,62 +75,62 @@ impl engine::Snapshot for Pace {
     }
 }
 
-/// What a policy sees of a buffer. Counts are lines.
+/// View of a buffer for a policy. Counts are in lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Fill {
-    /// Dirty, not being flushed, and not to stay.
+    /// Lines that are dirty, not being flushed, and not kept.
     pub dirty: u32,
     /// Being flushed.
     pub flushing: u32,
-    /// Something finds no room, or is held back because too much is on its way.
+    /// True if a request finds no room, or is held back because too much is in flight.
     pub pressed: bool,
 }
 
 impl Fill {
-    /// Lines that are not on flash.
+    /// Returns the number of lines that are not on flash.
     fn used(&self) -> u32 {
         self.dirty + self.flushing
     }
 }
 
-/// Which dies background eviction may go to, and with how much at once.
+/// Limits of background write-back: the dies that it may use, and the amount in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Background {
-    /// Bytes on their way at once.
+    /// Maximum bytes in flight.
     pub at_once: u64,
-    /// A die may be taken that worked for no more than `busy_ppm` of the last window; zero: that has nothing to do now.
+    /// Window over which a die's busy time is limited by `busy_ppm`; zero: the die must be idle now.
     pub window: Time,
-    /// Parts per million.
+    /// Maximum busy share of the window, in parts per million.
     pub busy_ppm: u32,
 }
 
-/// Decides when dirty data leaves a buffer that keeps written data.
+/// Decides when dirty data is written back from a buffer that keeps written data.
 ///
-/// Contract: asked again without a change of the fill, it answers the same. It answers something whenever data is dirty, somebody is
-/// pressed and nothing is being flushed. A policy whose answer may be [`Pace::Background`] has a [`Destage::background`]. What `load`
-/// has read back decides like what `save` wrote.
+/// Contract: asked again without a change of the fill, the answer is the same. The answer is not `None` whenever data
+/// is dirty, a request is pressed and nothing is being flushed. A policy whose answer may be [`Pace::Background`] has a
+/// [`Destage::background`]. After `load`, the policy decides as it would have at `save`.
 pub trait Destage {
-    /// Whether the buffer's own rule decides.
+    /// Returns whether the buffer's own rule decides.
     fn is_off(&self) -> bool {
         false
     }
-    /// How a line is to leave now, if one is.
+    /// Returns the pace at which a line is to be written back now, if any.
     fn pace(&mut self, now: Time, fill: &Fill) -> Option<Pace>;
-    /// The host announces that it will write so many sectors.
+    /// Handles the host's announcement of a write of `sectors`.
     fn announced(&mut self, _now: Time, _sectors: u64) {}
-    /// The buffer has taken so many sectors of the host.
+    /// Handles host sectors that the buffer has taken.
     fn came(&mut self, _sectors: u32) {}
-    /// How background eviction chooses dies, if there is any.
+    /// Returns the limits of background write-back, if it exists.
     fn background(&self) -> Option<Background> {
         None
     }
-    /// What the drive tells its host.
+    /// Returns the state that the drive reports to its host.
     fn state(&self) -> BufferState {
         BufferState::Unknown
     }
-    /// Appends the policy's state, parameters apart.
+    /// Appends the policy's state, without parameters.
     fn save(&self, out: &mut Vec<u8>);
-    /// Replaces the state by one that a policy with the same parameters saved; `None` if it is cut short or malformed.
+    /// Restores the state that a policy with the same parameters saved; `None` if it is truncated or malformed.
     fn load(&mut self, input: &mut &[u8]) -> Option<()>;
 }
 
@@ -169,13 +171,14 @@ mod tests {
         assert_eq!(policy.pace(now, &fill(30, 0)), Some(Pace::Background));
         policy.announced(now, 1);
         assert_eq!(policy.pace(now, &fill(30, 0)), Some(Pace::Foreground));
-        // Goes on until 20 are left that nothing was done about, and no further.
+        // Continues until 20 are left that have not been sent, and no further.
         assert_eq!(policy.pace(now, &fill(21, 9)), Some(Pace::Foreground));
         assert_eq!(policy.pace(now, &fill(20, 10)), Some(Pace::Background));
-        // 40 of the announced lines come: 20 + 40 here, 10 and a bit to come, no more than 80 although it is above 51.
+        // 40 of the announced lines come: 20 + 40 here, 10 and a fraction to come, at most 80 although it is above 51.
         policy.came(40 * 8);
         assert_eq!(policy.pace(now, &fill(60, 0)), Some(Pace::Background));
-        // Ten more come, and a sector is left, which takes a line: 79 here are not too much with it, 80 are.
+        // Ten more come, and a sector is left, which takes a line: 79 here and that line are not above the limit, 80
+        // are.
         policy.came(10 * 8);
         assert_eq!(policy.pace(now, &fill(79, 0)), Some(Pace::Background));
         assert_eq!(policy.pace(now, &fill(80, 0)), Some(Pace::Foreground));
@@ -218,12 +221,12 @@ mod tests {
             DestagePolicy::when_full.build(&DestageContext { high: 100, low: 96, unit_sectors: 8 });
         assert_eq!(policy.pace(Time::ZERO, &fill(100, 0)), None);
         let full = |dirty, flushing| Fill { dirty, flushing, pressed: true };
-        // Four lines leave, and what finds no room does not wait for them to arrive before it asks for more.
+        // Four lines are sent, and the request without room does not wait for them to complete before more are sent.
         assert_eq!(policy.pace(Time::ZERO, &full(100, 0)), Some(Pace::Even));
         assert_eq!(policy.pace(Time::ZERO, &full(97, 3)), Some(Pace::Even));
         assert_eq!(policy.pace(Time::ZERO, &full(96, 4)), None);
         assert_eq!(policy.pace(Time::ZERO, &full(97, 3)), Some(Pace::Even));
-        // From 50 % on: what is under way counts as used.
+        // From 50 % on: write-backs in flight count as used.
         let mut half = DestagePolicy::when_full.build(&DestageContext { high: 50, low: 50, unit_sectors: 8 });
         assert_eq!(half.pace(Time::ZERO, &fill(50, 0)), None);
         assert_eq!(half.pace(Time::ZERO, &fill(51, 0)), Some(Pace::Even));

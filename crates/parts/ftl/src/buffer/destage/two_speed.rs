@@ -1,4 +1,4 @@
-//! Foreground and background eviction, as FastDrain (section 3.2) has them.
+//! Foreground and background write-back, as in FastDrain (section 3.2).
 
 use super::{Background, Destage, DestageContext, Fill, Pace};
 use config::units::{Bytes, Duration, Share};
@@ -8,20 +8,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// What was announced and has not come within this time is not waited for any more: after as long the flusher comes again (Linux's
-/// `dirty_writeback_centisecs`), and announces what is left.
+/// Time after which announced data that has not come is no longer expected: by then the flusher runs again (Linux's
+/// `dirty_writeback_centisecs`), and announces the rest.
 pub const EXPIRES: Time = Time::from_ms(5000);
 
 /// Parameters of `two_speed`. The paper gives the watermarks only; the rest is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Most data that background eviction has on its way at once, but for a page on each plane of one die.
+    /// Maximum amount of background write-back data in flight, except that one page on each plane of one die is always
+    /// allowed.
     pub at_once: Bytes,
-    /// A die may take background eviction if it worked for no more than `busy` of the last window of this length; 0: if nothing is
-    /// queued and nothing at work in it now.
+    /// Window over which a die may have worked for at most `busy` to take background write-backs; 0: the die must be
+    /// idle, with an empty queue.
     pub window: Duration,
-    /// Share of the window that a die may have worked.
+    /// Maximum share of the window that a die may have worked.
     pub busy: Share,
 }
 
@@ -31,15 +32,15 @@ impl Default for Params {
     }
 }
 
-/// The policy.
+/// FastDrain's policy.
 #[derive(Clone, Debug)]
 pub struct TwoSpeed {
     context: DestageContext,
     background: Background,
     announced: Announced,
-    /// The use to come was above the high watermark, and more is dirty than the low one allows.
+    /// True from an expected use above the high watermark until no more than the low one is dirty.
     foreground: bool,
-    /// The use was above the high watermark, and has not fallen to the low one.
+    /// True from a use above the high watermark until it has fallen to the low one.
     full: bool,
 }
 
@@ -100,15 +101,16 @@ impl Destage for TwoSpeed {
     }
 }
 
-// What the host has announced and not sent yet.
+// Data that the host has announced and not sent yet.
 
-/// Announcements, oldest first. What comes counts against the oldest; what has not come in time is not waited for any more.
+/// Announcements, oldest first. Incoming data counts against the oldest; data that has not come in time is no longer
+/// expected.
 #[derive(Clone, Debug)]
 pub(super) struct Announced {
     expires: Time,
-    /// When each ends, and sectors left of it.
+    /// Expiry time of each announcement, and its remaining sectors.
     open: VecDeque<(Time, u64)>,
-    /// Their sum.
+    /// Sum of the remaining sectors.
     sectors: u64,
 }
 
@@ -135,7 +137,7 @@ impl Announced {
         }
     }
 
-    /// Sectors that are still to come.
+    /// Returns the number of sectors still expected.
     pub(super) fn sectors(&mut self, now: Time) -> u64 {
         while let Some((_, sectors)) = self.open.front().filter(|(end, _)| *end <= now) {
             self.sectors -= sectors;

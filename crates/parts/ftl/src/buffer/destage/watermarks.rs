@@ -1,9 +1,9 @@
-//! The buffer's own rule: [`Buffer::wants_flush`](crate::buffer::Buffer::wants_flush).
+//! Watermarks: the buffer's own rule, [`Buffer::wants_flush`](crate::buffer::Buffer::wants_flush).
 
 use super::{Destage, Fill, Pace};
 use engine::Time;
 
-/// Decides nothing itself.
+/// Placeholder that leaves the decision to the buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Watermarks;
 

@@ -1,9 +1,9 @@
-//! Nothing leaves before there is no room.
+//! Write-back only when the buffer is full.
 
 use super::{Destage, DestageContext, Fill, Pace};
 use engine::{Snapshot, Time};
 
-/// The policy.
+/// Policy state.
 #[derive(Clone, Copy, Debug)]
 pub struct WhenFull {
     high: u32,
@@ -21,7 +21,7 @@ impl Destage for WhenFull {
     fn pace(&mut self, _: Time, fill: &Fill) -> Option<Pace> {
         self.draining |= fill.pressed || fill.used() > self.high;
         self.draining &= fill.dirty > self.low;
-        // What is to stay is no reason to drain, but must go if nothing else makes room.
+        // Kept lines are not a reason to drain, but must be written back if nothing else makes room.
         (self.draining || (fill.pressed && fill.flushing == 0)).then_some(Pace::Even)
     }
     fn save(&self, out: &mut Vec<u8>) {

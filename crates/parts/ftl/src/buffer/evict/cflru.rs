@@ -1,4 +1,4 @@
-//! Clean first within a window of the least recently used.
+//! Clean-first eviction within a window of the least recently used lines.
 
 use super::{Aged, Eviction, LineState};
 use crate::buffer::order::{Chain, NONE};
@@ -8,7 +8,7 @@ use engine::Snapshot;
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Lines at the least recently used end among which clean ones are preferred.
+    /// Number of lines at the least recently used end among which clean ones are preferred.
     #[schemars(range(min = 1))]
     pub window: u32,
 }
@@ -21,11 +21,11 @@ impl Default for Params {
 
 /// Clean-first LRU: a clean line goes first if it is among the `window` least recently used lines.
 ///
-/// All lines stand in one list by recency. Its `window` least recently used lines are the clean-first region, the rest
-/// is the working region. The least recently used clean line of the clean-first region is evicted; if that region
-/// holds none, no line is evicted and the least recently used dirty line has to be flushed first, even though lines
-/// of the working region are clean. A window of one line is plain LRU; a window of the whole buffer never waits for
-/// a flush while any line is clean, as [`Lru`](super::lru::Lru) does. Lines being flushed keep their place.
+/// All lines are in one list by recency. Its `window` least recently used lines are the clean-first region, the rest is
+/// the working region. The least recently used clean line of the clean-first region is evicted. If that region holds
+/// none, no line is evicted and the least recently used dirty line must be flushed first, even if lines of the working
+/// region are clean. A window of one line is plain LRU; a window of the whole buffer never waits for a flush while any
+/// line is clean, like [`Lru`](super::lru::Lru). Lines being flushed keep their position.
 ///
 /// Source: Park, Jung, Kang, Kim and Lee, "CFLRU: a replacement algorithm for flash memory", CASES 2006 (static
 /// window).
@@ -33,17 +33,17 @@ impl Default for Params {
 pub struct Cflru {
     window: u32,
     aged: Aged,
-    /// Every line, by recency.
+    /// All lines, by recency.
     recency: Chain,
     inside: Vec<bool>,
-    /// Lines in the clean-first region.
+    /// Number of lines in the clean-first region.
     count: u32,
-    /// The most recently used of them, while there are `window`.
+    /// Most recently used line of the region, once it has `window` lines.
     edge: u32,
 }
 
 impl Cflru {
-    /// The policy over an empty buffer, with a clean-first region of `window` lines.
+    /// Creates the policy over an empty buffer, with a clean-first region of `window` lines.
     ///
     /// # Panics
     /// If `window` is zero: no line could ever be evicted.
@@ -134,7 +134,7 @@ impl Eviction for Cflru {
 mod tests {
     use super::*;
 
-    /// Lines 1 to 8 stand for the paper's pages P1 (most recently used) to P8; `dirty` are dirty.
+    /// Lines 1 to 8 are the paper's pages P1 (most recently used) to P8; `dirty` are dirty.
     fn list(window: u32, dirty: &[u32]) -> Cflru {
         let mut policy = Cflru::new(window);
         for page in (1..=8).rev() {
@@ -144,22 +144,22 @@ mod tests {
         policy
     }
 
-    /// The next victim: an evicted line, or a dirty one that has to be flushed first and is then evicted.
+    /// Returns the next victim: an evicted line, or a dirty one that must be flushed first and is then evicted.
     fn victim(policy: &mut Cflru) -> Option<u32> {
         let line = policy.evict().or_else(|| {
             let line = policy.flush()?;
             policy.turn(line, LineState::Flushing);
             policy.turn(line, LineState::Clean);
-            assert_eq!(policy.evict(), Some(line), "what was flushed for want of room is what goes");
+            assert_eq!(policy.evict(), Some(line), "the line flushed to make room is evicted");
             Some(line)
         })?;
         policy.leave(line);
         Some(line)
     }
 
-    /// The paper's example list: with the window over P5 to P8, of which P6 and P8 are dirty, the victims come in the
-    /// order P7, P5, P8, P6, where LRU's is P8, P7, P6, P5. The paper lets the window stand; here it moves on as lines
-    /// leave, so the working region is dirty lest a clean line enter the window.
+    /// The paper's example list: with the window over P5 to P8, of which P6 and P8 are dirty, the victims are P7, P5,
+    /// P8, P6, in that order, while LRU's are P8, P7, P6, P5. The paper fixes the window; here it moves on as lines are
+    /// evicted, so the working region is dirty to keep clean lines out of the window.
     #[test]
     fn example_of_the_paper() {
         let dirty = [1, 2, 3, 4, 6, 8];

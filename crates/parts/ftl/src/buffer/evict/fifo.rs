@@ -3,17 +3,17 @@
 use super::{Aged, Eviction, LineState};
 use engine::Snapshot;
 
-/// First in, first out: the line that has been in the buffer for longest goes first.
+/// First in, first out: the line that has been in the buffer longest goes first.
 ///
-/// Age counts from the moment the unit took its line; reads and rewrites do not renew it, nor does a flush. The oldest
-/// clean line is evicted, the oldest dirty line is flushed.
+/// Age counts from the moment the unit took its line; reads, rewrites and flushes do not renew it. The oldest clean
+/// line is evicted, the oldest dirty line is flushed.
 #[derive(Clone, Debug, Default)]
 pub struct Fifo {
     aged: Aged,
 }
 
 impl Fifo {
-    /// The policy over an empty buffer.
+    /// Creates the policy over an empty buffer.
     pub fn new() -> Fifo {
         Fifo::default()
     }

@@ -14,7 +14,7 @@ pub struct Lru {
 }
 
 impl Lru {
-    /// The policy over an empty buffer.
+    /// Creates the policy over an empty buffer.
     pub fn new() -> Lru {
         Lru::default()
     }

@@ -1,4 +1,4 @@
-//! Eviction: which clean line makes room, which dirty line is written back next.
+//! Eviction: which clean line makes room, and which dirty line is written back next.
 
 pub mod cflru;
 pub mod fifo;
@@ -21,55 +21,55 @@ config::policies! {
     }
 }
 
-/// What a line of the buffer holds.
+/// Content of a buffer line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineState {
-    /// Only data that flash holds too.
+    /// Data that is also on flash.
     Clean,
-    /// Data that flash does not hold, and no flush of it is under way.
+    /// Data that is not on flash, with no flush in flight.
     Dirty,
-    /// A flush is under way, whether or not the line has been written again since it began.
+    /// Data with a flush in flight, whether or not the line has been written again since.
     Flushing,
 }
 
-/// Chooses the line to give up and the line to flush.
+/// Chooses the line to evict and the line to flush.
 ///
-/// A policy gives two orders: of the clean lines, for eviction, and of the dirty lines, for flushing. Lines are
-/// numbers below the buffer's capacity; the buffer reports every change.
+/// A policy maintains two orders: one of the clean lines, for eviction, and one of the dirty lines, for flushing. Lines
+/// are numbers below the buffer's capacity; the buffer reports every change.
 ///
 /// Contract:
-/// * [`Eviction::evict`] and [`Eviction::flush`] only choose; the line changes when the buffer reports it. Asked
-///   again without a report in between, they answer the same.
-/// * `evict` answers a line whose last reported state is clean. It may decline, although some line is clean, when its
-///   order puts a dirty or flushing line before every clean one: what needs the room then waits for a flush. It must
+/// * [`Eviction::evict`] and [`Eviction::flush`] only choose; the line changes when the buffer reports it. Asked again
+///   without a report in between, they answer the same.
+/// * `evict` answers a line whose last reported state is clean. It may decline, although some line is clean, if its
+///   order puts a dirty or flushing line before every clean one: the request for room then waits for a flush. It must
 ///   not decline when every line is clean.
-/// * `flush` answers a line whose last reported state is dirty, and one whenever there is one.
+/// * `flush` answers a line whose last reported state is dirty, if any exists.
 /// * No call costs more than O(log lines), amortised; none allocates once every line has been used.
-/// * What `load` has read back decides like what `save` wrote.
+/// * After `load`, the policy decides as it would have at `save`.
 pub trait Eviction {
-    /// A line has been taken for a unit: its first use counts as a touch.
+    /// Registers a line taken for a unit: its first use counts as a touch.
     fn enter(&mut self, line: u32, state: LineState);
-    /// The host has read or written a line again.
+    /// Registers a further host read or write of a line.
     fn touch(&mut self, line: u32);
-    /// A line has gone over to another state.
+    /// Registers a changed state of a line.
     fn turn(&mut self, line: u32, state: LineState);
-    /// A line has been vacated.
+    /// Registers a vacated line.
     fn leave(&mut self, line: u32);
-    /// The clean line to give up.
+    /// Returns the clean line to evict.
     fn evict(&mut self) -> Option<u32>;
-    /// The dirty line to flush next.
+    /// Returns the dirty line to flush next.
     fn flush(&mut self) -> Option<u32>;
-    /// Appends the policy's state, parameters apart.
+    /// Appends the policy's state, without parameters.
     fn save(&self, out: &mut Vec<u8>);
-    /// Replaces the state by one that a policy with the same parameters saved; `None`, and no change, if it is cut
-    /// short or malformed.
+    /// Restores the state that a policy with the same parameters saved; `None`, and no change, if it is truncated or
+    /// malformed.
     fn load(&mut self, input: &mut &[u8]) -> Option<()>;
 }
 
-/// What the age-ordered policies share: a stamp for each line, and the clean and the dirty lines by stamp.
+/// Common state of the age-ordered policies: a stamp for each line, and the clean and the dirty lines by stamp.
 ///
-/// Flushes complete in any order, so a line that becomes clean belongs anywhere among the clean ones: mere lists would
-/// not keep the order exactly.
+/// Flushes complete in any order, so a line that becomes clean belongs anywhere among the clean ones: plain lists would
+/// not keep the exact order.
 #[derive(Clone, Debug, Default)]
 struct Aged {
     clock: u64,
@@ -122,7 +122,7 @@ impl Aged {
         self.dirty.first().map(|(_, line)| line)
     }
 
-    /// Lines that were ever used.
+    /// Returns the number of lines ever used.
     fn lines(&self) -> usize {
         self.stamps.len()
     }
@@ -213,7 +213,7 @@ mod tests {
                 assert_eq!(
                     (copy.evict(), copy.flush()),
                     chosen,
-                    "{name}: what is loaded decides as what was saved"
+                    "{name}: the loaded policy decides like the saved one"
                 );
                 policy = copy;
             }

@@ -1,4 +1,4 @@
-//! The buffer against a naive reference, and against what a drive must promise.
+//! Buffer against a naive reference, and against the guarantees of a drive.
 
 mod model;
 
@@ -9,7 +9,7 @@ use model::{Model, Step, UNIT_SECTORS, UNITS, buffer, shapes, steps};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Does one step with both; what they answer must be the same.
+/// Does one step with both; their answers must be equal.
 fn step(buffer: &mut Buffer, model: &mut Model, step: Step) -> Result<(), TestCaseError> {
     match step {
         Step::Read(u, s) => prop_assert_eq!(buffer.read(Lpn(u), s), model.read(u, s)),
@@ -79,7 +79,7 @@ proptest! {
         prop_assert_eq!(second.load(&mut input), Some(()));
         prop_assert!(input.is_empty());
         prop_assert_eq!(saved(&second), bytes);
-        // It goes on as the other would have.
+        // The copy continues as the original would have.
         for s in &steps[split..] {
             step(&mut second, &mut model, *s)?;
         }
@@ -94,7 +94,7 @@ proptest! {
         let mut bytes = saved(&first);
         let at = at % bytes.len();
         prop_assert_eq!(buffer(shape, rule).load(&mut &bytes[..at]), None, "cut short");
-        // Whether it is seen depends on the place; it must not panic.
+        // Detection depends on the place; it must not panic.
         bytes[at] ^= 1 << bit;
         let _ = buffer(shape, rule).load(&mut bytes.as_slice());
     }
@@ -107,16 +107,16 @@ fn sectors(set: Sectors) -> impl Iterator<Item = usize> {
     (0..UNIT_SECTORS as usize).filter(move |n| set >> n & 1 == 1)
 }
 
-/// A drive around the buffer that carries versions along, and checks what it promises. Knows nothing of the buffer but
-/// its answers.
+/// Drive around the buffer that carries versions along, and checks its guarantees. Knows the buffer only by its
+/// answers.
 struct Drive {
     buffer: Buffer,
     /// Newest version of each sector, 0 if none.
     newest: [Unit; UNITS as usize],
     flash: [Unit; UNITS as usize],
-    /// What was last put into the buffer.
+    /// Versions last put into the buffer.
     dram: [Unit; UNITS as usize],
-    /// Flushes under way, with what they carry.
+    /// Flushes in flight, with their data.
     flights: BTreeMap<u64, (Flush, Unit)>,
     finished: u64,
     /// Writes that are not durable: sequence number, unit, whether in flight.
@@ -144,7 +144,7 @@ impl Drive {
         self.pending.retain(|p| !(p.1 == u && p.2));
     }
 
-    /// Reads through the buffer: what is not there comes from flash.
+    /// Reads through the buffer: missing data comes from flash.
     fn read(&mut self, u: u64, want: Sectors) -> Sectors {
         let here = self.buffer.read(Lpn(u), want);
         for n in sectors(want) {
@@ -210,14 +210,14 @@ impl Drive {
         assert_eq!(self.buffer.counters.flushes, self.finished + self.flights.len() as u64);
     }
 
-    /// A flush command: waits for the older writes and makes no other be flushed.
+    /// Runs a flush command: it waits for the older writes and causes no other flush.
     fn flush_command(&mut self, barrier: u64) {
         while !self.buffer.is_durable(barrier) {
             while let Some(flush) = self.buffer.flush_until(barrier) {
                 assert!(self.pending.iter().any(|p| p.1 == flush.lpn.0 && p.0 <= barrier && !p.2));
                 self.begin(Some(flush));
             }
-            let u = *self.flights.keys().next().expect("what is not durable is being flushed");
+            let u = *self.flights.keys().next().expect("data that is not durable is being flushed");
             self.finish(u);
         }
     }
@@ -243,7 +243,7 @@ proptest! {
         (0..UNITS).for_each(|u| { drive.read(u, unit); });
         drive.flush_command(drive.buffer.barrier());
         prop_assert_eq!(drive.flash, drive.newest);
-        // A flush of what was deallocated may still be under way.
+        // A flush of deallocated data may still be in flight.
         while let Some(u) = drive.flights.keys().next().copied() {
             drive.finish(u);
         }
@@ -291,7 +291,7 @@ fn a_drain_begins_when_nothing_else_makes_room() {
     }
     assert_eq!(begun.len(), 3);
     assert_eq!(buffer.write(Lpn(8), 1), Write::Full, "they are still here");
-    assert!(!buffer.wants_flush(), "room is on its way");
+    assert!(!buffer.wants_flush(), "a flush in flight will make room");
     assert_eq!(buffer.flushed(Lpn(1)), Flushed { discarded: false, dirty: false, room: true });
     assert_eq!(buffer.write(Lpn(8), 1), Write::New);
     assert_eq!(buffer.read(Lpn(1), 1), 0, "the one clean line made room");
@@ -321,7 +321,7 @@ fn a_deallocation_outlives_the_flush_under_way() {
     assert!(buffer.discard(Lpn(7)));
     assert!(!buffer.discard(Lpn(7)), "nothing is left to drop");
     assert_eq!((buffer.read(Lpn(7), 0xff), buffer.is_dirty(Lpn(7))), (0, false));
-    assert!(buffer.is_durable(buffer.barrier()), "nobody waits for what is deallocated");
+    assert!(buffer.is_durable(buffer.barrier()), "no flush command waits for deallocated data");
     assert_eq!(buffer.fill(Lpn(7), 0b1000), 0);
     buffer.write(Lpn(7), 0b0100);
     assert!(buffer.is_flushing(Lpn(7)) && !buffer.is_durable(buffer.barrier()));
@@ -386,7 +386,7 @@ fn admission_decides_about_reads_only() {
         let fills = [(); 3].map(|()| buffer.fill(Lpn(1), 1));
         (buffer.read(Lpn(0), 1), buffer.fill(Lpn(0), 2), fills, buffer.counters.fills_refused)
     };
-    // The third time all of it is here.
+    // The third time all of it is in the buffer.
     assert_eq!(enters(Box::new(Always::new())), (1, 2, [1, 0, 0], 0));
     assert_eq!(enters(Box::new(SecondTouch::new(1))), (1, 2, [0, 1, 0], 1));
     assert_eq!(enters(Box::new(WritesOnly::new())), (1, 2, [0, 0, 0], 3));

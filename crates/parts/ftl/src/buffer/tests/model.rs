@@ -1,4 +1,4 @@
-//! The naive reference: a map of units, searched from end to end for every decision.
+//! Naive reference: a map of units, searched from end to end for every decision.
 
 use crate::buffer::admit::always::Always;
 use crate::buffer::evict::{Eviction, cflru::Cflru, fifo::Fifo, lru::Lru};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub(super) const UNITS: u64 = 10;
 pub(super) const UNIT_SECTORS: u32 = 4;
 
-/// An eviction policy of the reference.
+/// Eviction policy of the reference.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Rule {
     Fifo,
@@ -32,7 +32,7 @@ pub(super) fn buffer(shape: BufferShape, rule: Rule) -> Buffer {
     Buffer::new(shape, rule.policy(), Box::new(Always::new()))
 }
 
-/// What the device may do.
+/// Possible steps of the device.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
     Read(u64, Sectors),
@@ -42,9 +42,9 @@ pub(super) enum Step {
     Keep(u64, bool),
     NextFlush,
     FlushLine(u64),
-    /// Of a barrier, counted back from the newest write.
+    /// Flush of a barrier, counted back from the newest write.
     FlushUntil(u64),
-    /// Of a flush under way, modulo their number.
+    /// End of a flush in flight, chosen modulo their number.
     Flushed(usize),
     Barrier,
 }
@@ -79,15 +79,15 @@ pub(super) fn shapes() -> impl Strategy<Value = (BufferShape, Rule)> {
     )
 }
 
-/// A unit that has a line.
+/// Unit with a line.
 #[derive(Clone, Copy, Debug, Default)]
 struct Unit {
     present: Sectors,
     dirty: Sectors,
     since: u64,
-    /// A flush is under way, of data since then.
+    /// Flush in flight, of data since this write.
     flushing: Option<u64>,
-    /// What is being flushed.
+    /// Sectors being flushed.
     in_flight: Sectors,
     kept: bool,
     discarded: bool,
@@ -156,7 +156,7 @@ impl Model {
         };
         self.units.values().map(|unit| u64::from(of(unit))).sum()
     }
-    /// Whether a flush can begin where one is wanted.
+    /// Returns whether a flush can begin where one is wanted.
     pub(super) fn has_dirty(&self) -> bool {
         self.units.values().any(Unit::is_dirty)
     }

@@ -1,71 +1,72 @@
-//! Range locks: whose data sections may be mapped at the same time.
+//! Range locks: which data sections may be mapped at the same time.
 //!
-//! Readers share; a writer shares with nobody. A request waits for every request before it that it conflicts with, whether that
-//! one holds its range or waits itself: so nobody is passed by a later request that would delay it, and nobody starves. Who
-//! conflicts with nobody goes at once. Each request counts those that it waits for, and goes on when the last of them has
-//! gone.
+//! Readers share; a writer has its range alone. A request waits for every earlier request that it conflicts with,
+//! whether that one holds its range or waits itself: so no request is overtaken by a later one that would delay it, and
+//! none starves. A request without conflicts is granted at once. Each request counts those that it waits for, and is
+//! granted when the last of them has gone.
 //!
-//! All requests, held and waiting, are nodes of a red-black tree, as in FlashAbacus, section 4.3: the first group is the key,
-//! nodes are augmented with the last one and the kind. So that a search takes as many steps as it finds and the tree is deep,
-//! the last group is kept of whole subtrees too, and of the writers in them.
+//! All requests, held and waiting, are nodes of a red-black tree, as in FlashAbacus, section 4.3: the first group is
+//! the key, nodes are augmented with the last group and the kind. The last group is also kept for whole subtrees, and
+//! for the writers in them, so that the cost of a search is proportional to the matches and the depth of the tree.
 
 mod tree;
 
 use tree::{Node, Tree};
 
-/// What a range is wanted for.
+/// Kind of access to a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
-    /// Shares the range with other readers.
+    /// Shared with other readers.
     Read,
-    /// Has the range alone.
+    /// Exclusive.
     Write,
 }
 
-/// Logical groups from the first to the last.
+/// Range of logical groups, from the first to the last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GroupRange {
     /// First group.
     pub first: u32,
-    /// Last group, which belongs to the range.
+    /// Last group, included in the range.
     pub last: u32,
 }
 
-/// Who asks for a range.
+/// Requester of a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
-    /// A kernel's data section, by a name of the caller's.
+    /// Data section of a kernel, under a name of the caller.
     Section(u32),
     /// Storengine, for a snapshot or a move.
     Storengine,
 }
 
-/// A request for a range, held or waiting, until it is released.
+/// Request for a range, held or waiting, until it is released.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lock(u32);
 
-/// A request that need not wait any more.
+/// Request that has just been granted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Granted {
-    /// Who asked.
+    /// Requester.
     pub owner: Owner,
-    /// The request.
+    /// Request.
     pub lock: Lock,
 }
 
-/// The locks of an address space.
+/// Locks of an address space.
 #[derive(Clone, Debug, Default)]
 pub struct RangeLocks {
     tree: Tree,
     /// Number of the next request in the order of arrival.
     arrivals: u64,
     waiting: u32,
-    /// Waiting requests that are found to be free, by arrival; kept for its memory.
+    /// Waiting requests found to be grantable, by arrival; kept for its memory.
     freed: Vec<(u64, u32)>,
 }
 
 impl RangeLocks {
-    /// Asks for a range. Whether it is held at once; if not, a later [`release`](RangeLocks::release) will tell.
+    /// Requests a range. Returns whether it is held at once; if not, a later [`release`](RangeLocks::release) reports
+    /// it.
     ///
     /// # Panics
     /// If the range ends before it begins.
@@ -74,7 +75,7 @@ impl RangeLocks {
         (self.enter(range, access, owner, ahead), ahead == 0)
     }
 
-    /// Takes a range if it is free, and nobody waits for a part of it that the request conflicts with.
+    /// Takes a range if it is free, and no request with a conflict waits for a part of it.
     ///
     /// # Panics
     /// If the range ends before it begins.
@@ -91,13 +92,13 @@ impl RangeLocks {
         Lock(self.tree.insert(Node::new(range, access, owner, arrival, ahead)))
     }
 
-    /// Gives a range back, or withdraws a request that waits. Requests that wait for nobody any more are added to `granted`
-    /// in the order in which they came.
+    /// Releases a range, or withdraws a waiting request. Requests that become granted are added to `granted` in the
+    /// order in which they came.
     pub fn release(&mut self, lock: Lock, granted: &mut Vec<Granted>) {
         let (range, access, arrival) = self.tree.remove(lock.0, &mut self.waiting);
         let freed = &mut self.freed;
         self.tree.each_conflict(range, access, |name, node| {
-            // Those that came before never waited for this one.
+            // Earlier requests never waited for this one.
             if node.arrival > arrival {
                 node.ahead -= 1;
                 if node.ahead == 0 {
@@ -112,12 +113,12 @@ impl RangeLocks {
         }
     }
 
-    /// Requests that hold their range, and requests that wait.
+    /// Returns the numbers of requests that hold their range, and that wait.
     pub fn counts(&self) -> (u32, u32) {
         (self.tree.len() as u32 - self.waiting, self.waiting)
     }
 
-    /// Nodes of the tree visited so far.
+    /// Returns the number of tree nodes visited so far.
     pub fn visits(&self) -> u64 {
         self.tree.visits
     }
@@ -125,7 +126,7 @@ impl RangeLocks {
 
 #[cfg(test)]
 mod tests {
-    // Worked examples, and any requests against a list of them.
+    // Worked examples, and arbitrary requests against a list of them.
     use super::*;
     use proptest::prelude::*;
 
@@ -133,26 +134,26 @@ mod tests {
         GroupRange { first, last }
     }
 
-    /// Requests made, by number of arrival: what the locks should be.
+    /// Requests made, by number of arrival: the reference for the locks.
     #[derive(Default)]
     struct Naive {
         all: Vec<(u32, GroupRange, Access, Lock)>,
     }
 
     impl Naive {
-        /// Conflict by the paper's words: ranges overlap, and not both are for reads.
+        /// Returns whether two requests conflict by the paper's definition: ranges overlap, and not both are for reads.
         fn conflict(a: (GroupRange, Access), b: (GroupRange, Access)) -> bool {
             let overlap = (a.0.first..=a.0.last).any(|group| (b.0.first..=b.0.last).contains(&group));
             overlap && !(a.1 == Access::Read && b.1 == Access::Read)
         }
-        /// Requests that no earlier one conflicts with hold their range.
+        /// Returns the requests that hold their range: those without an earlier conflict.
         fn held(&self) -> Vec<u32> {
             let free = |(at, this): &(usize, &(u32, GroupRange, Access, Lock))| {
                 !self.all[..*at].iter().any(|other| Naive::conflict((other.1, other.2), (this.1, this.2)))
             };
             self.all.iter().enumerate().filter(free).map(|(_, this)| this.0).collect()
         }
-        /// No two of those that hold their ranges conflict.
+        /// Checks that no two requests that hold their ranges conflict.
         fn check(&self) {
             let held = self.held();
             let held: Vec<_> = self.all.iter().filter(|this| held.contains(&this.0)).collect();
@@ -189,8 +190,8 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(128))]
-        /// Who holds what, and who goes on when, is what the list says; the tree is in order throughout. Whoever waits goes on once
-        /// all before it have gone: in the end everybody has had its range.
+        /// Holders and grants match the list; the tree is in order throughout. Every waiting request is granted once
+        /// all before it have gone: in the end every request has had its range.
         #[test]
         fn requests_are_served_as_a_list_of_them_says(ops in ops()) {
             // Ranges to the end of the address space are cut for the list, which counts groups.
@@ -242,7 +243,8 @@ mod tests {
         }
     }
 
-    /// Section 4.3: readers share; a map for writes is blocked by a range that is read, and a map for reads by one that is written.
+    /// Section 4.3: readers share; a map for writes is blocked by a range that is read, and a map for reads by one that
+    /// is written.
     #[test]
     fn readers_share_and_writers_do_not() {
         let (mut locks, mut granted) = (RangeLocks::default(), Vec::new());
@@ -253,7 +255,7 @@ mod tests {
         assert!(held);
         let (writer, held) = ask(9, 20, Access::Write, 2);
         assert!(!held);
-        // A reader that came later does not pass the writer that it conflicts with; one beside it does.
+        // A later reader does not overtake the writer that it conflicts with; one beside it does.
         let (late, held) = ask(12, 13, Access::Read, 3);
         assert!(!held);
         let (_, held) = ask(2, 8, Access::Read, 4);
@@ -261,7 +263,7 @@ mod tests {
         let (_, held) = ask(21, 30, Access::Write, 5);
         assert!(held);
         locks.release(a, &mut granted);
-        assert!(granted.is_empty(), "the other reader is still there");
+        assert!(granted.is_empty(), "the other reader still holds its range");
         locks.release(b, &mut granted);
         assert_eq!(granted, [Granted { owner: Owner::Section(2), lock: writer }]);
         granted.clear();
@@ -282,7 +284,8 @@ mod tests {
         assert_eq!(locks.counts(), (2, 0));
     }
 
-    /// Readers come without end, each before the last has gone: the writer has its turn after those that came before it.
+    /// Readers arrive without end, each before the last has gone: the writer is granted after those that came before
+    /// it.
     #[test]
     fn a_writer_among_readers_without_end_is_served() {
         let (mut locks, mut granted) = (RangeLocks::default(), Vec::new());
@@ -304,7 +307,8 @@ mod tests {
         assert_eq!(told, (8..16).map(Owner::Section).collect::<Vec<_>>());
     }
 
-    /// A search visits at most the way down for each match and one more, two nodes a level; insertion and removal add their own ways.
+    /// A search visits at most one path per match and one more, two nodes per level; insertion and removal add their
+    /// own paths.
     #[test]
     fn visits_grow_with_the_logarithm_and_the_matches() {
         for bits in [4, 8, 12, 16] {
@@ -329,7 +333,7 @@ mod tests {
             let visits = locks.visits() - before;
             assert!(visits <= 3 * way + 2 * way, "two matches of {count}: {visits} visits");
             locks.release(lock, &mut granted);
-            // Readers on one range, as of a shared input: a further one looks at none of them.
+            // Readers on one range, as of a shared input: a further one visits none of them.
             (0..100).for_each(|n| {
                 locks.request(range(count * 10, count * 10 + 99), Access::Read, Owner::Section(n));
             });

@@ -1,25 +1,25 @@
-//! A red-black interval tree in flat storage (Cormen, Leiserson, Rivest and Stein, chapters 13 and 14).
+//! Red-black interval tree in flat storage (Cormen, Leiserson, Rivest and Stein, chapters 13 and 14).
 
 use super::{Access, GroupRange, Owner};
 use engine::Slab;
 
-/// The leaf of all branches and the parent of the root: black, and never in a range.
+/// Leaf of all branches and parent of the root: black, and never in a range.
 const NIL: u32 = 0;
 
-/// A request for a range.
+/// Request for a range.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
     range: GroupRange,
     access: Access,
     owner: Owner,
-    /// Its place in the order of arrival.
+    /// Position in the order of arrival.
     pub(super) arrival: u64,
-    /// Requests before it that it waits for.
+    /// Number of earlier requests that it waits for.
     pub(super) ahead: u32,
     parent: u32,
     child: [u32; 2],
     is_red: bool,
-    /// One more than the last group of all ranges of the subtree, and of its writers; zero if there is none.
+    /// Last group of all ranges of the subtree plus one, and the same for its writers; zero if none.
     ends: Ends,
 }
 
@@ -33,7 +33,7 @@ impl Ends {
     fn and(self, other: Ends) -> Ends {
         Ends { all: self.all.max(other.all), writers: self.writers.max(other.writers) }
     }
-    /// The one that a request with this access has to look at.
+    /// Returns the end that matters for a request with this access.
     #[inline]
     fn of_rivals(self, access: Access) -> u64 {
         if access == Access::Write { self.all } else { self.writers }
@@ -46,7 +46,7 @@ impl Node {
         Node { range, access, owner, arrival, ahead, parent: NIL, child: [NIL; 2], is_red: true, ends }
     }
 
-    /// Its own share of the ends.
+    /// Returns the node's own contribution to the ends.
     fn own(&self) -> Ends {
         let end = u64::from(self.range.last) + 1;
         Ends { all: end, writers: if self.access == Access::Write { end } else { 0 } }
@@ -59,14 +59,14 @@ impl Node {
     }
 }
 
-/// The tree.
+/// Red-black tree of requests.
 #[derive(Clone, Debug)]
 pub(super) struct Tree {
     nodes: Slab<Node>,
     root: u32,
-    /// Nodes still to be looked at by a search; kept for its memory.
+    /// Nodes still to be visited by a search; kept for its memory.
     path: Vec<u32>,
-    /// Nodes looked at, by searches and on the way of insertions and removals.
+    /// Nodes visited by searches and on the paths of insertions and removals.
     pub(super) visits: u64,
 }
 
@@ -81,7 +81,7 @@ impl Default for Tree {
 }
 
 impl Tree {
-    /// Nodes.
+    /// Returns the number of nodes.
     pub(super) fn len(&self) -> usize {
         self.nodes.len() - 1
     }
@@ -90,19 +90,19 @@ impl Tree {
         self.nodes[name].owner
     }
 
-    /// How many nodes conflict with a request.
+    /// Returns the number of nodes that conflict with a request.
     pub(super) fn count_conflicts(&mut self, range: GroupRange, access: Access) -> u32 {
         let mut count = 0;
         self.each_conflict(range, access, |_, _| count += 1);
         count
     }
 
-    /// Whether a node conflicts with a request.
+    /// Returns whether a node conflicts with a request.
     pub(super) fn has_conflict(&mut self, range: GroupRange, access: Access) -> bool {
         self.search(range, access, |_, _| false)
     }
 
-    /// Calls for every node that conflicts with a request, by its first group.
+    /// Calls a function for every node that conflicts with a request, by its first group.
     pub(super) fn each_conflict(
         &mut self,
         range: GroupRange,
@@ -115,7 +115,7 @@ impl Tree {
         });
     }
 
-    /// Goes through the nodes that conflict with a request until `goes_on` says no; whether it did.
+    /// Visits the nodes that conflict with a request until `goes_on` returns false; returns whether it did.
     fn search(
         &mut self,
         range: GroupRange,
@@ -153,7 +153,7 @@ impl Tree {
         self.nodes[name].ends = ends;
     }
 
-    /// Brings the ends up to date from a node to the root.
+    /// Updates the ends from a node to the root.
     fn update_up(&mut self, mut name: u32) {
         while name != NIL {
             self.visits += 1;
@@ -162,13 +162,13 @@ impl Tree {
         }
     }
 
-    /// Which child of its parent a node is.
+    /// Returns which child of its parent a node is.
     fn side(&self, name: u32) -> usize {
         let parent = self.nodes[name].parent;
         usize::from(self.nodes[parent].child[1] == name)
     }
 
-    /// Puts `new` where `old` is below its parent.
+    /// Puts `new` in the place of `old` below its parent.
     fn replace(&mut self, old: u32, new: u32) {
         let parent = self.nodes[old].parent;
         if parent == NIL {
@@ -177,11 +177,11 @@ impl Tree {
             let side = self.side(old);
             self.nodes[parent].child[side] = new;
         }
-        // The leaf of all branches too: removal climbs from it.
+        // Also for the leaf of all branches: removal climbs from it.
         self.nodes[new].parent = parent;
     }
 
-    /// A node goes down to a side, and its other child takes its place.
+    /// Rotates a node down to a side; its other child takes its place.
     fn rotate(&mut self, name: u32, side: usize) {
         let up = self.nodes[name].child[1 - side];
         let inner = self.nodes[up].child[side];
@@ -196,7 +196,7 @@ impl Tree {
         self.update(up);
     }
 
-    /// Adds a node; its name.
+    /// Inserts a node and returns its name.
     pub(super) fn insert(&mut self, node: Node) -> u32 {
         let (mut parent, mut at, mut side) = (NIL, self.root, 0);
         while at != NIL {
@@ -242,7 +242,7 @@ impl Tree {
         self.nodes[root].is_red = false;
     }
 
-    /// Takes a node out: its range, access and arrival. If it waits, one waits less.
+    /// Removes a node and returns its range, access and arrival. Decrements `waiting` if the node waits.
     pub(super) fn remove(&mut self, name: u32, waiting: &mut u32) -> (GroupRange, Access, u64) {
         let node = self.nodes[name];
         *waiting -= u32::from(node.ahead > 0);
@@ -321,17 +321,17 @@ impl Tree {
 
 #[cfg(test)]
 impl Tree {
-    /// Places of nodes ever used.
+    /// Returns the number of node places ever used.
     pub(super) fn places(&self) -> usize {
         self.nodes.places()
     }
 
-    /// Nodes that a search can keep without new memory.
+    /// Returns the number of nodes that a search can keep without new memory.
     pub(super) fn path_room(&self) -> usize {
         self.path.capacity()
     }
 
-    /// Checks order, colours, heights and ends of a subtree; its black height and levels.
+    /// Checks order, colours, heights and ends of a subtree; returns its black height and levels.
     fn check_below(&self, name: u32, parent: u32) -> (u32, u32) {
         if name == NIL {
             return (1, 0);
@@ -348,7 +348,7 @@ impl Tree {
         (below_left.0 + u32::from(!node.is_red), below_left.1.max(below_right.1) + 1)
     }
 
-    /// Checks all invariants; the levels of the tree.
+    /// Checks all invariants; returns the number of levels.
     pub(super) fn check(&self) -> u32 {
         let nil = &self.nodes[NIL];
         assert!(!nil.is_red && nil.ends == Ends::default() && nil.child == [NIL; 2]);

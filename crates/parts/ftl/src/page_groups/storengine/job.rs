@@ -1,37 +1,37 @@
-//! What Storengine does one after the other: metadata of full blocks, reclaim of used ones.
+//! Sequential jobs of Storengine: metadata of full blocks, reclaim of used ones.
 
 use super::{Flashvisor, Physical, Step, Storengine, Work};
 use crate::page_groups::victim::VictimView;
 
-/// The job under way.
+/// Job in progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Job {
     Idle,
-    /// A full block gets its metadata.
+    /// Writes the metadata of a full block.
     Describe {
         block: u32,
         progress: Progress,
     },
-    /// The metadata of a victim is read.
+    /// Reads the metadata of a victim.
     Load {
         victim: u32,
         progress: Progress,
     },
-    /// The valid groups of a victim are moved.
+    /// Moves the valid groups of a victim.
     Move {
         victim: u32,
-        /// Groups of the block that have been looked at.
+        /// Number of the block's groups examined.
         looked: u32,
-        /// Moves under way.
+        /// Number of moves in flight.
         under_way: u32,
     },
-    /// A victim is being erased.
+    /// Erases a victim.
     Erase {
         victim: u32,
     },
 }
 
-/// Of a block's metadata groups.
+/// Progress over a block's metadata groups.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
     begun: u32,
@@ -39,7 +39,7 @@ pub(super) struct Progress {
 }
 
 impl Storengine {
-    /// The next step of the job under way, or of a new one.
+    /// Returns the next step of the job in progress, or of a new one.
     pub(super) fn next_of_job(&mut self, visor: &mut Flashvisor) -> Option<(Work, Step)> {
         if matches!(self.job, Job::Idle) {
             self.job = self.choose(visor)?;
@@ -86,7 +86,7 @@ impl Storengine {
         Some(visor.layout.group(block, progress.begun))
     }
 
-    /// A metadata group has been written or read.
+    /// Registers a metadata group that has been written or read.
     pub(super) fn metadata_done(&mut self, visor: &mut Flashvisor) {
         let all = visor.layout.metadata_groups();
         match &mut self.job {
@@ -107,7 +107,7 @@ impl Storengine {
                     self.job = Job::Move { victim: *victim, looked: all, under_way: 0 };
                 }
             }
-            _ => unreachable!("no metadata is under way"),
+            _ => unreachable!("no metadata step is in flight"),
         }
     }
 
@@ -151,12 +151,12 @@ impl Storengine {
     }
 
     pub(super) fn erased(&mut self, visor: &mut Flashvisor) {
-        let Job::Erase { victim } = self.job else { unreachable!("no erase is under way") };
+        let Job::Erase { victim } = self.job else { unreachable!("no erase is in flight") };
         visor.erased(victim);
         self.job = Job::Idle;
     }
 
-    /// Whether numbers of Storengine's block are wanted for moves alone.
+    /// Returns whether numbers of Storengine's block are reserved for moves.
     pub(super) fn is_moving(&self) -> bool {
         matches!(self.job, Job::Load { .. } | Job::Move { .. })
     }

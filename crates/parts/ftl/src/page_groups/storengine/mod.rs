@@ -13,52 +13,52 @@ use engine::Slab;
 use job::Job;
 use std::collections::VecDeque;
 
-/// A step under way.
+/// Step in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Task(pub u32);
 
-/// What Storengine wants done.
+/// Step that Storengine requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// Metadata of a victim is read from flash.
+    /// Reads metadata of a victim from flash.
     ReadMeta {
-        /// Which group.
+        /// Metadata group.
         group: Physical,
     },
-    /// A group that is moved is read.
+    /// Reads a group that is moved.
     Read {
-        /// Which group.
+        /// Group to read.
         group: Physical,
-        /// What it holds; `None` for a group of the map.
+        /// Content of the group; `None` for a group of the map.
         logical: Option<Logical>,
     },
-    /// A group that has been read, or copied from the map, is programmed.
+    /// Programs a group that has been read, or copied from the map.
     Program {
-        /// Where it goes.
+        /// Destination group.
         group: Physical,
-        /// What it holds; `None` for a group of the map.
+        /// Content of the group; `None` for a group of the map.
         logical: Option<Logical>,
     },
-    /// Entries are copied from the map, for a dump.
+    /// Copies entries from the map, for a dump.
     Copy {
-        /// How many.
+        /// Number of entries.
         entries: u32,
     },
-    /// Metadata of a full block is programmed.
+    /// Programs metadata of a full block.
     WriteMeta {
-        /// Which group.
+        /// Metadata group.
         group: Physical,
-        /// Entries that it holds.
+        /// Number of entries in the group.
         entries: u32,
     },
-    /// A block is erased.
+    /// Erases a block.
     Erase {
-        /// Which one.
+        /// Block number.
         block: u32,
     },
 }
 
-/// What a task is about.
+/// Subject of a task.
 #[derive(Clone, Copy, Debug)]
 enum Work {
     Meta,
@@ -67,25 +67,25 @@ enum Work {
     Dump,
 }
 
-/// A group on its way to a new number.
+/// Group on its way to a new number.
 #[derive(Clone, Copy, Debug)]
 struct Move {
-    /// What it holds.
+    /// Logical group, or group of the map.
     index: u32,
     from: Physical,
-    /// Its new number, once it has been read.
+    /// New number, once the group has been read.
     to: Option<Physical>,
     lock: Option<Lock>,
 }
 
-/// What Storengine has under way.
+/// Storengine's work in progress.
 ///
-/// The caller takes steps with [`next`](Storengine::next) until there is none, performs them in any order and says
-/// [`done`](Storengine::done) for each. There may be more after that, after a write or a read of a kernel's that is done, and after
-/// [`begin_dump`](Storengine::begin_dump). It waits for no lock.
+/// The caller takes steps with [`next`](Storengine::next) until it returns `None`, performs them in any order and calls
+/// [`done`](Storengine::done) for each. More steps may exist after that, after a completed write or read of a kernel,
+/// and after [`begin_dump`](Storengine::begin_dump). Storengine waits for no lock.
 pub struct Storengine {
     victim: Box<dyn Victim>,
-    /// Free blocks below which it reclaims; at least one more than writes of kernels leave.
+    /// Number of free blocks below which it reclaims; at least one more than writes of kernels leave.
     below: u32,
     moves: u32,
     tasks: Slab<Work>,
@@ -96,7 +96,7 @@ pub struct Storengine {
 }
 
 impl Storengine {
-    /// Nothing under way.
+    /// Creates an idle Storengine.
     pub fn new(spec: &GroupsSpec) -> Storengine {
         Storengine {
             victim: spec.reclaim.victim.build(&()),
@@ -109,17 +109,17 @@ impl Storengine {
         }
     }
 
-    /// Begins a dump of the map. Whether it does: not while one is under way.
+    /// Begins a dump of the map. Returns false while one is in progress.
     pub fn begin_dump(&mut self) -> bool {
         self.dump.begin()
     }
 
-    /// Whether nothing is under way, steps that have to wait among it.
+    /// Returns whether nothing is in progress, including steps that must wait.
     pub fn is_idle(&self) -> bool {
         self.tasks.is_empty() && matches!(self.job, Job::Idle) && self.dump.is_idle()
     }
 
-    /// The next step, if there is one that need not wait. Requests that need not wait any more are added to `granted`.
+    /// Returns the next step that need not wait, if any. Requests that become granted are added to `granted`.
     pub fn next(&mut self, visor: &mut Flashvisor, granted: &mut Vec<Granted>) -> Option<(Task, Step)> {
         while let Some(name) = self.read.pop_front() {
             if let Some(step) = self.program_moved(name, visor, granted) {
@@ -133,7 +133,7 @@ impl Storengine {
         Some((Task(self.tasks.insert(work)), step))
     }
 
-    /// A step has been performed. Requests that need not wait any more are added to `granted`.
+    /// Registers a completed step. Requests that become granted are added to `granted`.
     pub fn done(&mut self, task: Task, visor: &mut Flashvisor, granted: &mut Vec<Granted>) {
         match self.tasks[task.0] {
             Work::Move(Move { to: None, .. }) => return self.read.push_back(task.0),
@@ -167,7 +167,7 @@ impl Storengine {
         Some(Step::Program { group: to, logical: visor.logical(moved.index) })
     }
 
-    /// A group is at its new place: the map names it, if it still named the old one.
+    /// Registers a group at its new place: the map names it, if it still named the old one.
     fn moved(&mut self, moved: Move, visor: &mut Flashvisor, granted: &mut Vec<Granted>) {
         let Move { index, from, .. } = moved;
         let to = moved.to.expect("it has been programmed");
@@ -198,12 +198,12 @@ impl Storengine {
 }
 
 impl Flashvisor {
-    /// The logical group that an index names; `None` for a group of the map.
+    /// Returns the logical group of an index; `None` for a group of the map.
     fn logical(&self, index: u32) -> Option<Logical> {
         (index < self.layout.groups()).then_some(Logical(index))
     }
 
-    /// A copy of a group is programmed.
+    /// Begins to program a copy of a group.
     fn begin_copy(&mut self, index: u32, from: Physical, to: Physical) {
         self.stamp += 1;
         let made = self.stamp;
@@ -216,29 +216,30 @@ impl Flashvisor {
     }
 }
 
-// A dump of the map, one group of it after the other.
+// Dump of the map, one group of it after the other.
 //
-// Entries are copied as they stand, under a lock if their range is free. A section that is mapped for writes does not stop a dump, as it does not stop a move: kernels that write for hours
-// would leave none. What is programmed meanwhile is found by its spare area.
+// Entries are copied as they are, under a lock if their range is free. A section that is mapped for writes does not
+// delay a dump or a move: kernels that write for hours would leave no chance for one. Groups programmed meanwhile are
+// found by their spare areas.
 
-/// The dump under way, if there is one.
+/// Dump in progress, if any.
 #[derive(Clone, Debug)]
 struct Dump {
     extent: DumpExtent,
     state: State,
 }
 
-/// Where it stands, with the number of the group of the map.
+/// State of a dump, with the number of the group of the map.
 #[derive(Clone, Debug)]
 enum State {
     Idle,
-    /// The next group is to be found from here.
+    /// Searches the next group from here.
     Next(u32),
     /// Entries are to be copied.
     Found(u32),
     /// Entries are being copied, under the lock on their logical groups if they were free.
     Copying(u32, Option<Lock>),
-    /// Waits for a number. What was copied is kept if it is to be durable.
+    /// Waits for a number. The copy is kept if it must be durable.
     Copied(u32, Option<Box<Dumped>>),
     Programming(u32, Physical),
 }
@@ -262,7 +263,7 @@ impl Dump {
 }
 
 impl Storengine {
-    /// The next step of the dump.
+    /// Returns the next step of the dump.
     fn next_of_dump(&mut self, visor: &mut Flashvisor) -> Option<Step> {
         if let State::Next(from) = self.dump.state {
             self.next_group(from, visor);
@@ -274,7 +275,7 @@ impl Storengine {
                 self.dump.state = State::Copying(number, lock);
                 Some(Step::Copy { entries: range.last - range.first + 1 })
             }
-            // A reclaim under way has been promised what is free.
+            // A reclaim in progress has reserved the free space.
             State::Copied(number, content) if !self.is_moving() && visor.space.has_number(Stream::Dump) => {
                 let group = visor.space.take(Stream::Dump)?;
                 visor.begin_dumped(number, group, content);
@@ -288,7 +289,7 @@ impl Storengine {
         }
     }
 
-    /// Goes to the next group that this dump writes.
+    /// Advances to the next group that this dump writes.
     fn next_group(&mut self, from: u32, visor: &mut Flashvisor) {
         let map_groups = visor.layout.map_groups();
         let next = match self.dump.extent {
@@ -315,12 +316,12 @@ impl Storengine {
                 visor.counters.dumped += 1;
                 State::Next(number + 1)
             }
-            state => unreachable!("no step of a dump is under way: {state:?}"),
+            state => unreachable!("no step of a dump is in flight: {state:?}"),
         };
     }
 }
 
-/// The logical groups whose entries a group of the map holds.
+/// Returns the logical groups whose entries a group of the map holds.
 fn range(number: u32, visor: &Flashvisor) -> GroupRange {
     let entries = visor.layout.group_entries();
     let first = number * entries;

@@ -1,4 +1,4 @@
-//! Arithmetic against the paper's numbers, worked examples of the log, and any run against a naive model.
+//! Arithmetic against the paper's numbers, worked examples of the log, and arbitrary runs against a naive model.
 
 mod reclaim;
 mod rig;
@@ -39,7 +39,7 @@ fn numbers_grow_and_skip_metadata() {
     assert_eq!((visor.counters.lookups, visor.counters.updates, visor.counters.writes), (2, 3, 3));
 }
 
-/// 254 groups a block: group 254 is the first data group of the second block.
+/// 254 groups per block: group 254 is the first data group of the second block.
 #[test]
 fn what_is_there_from_the_start_is_in_order() {
     let mut visor = Flashvisor::new(&prototype(2, GroupTranslation::literal)).expect("it can be built");
@@ -50,12 +50,13 @@ fn what_is_there_from_the_start_is_in_order() {
     assert_eq!(at(&mut visor, 254), Some(Physical(258)));
     assert_eq!(at(&mut visor, 299), Some(Physical(303)));
     assert_eq!(at(&mut visor, 300), None);
-    // Writes go on behind it.
+    // Writes continue after it.
     assert_eq!(number(&mut visor, 5), 304);
     assert_eq!(at(&mut visor, 5), Some(Physical(304)));
 }
 
-/// A map entry is changed when the program is done; of two writes of a group the later one counts, whichever is done first.
+/// A map entry is changed when the program is done; among two writes of a group the later one counts, whichever is done
+/// first.
 #[test]
 fn the_later_write_counts() {
     let mut visor = Flashvisor::new(&small(GroupTranslation::literal)).expect("it can be built");
@@ -71,14 +72,14 @@ fn the_later_write_counts() {
     assert_eq!((visor.counters.overtaken, visor.data()), (1, 1));
 }
 
-/// When all of a block is programmed, and not before, its two metadata groups are.
+/// The two metadata groups of a block are programmed once all its data is, and not before.
 #[test]
 fn a_full_block_gets_its_metadata() {
     let mut rig = Rig::new(small(GroupTranslation::literal), 0);
     (0..14).for_each(|n| assert!(rig.begin_write(Logical(n))));
     (0..13).for_each(|_| rig.end_write(0));
     rig.pull();
-    assert!(rig.steps.is_empty(), "a program is under way");
+    assert!(rig.steps.is_empty(), "a program is in flight");
     rig.end_write(0);
     rig.pull();
     let steps: Vec<Step> = rig.steps.iter().map(|(_, step)| *step).collect();
@@ -88,7 +89,7 @@ fn a_full_block_gets_its_metadata() {
     assert_eq!(rig.visor.counters.metadata, 2);
 }
 
-// What can be built, and what is refused.
+// Valid and invalid specs.
 
 #[test]
 fn the_families_keep_their_contract() {
@@ -132,7 +133,7 @@ fn what_cannot_be_built_is_refused_by_key() {
     }
 }
 
-/// 64 blocks of 14: one is kept free and two are written to, so 61 x 14 = 854 groups, eight of which are the map's.
+/// 64 blocks of 14: one is kept free and two are open, so 61 x 14 = 854 groups, eight of which hold the map.
 #[test]
 fn more_data_than_fits_is_refused() {
     let mut visor = Flashvisor::new(&small(GroupTranslation::literal)).expect("it can be built");
@@ -146,11 +147,11 @@ fn more_data_than_fits_is_refused() {
     visor.written(last);
     assert_eq!(visor.write(Logical(901)), Err(full));
     assert!(visor.write(Logical(900)).expect("it is there already").is_some());
-    assert_eq!(full.to_string(), "847 page groups of data, but 846 fit beside metadata, map and free blocks");
+    assert_eq!(full.to_string(), "847 groups of data; at most 846 fit beside metadata, map and free blocks");
     let beyond = GroupError::OutOfRange { group: 1_024, groups: 1_024 };
     assert_eq!(visor.lookup(Logical(1_024)), Err(beyond));
     assert_eq!(visor.write(Logical(1_024)), Err(beyond));
-    assert_eq!(beyond.to_string(), "page group 1024 is addressed, but the flash has 1024");
+    assert_eq!(beyond.to_string(), "page group 1024 is out of range; the flash has 1024 page groups");
 }
 
 #[test]
@@ -174,7 +175,7 @@ fn rig(seed: u64, base: u32) -> Rig {
     Rig::new(spec, base)
 }
 
-/// Full flash, so that reclaim has to work for every write; some of it is there from the start.
+/// Creates full flash, so that reclaim must work for every write; some data is present from the start.
 fn filled(seed: u64) -> Rig {
     let capacity = rig(seed, 0).visor.capacity();
     let base = capacity * (seed as u32 % 3) / 2;
@@ -201,13 +202,13 @@ fn every_group_reads_its_newest_version() {
         rig.drain();
         sum(&mut all, &rig.visor.counters);
     }
-    // The cases that matter have happened.
+    // The relevant cases have happened.
     assert!(all.moves > 5_000 && all.erases > 500 && all.dumps > 20, "{all:?}");
     assert!(all.overwritten > 20 && all.overtaken > 20, "{all:?}");
 }
 
-/// "The persistence of mapping information is guaranteed" (section 4.3): after cuts at any point, of recovered flash too, all that
-/// had been done is there, and everything goes on.
+/// "The persistence of mapping information is guaranteed" (section 4.3): after cuts at any point, also of recovered
+/// flash, all completed work is present, and operation continues.
 #[test]
 fn every_group_reads_its_newest_version_after_cuts() {
     let mut all = GroupCounters::default();
@@ -227,7 +228,7 @@ fn every_group_reads_its_newest_version_after_cuts() {
     assert!(all.moves > 3_000 && all.erases > 300, "{all:?}");
 }
 
-/// Cut after every single step of reclaims, each time anew: there is always a block left to go on with.
+/// Cut after every single step of reclaims, each time anew: a block to continue with is always left.
 #[test]
 fn reclaims_that_are_always_cut_leave_room() {
     for seed in 0..4 {
@@ -246,8 +247,8 @@ fn reclaims_that_are_always_cut_leave_room() {
     }
 }
 
-/// Without a reclaim or a dump under way the map is the same entry by entry. What is replayed has been programmed since the dump
-/// began; the rest is in the dump.
+/// Without a reclaim or a dump in progress the map is the same entry by entry. Replayed entries have been programmed
+/// since the dump began; the rest is in the dump.
 #[test]
 fn recovery_finds_the_map_that_was_lost() {
     for seed in 0..8 {
@@ -272,8 +273,8 @@ fn recovery_finds_the_map_that_was_lost() {
 
 // The paper's arithmetic.
 
-/// Section 4.3: 64 KB page groups are 4 channels x 2 planes x 8 KB; 32 GB are 524,288 of them, and at 4 B each 2 MB of map, which
-/// a scratchpad of 4 MB holds. On flash the map fills 32 groups of 16,384 entries.
+/// Section 4.3: 64 KB page groups are 4 channels x 2 planes x 8 KB; 32 GB are 524,288 of them, and at 4 B each 2 MB of
+/// map, which fits in a scratchpad of 4 MB. On flash the map fills 32 groups of 16,384 entries.
 #[test]
 fn the_map_of_32_gb_takes_2_mb() {
     for translation in GroupTranslation::all_defaults() {
@@ -287,9 +288,9 @@ fn the_map_of_32_gb_takes_2_mb() {
     }
 }
 
-/// Sixteen dies, as in Table 1, or 16 packages of two dies, as in the text: map and groups are the same, but where consecutive
-/// groups are striped, half as many are at work at once. Read literally, one is. With 81 us a read and 2.6 ms a program that
-/// is 809 and 25 MB/s, or 6.5 GB/s and 202 MB/s with 32 dies.
+/// Sixteen dies, as in Table 1, or 16 packages of two dies, as in the text: map and groups are the same, but if
+/// consecutive groups are striped, half as many work in parallel. With the literal translation, one does. With 81 us
+/// per read and 2.6 ms per program that is 809 and 25 MB/s, or 6.5 GB/s and 202 MB/s with 32 dies.
 #[test]
 fn dies_at_work_on_groups_in_a_row() {
     let at_work = |dies, translation| {
@@ -306,8 +307,8 @@ fn dies_at_work_on_groups_in_a_row() {
     assert_eq!((rate(4, 2_600), rate(8, 2_600)), (100, 201));
 }
 
-/// 256 pages a block: read literally, a block is 16 MB of 254 data groups; striped, of all dies: 128 MB with 32 dies, 64 MB with
-/// 16. Two pages of 256 are metadata either way.
+/// 256 pages per block: with the literal translation, a block is 16 MB of 254 data groups; striped over all dies, 128
+/// MB with 32 dies, 64 MB with 16. Two pages of 256 are metadata either way.
 #[test]
 fn blocks_are_what_consecutive_groups_fill() {
     let of = |dies, translation| {
@@ -320,8 +321,8 @@ fn blocks_are_what_consecutive_groups_fill() {
     assert_eq!(of(1, GroupTranslation::striped), (512, 1_024, 8, 1_016));
 }
 
-/// Every page of the flash belongs to one group, whose pages are on all channels and planes; erasing a block erases exactly the
-/// blocks that its groups lie in; metadata is in the first pages. Dies are numbered as the media number them.
+/// Every page of the flash belongs to one group, whose pages are on all channels and planes. Erasing a block erases
+/// exactly the blocks of its groups; metadata is in the first pages. Dies are numbered as the media number them.
 #[test]
 fn groups_and_blocks_cover_the_flash() {
     for translation in GroupTranslation::all_defaults() {
@@ -371,7 +372,7 @@ fn data_groups_are_numbered_without_metadata() {
     }
 }
 
-/// 26 GB of inputs that are there from the start take no memory of ours.
+/// 26 GB of inputs that are present from the start take no simulator memory.
 #[test]
 fn what_is_there_from_the_start_costs_nothing() {
     let mut visor = Flashvisor::new(&prototype(2, GroupTranslation::literal)).expect("it can be built");

@@ -1,4 +1,4 @@
-//! Reclaim and dumps: worked examples, and how much is moved.
+//! Reclaim and dumps: worked examples, and the amount moved.
 
 use super::rig::Rig;
 use crate::page_groups::locks::{Access, GroupRange};
@@ -9,8 +9,8 @@ use crate::page_groups::victim::GroupVictim;
 use crate::page_groups::{Flashvisor, Logical, Physical, Step, Storengine};
 use engine::Rng;
 
-/// 60 of 64 blocks filled in order, then every second group of the first four written anew, into two more blocks: two are left.
-/// Fewer than three are free, and 28 groups can be gained, 14 a block.
+/// 60 of 64 blocks filled in order, then every second group of the first four rewritten into two more blocks: two are
+/// left. Fewer than three are free, and 28 groups can be gained, 14 per block.
 fn aged() -> Rig {
     let mut rig = Rig::new(small(GroupTranslation::literal), 60 * 14);
     (0..28).for_each(|n| {
@@ -20,8 +20,8 @@ fn aged() -> Rig {
     rig
 }
 
-/// The first victim is the first block by address: its metadata is read, what is valid of it moves into a new block, and then it
-/// is erased. The next victim follows, for only two blocks are free again, and after it three are.
+/// The first victim is the first block by address: its metadata is read, its valid groups move into a new block, and
+/// then it is erased. The next victim follows, because only two blocks are free again; after it three are.
 #[test]
 fn a_victim_is_read_moved_and_erased() {
     let mut rig = aged();
@@ -55,11 +55,12 @@ fn a_victim_is_read_moved_and_erased() {
     rig.drain();
     let counters = rig.visor.counters;
     assert_eq!((rig.visor.free_blocks(), counters.erases, counters.moves), (3, 2, 14));
-    // Every data group of both was looked at, and no counts of valid groups: it is a round robin.
+    // Every data group of both was examined, and no counts of valid groups: the policy is round robin.
     assert_eq!((counters.examined, counters.weighed), (28, 0));
 }
 
-/// A kernel that writes a group on its way: before it is programmed the move is given up, after that its copy is not used.
+/// A kernel writes a group that is being moved: before its program the move is abandoned, after that its copy is not
+/// used.
 #[test]
 fn what_a_kernel_writes_meanwhile_counts() {
     let mut rig = aged();
@@ -91,7 +92,7 @@ fn what_a_kernel_writes_meanwhile_counts() {
     assert_eq!(rig.visor.counters.overwritten, 2);
 }
 
-/// A block is erased when the reads of it that are under way have ended.
+/// A block is erased when the reads of it in flight have ended.
 #[test]
 fn an_erase_waits_for_reads() {
     let mut rig = aged();
@@ -103,7 +104,7 @@ fn an_erase_waits_for_reads() {
     assert_eq!(rig.steps.iter().map(|(_, step)| *step).collect::<Vec<_>>(), [Step::Erase { block: 0 }]);
 }
 
-/// A kernel may hold the very ranges that a victim has, and wait for free space: reclaim does not wait for it.
+/// A kernel may hold the very ranges of a victim, and wait for free space: reclaim does not wait for the kernel.
 #[test]
 fn reclaim_goes_on_under_locks() {
     for access in [Access::Read, Access::Write] {
@@ -128,7 +129,7 @@ fn a_dump_writes_what_has_changed() {
         let mut spec = small(GroupTranslation::literal);
         spec.dump.extent = extent;
         let mut rig = Rig::new(spec, 0);
-        // 128 entries a group of the map.
+        // 128 entries per group of the map.
         for n in (0..1_024).step_by(128) {
             rig.write(Logical(n));
         }
@@ -143,7 +144,7 @@ fn a_dump_writes_what_has_changed() {
     }
 }
 
-/// Groups moved a write when groups are written at random, once the start is forgotten.
+/// Returns the groups moved per write when groups are written at random, in the steady state.
 fn moved_a_write(victim: GroupVictim, data: u32) -> f64 {
     let mut spec = small(GroupTranslation::literal);
     (spec.geometry.blocks, spec.geometry.pages) = (32, 66);
@@ -172,9 +173,9 @@ fn moved_a_write(victim: GroupVictim, data: u32) -> f64 {
     (after.moves - before.moves) as f64 / (after.writes - before.writes) as f64
 }
 
-/// Blocks in turn, written uniformly at random: of a block's groups the share v is still valid when its turn comes again, with
-/// v = exp(-(1 - v) / u) at utilisation u (Menon and Stockmeyer, 1998; Desnoyers, SYSTOR 2012), so v / (1 - v) are moved a write.
-/// Of the blocks one is kept free, and two are half full on average. Fewest valid first moves less.
+/// Blocks in turn, written uniformly at random: a share v of a block's groups is still valid when its turn comes again,
+/// with v = exp(-(1 - v) / u) at utilisation u (Menon and Stockmeyer, 1998; Desnoyers, SYSTOR 2012), so v / (1 - v) are
+/// moved per write. One of the blocks is kept free, and two are half full on average. Fewest valid first moves less.
 #[test]
 fn blocks_in_turn_move_as_much_as_theory_says() {
     let (blocks, groups) = (128.0 - 2.0, 64.0);

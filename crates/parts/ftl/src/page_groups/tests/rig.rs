@@ -1,4 +1,4 @@
-//! A flash that holds what is programmed, and a naive model of what should be there.
+//! Flash that holds programmed data, and a naive model of the expected data.
 
 use crate::page_groups::locks::{Access, Granted, GroupRange, Lock, Owner};
 use crate::page_groups::space::State;
@@ -7,10 +7,10 @@ use crate::page_groups::{Flashvisor, Logical, Physical, Recovery, Step, Storengi
 use engine::Rng;
 use std::collections::BTreeMap;
 
-/// Version of a logical group: its place in the order of all writes. Zero is what was there from the start.
+/// Version of a logical group: its position in the order of all writes. Zero is the data present from the start.
 type Version = u64;
 
-/// A kernel's data section.
+/// Data section of a kernel.
 struct Section {
     name: u32,
     range: GroupRange,
@@ -19,22 +19,22 @@ struct Section {
     is_mapped: bool,
 }
 
-/// Both cores, a flash, and the model.
+/// Test rig: both cores, a flash, and the model.
 pub(super) struct Rig {
     spec: GroupsSpec,
     pub(super) visor: Flashvisor,
     pub(super) storengine: Storengine,
-    /// What each programmed group holds.
+    /// Content of each programmed group.
     flash: BTreeMap<Physical, (Option<Logical>, Version)>,
-    /// What Storengine has read and not programmed yet, in the order in which it will.
+    /// Groups that Storengine has read and not programmed yet, in program order.
     moving: Vec<(Logical, Version)>,
     pub(super) steps: Vec<(Task, Step)>,
-    /// What programs of Storengine's under way will leave.
+    /// Content that Storengine's programs in flight will leave.
     programming: BTreeMap<Physical, (Option<Logical>, Version)>,
     pub(super) writes: Vec<(Write, Version)>,
     reads: Vec<(Physical, Logical, Version)>,
     sections: Vec<Section>,
-    /// The model: newest version of each group of which the write is done.
+    /// Model: newest version of each group whose write is done.
     pub(super) newest: BTreeMap<Logical, Version>,
     version: Version,
     names: u32,
@@ -69,7 +69,7 @@ impl Rig {
         }
     }
 
-    /// Begins a write; whether a number was there.
+    /// Begins a write; returns whether a number was available.
     pub(super) fn begin_write(&mut self, logical: Logical) -> bool {
         match self.visor.write(logical).expect("it fits") {
             Some(write) => {
@@ -81,7 +81,7 @@ impl Rig {
         }
     }
 
-    /// A write under way ends.
+    /// Ends a write in flight.
     pub(super) fn end_write(&mut self, which: usize) {
         let (write, version) = self.writes.swap_remove(which);
         self.program(write.group, Some(write.logical), version);
@@ -96,7 +96,7 @@ impl Rig {
         assert!(index >= self.visor.layout().metadata_groups() || logical.is_none());
     }
 
-    /// Writes a group, from its number to its end, with what Storengine has to do first.
+    /// Writes a group, from its number to its end, with the steps that Storengine must do first.
     pub(super) fn write(&mut self, logical: Logical) {
         let mut turns = 0;
         while !self.begin_write(logical) {
@@ -107,7 +107,7 @@ impl Rig {
         self.end_write(self.writes.len() - 1);
     }
 
-    /// A read begins: what is mapped is what was written last.
+    /// Begins a read: the mapped data is the data written last.
     pub(super) fn begin_read(&mut self, logical: Logical) {
         let group = self.visor.read(logical).expect("in range");
         let expected = self.newest.get(&logical).copied();
@@ -117,14 +117,14 @@ impl Rig {
         }
     }
 
-    /// A read ends: what it found is still there.
+    /// Ends a read: the data that it found is still present.
     pub(super) fn end_read(&mut self, which: usize) {
         let (group, logical, version) = self.reads.swap_remove(which);
         assert_eq!(self.flash.get(&group), Some(&(Some(logical), version)));
         self.visor.read_done(group);
     }
 
-    /// Takes all steps that Storengine has.
+    /// Takes all steps of Storengine.
     pub(super) fn pull(&mut self) {
         while let Some((task, step)) = self.storengine.next(&mut self.visor, &mut self.granted) {
             match step {
@@ -148,14 +148,14 @@ impl Rig {
         self.grant();
     }
 
-    /// Performs a step that is under way.
+    /// Performs a step in flight.
     pub(super) fn perform(&mut self, which: usize) {
         let (task, step) = self.steps.remove(which);
         match step {
             Step::Read { group, logical: Some(logical) } => {
                 let (held, version) = self.flash[&group];
                 assert_eq!(held, Some(logical));
-                // What is overwritten before it is programmed stays behind: one version of a group is moved at a time.
+                // Data overwritten before its program is left behind: one version of a group is moved at a time.
                 self.moving.retain(|(moving, _)| *moving != logical);
                 self.moving.push((logical, version));
             }
@@ -170,7 +170,7 @@ impl Rig {
         self.grant();
     }
 
-    /// Takes what Storengine has, and performs the oldest of it; whether there was any.
+    /// Takes Storengine's steps, and performs the oldest; returns whether any existed.
     pub(super) fn step(&mut self) -> bool {
         self.pull();
         let any = !self.steps.is_empty();
@@ -190,7 +190,7 @@ impl Rig {
         }
     }
 
-    /// A kernel maps a section, or waits for it.
+    /// Maps a section for a kernel, or waits for it.
     pub(super) fn map(&mut self, range: GroupRange, access: Access) {
         self.names += 1;
         let name = self.names;
@@ -198,7 +198,7 @@ impl Rig {
         self.sections.push(Section { name, range, access, lock, is_mapped });
     }
 
-    /// A kernel gives a section back, or does without it.
+    /// Unmaps a kernel's section, or withdraws its request.
     pub(super) fn unmap(&mut self, which: usize) {
         let section = self.sections.swap_remove(which);
         self.visor.locks.release(section.lock, &mut self.granted);
@@ -209,7 +209,7 @@ impl Rig {
         self.sections.len()
     }
 
-    /// A group of a section that is mapped, and what for.
+    /// Returns a group of a mapped section, and its access.
     pub(super) fn mapped(&self, rng: &mut Rng) -> Option<(Logical, Access)> {
         let mapped: Vec<_> = self.sections.iter().filter(|section| section.is_mapped).collect();
         let section = mapped.get(rng.below(mapped.len().max(1) as u64) as usize)?;
@@ -221,7 +221,7 @@ impl Rig {
         self.reads.len()
     }
 
-    /// Every group reads its newest version; counts of blocks are those of the map.
+    /// Checks that every group reads its newest version, and that the counts of blocks match the map.
     pub(super) fn check(&mut self) {
         let mut valid = vec![0; self.visor.layout.blocks() as usize];
         let groups = self.visor.layout.groups();
@@ -250,7 +250,7 @@ impl Rig {
         assert_eq!(self.visor.data() as usize, all.len());
     }
 
-    /// Power goes and comes: what was under way is gone, what was done is there.
+    /// Cuts power and recovers: work in flight is lost, completed work is present.
     pub(super) fn cut(&mut self) -> Recovery {
         let durable = self.visor.cut().expect("it is recorded");
         let (mut visor, found) = recover(&self.spec, durable).expect("it was built before");
@@ -268,7 +268,7 @@ impl Rig {
         self.sections.clear();
         self.moving.clear();
         self.programming.clear();
-        // Blocks without anything valid have been erased.
+        // Blocks without valid data have been erased.
         let space = &self.visor.space;
         let is_free = |group: &Physical| space.state(self.visor.block_of(*group)) == State::Free;
         self.flash.retain(|group, _| !is_free(group));
@@ -276,8 +276,8 @@ impl Rig {
         found
     }
 
-    /// Any run: kernels map sections, read and write them, some with writes that end after the section was given back; dumps; steps
-    /// in any order; and power cuts.
+    /// Runs at random: kernels map sections, read and write them, some with writes that end after the section was
+    /// unmapped; dumps; steps in any order; and power cuts.
     pub(super) fn run(&mut self, turns: u32, cuts: bool, rng: &mut Rng) {
         let top = u64::from(self.visor.capacity());
         for turn in 0..turns {
@@ -291,7 +291,7 @@ impl Rig {
                 6..10 if self.sections() > 0 => self.unmap(rng.below(self.sections() as u64) as usize),
                 10 => drop(self.storengine.begin_dump()),
                 11 if cuts && rng.below(8) == 0 => drop(self.cut()),
-                // A frame that is written back after its section was given back, while Storengine has its group.
+                // A frame is written back after its section was unmapped, while Storengine has its group.
                 12..15 if !self.steps.is_empty() => {
                     match self.steps[rng.below(self.steps.len() as u64) as usize].1 {
                         Step::Read { logical: Some(logical), .. }
@@ -324,7 +324,7 @@ impl Rig {
         }
     }
 
-    /// Everything that is under way ends, sections last: nobody waits for ever.
+    /// Ends everything in progress, sections last: no request waits for ever.
     pub(super) fn drain(&mut self) {
         (0..self.reads()).for_each(|_| self.end_read(0));
         (0..self.writes.len()).for_each(|_| self.end_write(0));

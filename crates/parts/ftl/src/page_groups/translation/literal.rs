@@ -3,7 +3,7 @@
 use super::{Physical, Place, Translation, TranslationContext};
 use nand::numbers::FastDiv;
 
-/// Number over pages of a package, and remainder.
+/// Quotient over pages of a package, and remainder.
 #[derive(Clone, Copy, Debug)]
 pub struct Literal {
     package: FastDiv,
@@ -40,9 +40,9 @@ impl Translation for Literal {
 mod tests {
     use super::*;
 
-    /// Section 4.3 by hand: 4 packages a channel of 2 dies, 256 blocks, 256 pages: 131,072 pages a package. Group 300,000 is in
-    /// package 2, page 37,856 of it: 37,856 = 147 x 256 + 224 is in its first die. Group 200,000 is page 68,928 of package 1:
-    /// 3,392 = 13 x 256 + 64 of its second die.
+    /// Section 4.3 by hand: 4 packages per channel of 2 dies, 256 blocks, 256 pages: 131,072 pages per package. Group
+    /// 300,000 is in package 2, page 37,856 of it: 37,856 = 147 x 256 + 224 is in its first die. Group 200,000 is page
+    /// 68,928 of package 1: 3,392 = 13 x 256 + 64 of its second die.
     #[test]
     fn the_quotient_is_the_package_and_the_remainder_the_page() {
         let literal = Literal::new(&TranslationContext { packages: 4, dies: 2, blocks: 256, pages: 256 });

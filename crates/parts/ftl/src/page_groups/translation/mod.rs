@@ -1,47 +1,47 @@
-//! How the number of a page group becomes a place.
+//! Translation of a page group's number to a place.
 
 pub mod literal;
 pub mod striped;
 
 use super::{Physical, Place};
 
-/// How numbers of page groups become places.
+/// Translation of page group numbers to places.
 ///
-/// Contract: a pure bijection between the numbers below packages x dies x blocks x pages and as many places. Numbers from a
-/// multiple of `spread() * pages` on, that many, fill the block of one number in `spread()` dies a channel, and the first
+/// Contract: a pure bijection between the numbers below packages x dies x blocks x pages and as many places. Each
+/// aligned run of `spread() * pages` numbers fills the block of one number in `spread()` dies per channel: the first
 /// `spread()` of them are on its first pages, the next ones on its second.
 pub trait Translation {
-    /// Where a group lies.
+    /// Returns the place of a group.
     fn place(&self, group: Physical) -> Place;
-    /// Dies a channel that consecutive groups are spread over.
+    /// Returns the number of dies per channel that consecutive groups are spread over.
     fn spread(&self) -> u32;
 }
 
-/// What a translation is built from.
+/// Context from which a translation is built.
 #[derive(Clone, Copy, Debug)]
 pub struct TranslationContext {
-    /// Packages a channel.
+    /// Packages per channel.
     pub packages: u32,
-    /// Dies a package.
+    /// Dies per package.
     pub dies: u32,
-    /// Blocks a plane.
+    /// Blocks per plane.
     pub blocks: u32,
-    /// Pages a block.
+    /// Pages per block.
     pub pages: u32,
 }
 
 config::policies! {
-    /// How the number of a page group becomes a place.
+    /// Translation of a page group's number to a place.
     pub family GroupTranslation: dyn Translation, context TranslationContext {
         /// Numbers fill one die of each channel after the other.
         ///
-        /// As FlashAbacus writes it in section 4.3: the number over the pages of a package is the package in its
-        /// channel, the remainder the page. Groups take all planes of a die at once, so a package has as many of these pages as
-        /// one plane of each of its dies has.
+        /// FlashAbacus, section 4.3: the number over the pages of a package is the package in its channel, the
+        /// remainder the page. Groups take all planes of a die at once, so a package has as many of these pages as one
+        /// plane of each of its dies.
         default literal => literal::Literal::new,
         /// Successive numbers go to successive packages, then dies.
         ///
-        /// As drives do it, so that groups in a row are read and programmed at the same time.
+        /// Drives do this, so that consecutive groups are read and programmed in parallel.
         striped => striped::Striped::new,
     }
 }

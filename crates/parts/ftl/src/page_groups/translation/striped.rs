@@ -39,7 +39,8 @@ impl Translation for Striped {
 mod tests {
     use super::*;
 
-    /// 4 packages a channel of 2 dies: eight groups in a row are on eight different dies, the ninth is the next page.
+    /// 4 packages per channel of 2 dies: eight consecutive groups are on eight different dies, the ninth is the next
+    /// page.
     #[test]
     fn groups_in_a_row_are_on_different_dies() {
         let striped = Striped::new(&TranslationContext { packages: 4, dies: 2, blocks: 256, pages: 256 });

@@ -2,7 +2,7 @@
 
 use super::{Victim, VictimView};
 
-/// Takes the used block with the fewest valid groups; of equal ones the first.
+/// Takes the used block with the fewest valid groups; among equals the first.
 #[derive(Clone, Copy, Debug)]
 pub struct Greedy;
 

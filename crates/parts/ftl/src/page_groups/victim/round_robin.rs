@@ -2,7 +2,7 @@
 
 use super::{Victim, VictimView};
 
-/// Goes round the address space.
+/// Takes the used blocks in circular address order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RoundRobin {
     next: u32,

@@ -5,7 +5,7 @@ use super::{Allocator, Backend, Ftl, Stream};
 use nand::dies::Wanted;
 use nand::geometry::{Digit, Geometry};
 
-/// A write goes to any idle plane of the device.
+/// Full dynamic allocation: a write goes to any idle plane of the device.
 #[derive(Clone, Debug)]
 pub struct Full {
     scan: Scan,

@@ -1,4 +1,4 @@
-//! The least loaded of the next few groups.
+//! Least loaded of the next few groups.
 
 use super::{Allocator, Backend, Ftl, Geometry, Stream};
 use engine::Snapshot;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Groups that are looked at, from the one whose turn it is; the cost of a decision.
+    /// Number of groups that are examined, from the one whose turn it is: the cost of a decision.
     #[schemars(range(min = 1))]
     pub look: u32,
 }
@@ -20,7 +20,7 @@ impl Default for Params {
     }
 }
 
-/// Of the next `look` groups in stripe order that have space, the one whose die has the fewest operations waiting.
+/// Allocation to that of the next `look` groups in stripe order with space whose die has the fewest waiting operations.
 #[derive(Clone, Copy, Debug)]
 pub struct LeastQueued {
     look: u32,

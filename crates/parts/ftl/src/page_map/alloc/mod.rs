@@ -1,4 +1,4 @@
-//! Where host data goes.
+//! Allocation: where host data goes.
 
 pub mod full;
 pub mod least_queued;
@@ -12,33 +12,34 @@ use crate::page_map::space::Stream;
 use nand::dies::{Backend, Wanted};
 use nand::geometry::Geometry;
 
-/// Chooses the group that the next program unit of host data goes to.
+/// Chooses the group of the next program unit of host data.
 ///
 /// Contract: a pure decision over the FTL, the back end and the policy's own state; the answer is a group of the
-/// device; a dynamic policy avoids groups without space as long as another has some.
-/// What `load` has read back decides like what `save` wrote.
+/// device; a dynamic policy avoids groups without space as long as any other has some. After `load`, the policy decides
+/// as it would have at `save`.
 pub trait Allocator {
-    /// The group for the logical program unit `stripe`, which `stream` writes.
+    /// Returns the group for the logical program unit `stripe`, which `stream` writes.
     fn place(&mut self, stripe: u64, stream: Stream, ftl: &Ftl, backend: &Backend) -> u32;
-    /// Whether the logical address alone decides.
+    /// Returns whether the logical address alone decides.
     fn is_static(&self) -> bool {
         false
     }
-    /// How many sets of groups the address alone keeps apart: units of one set may share a program unit.
+    /// Returns the number of sets of groups that the address alone separates: units of one set may share a program
+    /// unit.
     fn lines(&self, geo: &Geometry) -> usize {
         if self.is_static() { geo.groups as usize } else { 1 }
     }
-    /// The set that a logical program unit belongs to.
+    /// Returns the set of a logical program unit.
     fn line(&self, stripe: u64, geo: &Geometry) -> usize {
         if self.is_static() { geo.group_at(stripe) as usize } else { 0 }
     }
-    /// What the back end must do for the policy.
+    /// Returns the policy's requirements on the back end.
     fn wanted(&self) -> Option<Wanted> {
         None
     }
-    /// Appends the policy's own state, parameters apart.
+    /// Appends the policy's own state, without parameters.
     fn save(&self, _out: &mut Vec<u8>) {}
-    /// Replaces the state by one that a policy with the same parameters saved; `None` if it is cut short or malformed.
+    /// Restores the state that a policy with the same parameters saved; `None` if it is truncated or malformed.
     fn load(&mut self, _input: &mut &[u8]) -> Option<()> {
         Some(())
     }
@@ -51,25 +52,25 @@ config::policies! {
         ///
         /// Static allocation: all 24 orders of channel, way, die and plane.
         default striped => striped::Striped::new,
-        /// Groups take turns, in the order of `stripe`; one without space is passed over.
+        /// Groups take turns, in the order of `stripe`; groups without space are skipped.
         round_robin => round_robin::RoundRobin::new,
         /// The next group in turn whose die has the fewest operations waiting, among a few.
         ///
         /// Dynamic allocation (Tavakkol et al., TOMPECS 1(2), 2016): load decides, not the address.
         least_queued(least_queued::Params) => least_queued::LeastQueued::new,
-        /// Some of channel, way, die and plane follow the address, in the order of `stripe`; the others are
-        /// chosen at the write: an idle plane, one whose write shares a multi-plane command, the least loaded die.
+        /// Some of channel, way, die and plane follow the address, in the order of `stripe`. The others are chosen at
+        /// the write: an idle plane, a plane whose write shares a multi-plane command, or the least loaded die.
         ///
-        /// Restricted dynamic allocation: the number of digits that are free is the degree of freedom of Tavakkol et al.
-        /// (SIGMETRICS 2014; TOMPECS 1(2), 2016). A plane set or a superblock is written in stripe order: what it
-        /// spreads over is not chosen.
+        /// Restricted dynamic allocation: the number of free digits is the degree of freedom of Tavakkol et al.
+        /// (SIGMETRICS 2014; TOMPECS 1(2), 2016). A plane set or a superblock is written in stripe order: the planes
+        /// that it spreads over are not chosen.
         restricted(restricted::Params) => restricted::Restricted::new,
-        /// Any idle plane of the device, looked for in the order of `stripe`; unrelated writes share multi-plane
+        /// Any idle plane of the device, searched in the order of `stripe`; unrelated writes share multi-plane
         /// commands.
         ///
-        /// Full dynamic allocation (Tavakkol et al., TOMPECS 1(2), 2016), as MQMS has it: writes that come together get the
-        /// same page on the planes of a die. With plane sets a write goes to any idle die, whose planes take turns; a
-        /// device that is one superblock is written in stripe order.
+        /// Full dynamic allocation (Tavakkol et al., TOMPECS 1(2), 2016), as in MQMS: writes that arrive together get
+        /// the same page on the planes of a die. With plane sets a write goes to any idle die, whose planes take turns;
+        /// a device that is one superblock is written in stripe order.
         full(scan::Params) => full::Full::new,
     }
 }

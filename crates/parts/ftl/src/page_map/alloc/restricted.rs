@@ -14,12 +14,12 @@ use std::borrow::Cow;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What is chosen at the write: one to three of the letters C (channel), W (way), D (die), P (plane).
+    /// Digits chosen at the write: one to three of the letters C (channel), W (way), D (die), P (plane).
     pub free: FreeDigits,
-    /// How long a free die waits for writes that fill up its next multi-plane command; 0: for what comes in the same
+    /// Time that a free die waits for writes that complete its next multi-plane command; 0: only for writes of the same
     /// instant.
     pub gather: Duration,
-    /// Busy dies that are looked at for the least loaded one: the cost of a decision when no plane is idle.
+    /// Number of busy dies examined for the least loaded one: the cost of a decision when no plane is idle.
     #[schemars(range(min = 1))]
     pub look: u32,
 }
@@ -31,7 +31,7 @@ impl Default for Params {
     }
 }
 
-/// The digits of a plane's address that a write may choose: `"DP"`.
+/// Digits of a plane's address that a write may choose: `"DP"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FreeDigits(Vec<Digit>);
 
@@ -73,7 +73,7 @@ impl JsonSchema for FreeDigits {
     }
 }
 
-/// The address decides some digits of the plane, the write chooses the others.
+/// Restricted dynamic allocation: the address decides some digits of the plane, the write chooses the others.
 #[derive(Clone, Debug)]
 pub struct Restricted {
     scan: Scan,

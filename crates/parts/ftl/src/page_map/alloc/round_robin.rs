@@ -3,7 +3,7 @@
 use super::{Allocator, Backend, Ftl, Geometry, Stream};
 use engine::Snapshot;
 
-/// Takes the groups in stripe order, whatever the address.
+/// Round-robin allocation: takes the groups in stripe order, whatever the address.
 #[derive(Clone, Copy, Debug)]
 pub struct RoundRobin {
     turn: u64,

@@ -1,10 +1,9 @@
-//! The search of the dynamic policies: an idle plane, a plane whose write shares a command, the least loaded die.
+//! Search of the dynamic policies: an idle plane, a plane whose write shares a command, the least loaded die.
 //!
-//! A plane of a die that has nothing to do comes first, and beside it a plane whose next page lies at the same place in
-//! its block as that of a program that has not begun on another plane of the die: both go in one multi-plane command.
-//! Which of the two is taken is up to the order. If every die is busy, the write joins a command that waits, or begins one
-//! at the least loaded die. The search goes through words of bits; a plane that can not be used is passed over, and at most
-//! `look` dies that are busy are looked at.
+//! Planes of idle dies come first, and equally a plane whose next page is at the same place in its block as a program
+//! not yet begun on another plane of the die: both go in one multi-plane command. The order decides between the two. If
+//! every die is busy, the write joins a waiting command, or begins one at the least loaded die. The search goes through
+//! words of bits; unusable planes are skipped, and at most `look` busy dies are examined.
 
 use super::{Backend, Ftl, Stream};
 use config::units::Duration;
@@ -16,17 +15,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Planes that one multi-plane command may have.
+/// Maximum number of planes in one multi-plane command.
 const MOST: usize = 16;
 
 /// Parameters of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How long a free die waits for writes that fill up its next multi-plane command; 0: for what comes in the same
+    /// Time that a free die waits for writes that complete its next multi-plane command; 0: only for writes of the same
     /// instant.
     pub gather: Duration,
-    /// Busy dies that are looked at for the least loaded one: the cost of a decision when no plane is idle.
+    /// Number of busy dies examined for the least loaded one: the cost of a decision when no plane is idle.
     #[schemars(range(min = 1))]
     pub look: u32,
 }
@@ -37,36 +36,36 @@ impl Default for Params {
     }
 }
 
-/// The search, and where it goes on.
+/// Search state.
 #[derive(Clone, Debug)]
 pub(super) struct Scan {
     look: u32,
     gather: Time,
-    /// Planes in the order of the search, and the place of each.
+    /// Planes in search order; the position of each follows.
     order: Vec<u32>,
     position: Vec<u32>,
-    /// Places that one address may choose among: those of a range of this length.
+    /// Length of the range of positions that one address may choose among.
     span: u32,
-    /// Where the search begins, by range.
+    /// Position at which the search begins, by range.
     turns: Vec<u32>,
-    /// Programs of the command that was begun last, by set of planes that share commands.
+    /// Number of programs in the command that was begun last, by set of planes that share commands.
     sizes: Vec<u8>,
     /// Planes beside one with a program that may not have begun.
     beside: Positions,
 }
 
-/// What a plane beside one that has programs can do.
+/// Options of a plane beside one that has programs.
 enum Beside {
-    /// Join a command that has not begun.
+    /// Joins a command that has not begun.
     Joins,
-    /// Not that.
+    /// Cannot join.
     Differs,
     /// Nothing waits there any more.
     Begun,
 }
 
 impl Scan {
-    /// The digits in `free` are chosen, in stripe order; the address decides the others.
+    /// Creates a search. The digits in `free` are chosen, in stripe order; the address decides the others.
     pub(super) fn new(params: &Params, free: &[Digit], geo: &Geometry) -> Scan {
         let (mut order, fixed): (Vec<Digit>, Vec<Digit>) =
             geo.shape.stripe.iter().partition(|digit| free.contains(digit));
@@ -91,19 +90,19 @@ impl Scan {
         Wanted { order: self.order.clone(), gather: self.gather }
     }
 
-    /// How many sets of places addresses are kept in.
+    /// Returns the number of sets of positions that addresses are restricted to.
     pub(super) fn ranges(&self) -> usize {
         self.turns.len()
     }
 
-    /// The set of places that an address may go to.
+    /// Returns the set of positions that an address may go to.
     #[inline]
     pub(super) fn range(&self, stripe: u64, geo: &Geometry) -> usize {
         let plane = geo.group_at(stripe) * geo.lanes;
         (self.position[plane as usize] / self.span) as usize
     }
 
-    /// The group for a write to the places of a range.
+    /// Returns the group for a write to the positions of a range.
     pub(super) fn place(&mut self, range: usize, stream: Stream, ftl: &Ftl, backend: &Backend) -> u32 {
         if ftl.geo.groups == 1 {
             return 0;
@@ -119,7 +118,8 @@ impl Scan {
         group
     }
 
-    /// An idle plane, or one that joins a command that is still open; else one that joins a command that waits.
+    /// Returns an idle plane, or one that joins a command that is still open; otherwise one that joins a waiting
+    /// command.
     fn at_once(&mut self, all: &Range<u32>, turn: u32, view: &View) -> Option<(u32, u32)> {
         let idle = view.backend.idle.positions();
         let mut waits: Option<(u32, u32)> = None;
@@ -157,7 +157,7 @@ impl Scan {
         waits.map(|(_, position)| (position, self.join(self.order[position as usize], view)))
     }
 
-    /// The least loaded of the next few dies with space.
+    /// Returns the least loaded of the next few dies with space.
     fn least_loaded(&mut self, all: &Range<u32>, turn: u32, view: &View) -> Option<(u32, u32)> {
         let mut best: Option<(u32, u32)> = None;
         let mut seen = 0;
@@ -180,11 +180,11 @@ impl Scan {
         Some((position, group))
     }
 
-    /// The first program of a command, on that plane or another one of its set: the group that it goes to.
+    /// Starts a command on that plane or another one of its set; returns the group of its first program.
     ///
-    /// Planes whose next pages lie at the same place in their blocks can go on together. Those that lag behind come first,
-    /// so that all planes come to the same place; but an idle die keeps together as many as wrote together last, if
-    /// there are: a host that has as many writes outstanding finds them again.
+    /// Planes whose next pages are at the same place in their blocks can proceed together. Those that lag behind come
+    /// first, so that all planes reach the same place. But an idle die keeps together as many planes as were last
+    /// written together, if they exist: a host with as many outstanding writes finds them again.
     fn begin(&mut self, plane: u32, all: &Range<u32>, idle: bool, view: &View) -> Option<u32> {
         let geo = &view.ftl.geo;
         let set = plane / geo.shape.planes;
@@ -205,7 +205,7 @@ impl Scan {
         Some(group)
     }
 
-    /// The plane of a set that a command begins on, if each plane has its own blocks.
+    /// Returns the plane of a set that a command begins on, if each plane has its own blocks.
     fn choose(&self, set: u32, from: u32, wanted: usize, all: &Range<u32>, view: &View) -> Option<u32> {
         let geo = &view.ftl.geo;
         let (first, planes) = (set * geo.shape.planes, geo.shape.planes);
@@ -219,7 +219,7 @@ impl Scan {
         let in_block = geo.programs_per_block;
         let ahead = |a: u32, b: u32| if a >= b { a - b } else { a + in_block - b };
         let others = |row: u32| rows.iter().flatten().filter(move |other| **other != row);
-        // The one with the widest gap behind it lags behind all others.
+        // The plane with the widest gap behind it lags behind all others.
         let gap = |row: u32| others(row).map(|other| ahead(row, *other)).min().unwrap_or(in_block);
         let lagging = rows.iter().flatten().copied().max_by_key(|row| (gap(*row), u32::MAX - row))?;
         let size = |row: u32| rows.iter().flatten().filter(|other| **other == row).count();
@@ -227,13 +227,13 @@ impl Scan {
             let together = size(*row).min(wanted);
             (together, in_block - ahead(*row, lagging))
         })?;
-        // Among equals the one with more space, and then the one that is next in turn.
+        // Among equals, the plane with more space, then the next in turn.
         let planes_of_row = (0..planes).filter(|n| rows[*n as usize] == Some(row)).map(|n| first + n);
         let behind = |plane: u32| (plane + planes - from % planes) % planes;
         planes_of_row.min_by_key(|plane| (u32::MAX - view.ftl.free(*plane), behind(*plane)))
     }
 
-    /// One more program of a command.
+    /// Adds one more program to a command.
     fn join(&mut self, plane: u32, view: &View) -> u32 {
         let geo = &view.ftl.geo;
         let set = (plane / geo.shape.planes) as usize;
@@ -249,7 +249,7 @@ impl Scan {
         self.sizes.save(out);
     }
 
-    /// Nothing waits in a device that is loaded: planes beside others are forgotten.
+    /// Restores the state. Nothing waits in a loaded device, so planes beside others are cleared.
     pub(super) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         self.turns = Vec::load(input).filter(|t: &Vec<u32>| t.len() == self.turns.len())?;
         self.sizes = Vec::load(input).filter(|s: &Vec<u8>| s.len() == self.sizes.len())?;
@@ -257,7 +257,7 @@ impl Scan {
     }
 }
 
-/// What a decision looks at.
+/// Inputs of a decision.
 struct View<'a> {
     stream: Stream,
     ftl: &'a Ftl,
@@ -269,7 +269,7 @@ impl View<'_> {
         self.ftl.geo.die_of_plane(plane).0
     }
 
-    /// Whether the next program of a plane's group shares a command with one that waits at the die.
+    /// Returns whether the next program of a plane's group shares a command with one that waits at the die.
     fn joins(&self, plane: u32) -> Beside {
         let geo = &self.ftl.geo;
         let (die, in_die) = geo.die_of_plane(plane);

@@ -2,7 +2,7 @@
 
 use super::{Allocator, Backend, Ftl, Geometry, Stream};
 
-/// The logical address decides: consecutive program units go over the device in the geometry's stripe order.
+/// Static allocation: the logical address decides. Consecutive program units follow the geometry's stripe order.
 #[derive(Clone, Copy, Debug)]
 pub struct Striped;
 

@@ -1,53 +1,53 @@
-//! The functional mode: the same FTL functions, run without time. Preconditioning uses it.
+//! Functional mode: the same FTL functions, run without time. Preconditioning uses it.
 
 use super::Ftl;
 use super::space::{Stream, block_starts};
 use proto::{Lpn, Slot};
 
-/// Units that are looked up together before they are written.
+/// Number of units that are looked up together before they are written.
 const AHEAD: usize = 64;
 
-/// No reclaim unit can be freed in a group any more.
+/// Error: no reclaim unit can be freed in a group any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoSpace {
-    /// The group.
+    /// Group without space.
     pub group: u32,
-    /// Its free reclaim units.
+    /// Number of its free reclaim units.
     pub free: u32,
 }
 
-/// Which group a unit goes to. Either way all copies of a unit that wait at the same time wait in one program unit, in
-/// the order in which they were written; so the later one wins.
+/// Rule for the group of a unit. Either way, all waiting copies of a unit are in one program unit, in the order in
+/// which they were written, so the later one wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// The logical address decides: static allocation.
     Striped,
-    /// Groups take turns in stripe order, a program unit each; one that cannot get space is passed over. Stands for
+    /// Groups take turns in stripe order, a program unit each; a group that cannot get space is skipped. Represents
     /// every dynamic allocation: without time, no die is busier than another.
     InTurn,
 }
 
-/// Writes map units one after another, and packs those of a group into program units.
+/// Writer of map units in sequence; packs those of a group into program units.
 #[derive(Clone, Debug)]
 pub struct FunctionalWriter {
     placement: Placement,
     /// Stripe position whose turn it is.
     turn: u64,
-    /// Units that wait for their program unit to fill up: by group if striped, else in one list.
+    /// Units that wait for their program unit to fill up: by group if striped, otherwise in one list.
     waiting: Vec<Vec<Lpn>>,
-    /// Program units written, and lists in which units wait.
+    /// Number of program units written; the number of lists in which units wait follows.
     programs: u64,
     open: u64,
 }
 
 impl FunctionalWriter {
-    /// A writer for one FTL.
+    /// Creates a writer for one FTL.
     pub fn new(ftl: &Ftl, placement: Placement) -> FunctionalWriter {
         let lists = if placement == Placement::Striped { ftl.geo.groups as usize } else { 1 };
         FunctionalWriter { placement, turn: 0, waiting: vec![Vec::new(); lists], programs: 0, open: 0 }
     }
 
-    /// Writes one logical unit, reclaiming first where space is short.
+    /// Writes one logical unit, reclaiming first if space is short.
     ///
     /// # Errors
     /// If nothing can be reclaimed.
@@ -66,7 +66,7 @@ impl FunctionalWriter {
         }
     }
 
-    /// Writes many.
+    /// Writes many logical units.
     ///
     /// # Errors
     /// If nothing can be reclaimed.
@@ -85,7 +85,7 @@ impl FunctionalWriter {
         }
     }
 
-    /// Deallocates a unit, also where it waits. False if it held no data.
+    /// Deallocates a unit, also while it waits. False if it held no data.
     pub fn trim(&mut self, ftl: &mut Ftl, lpn: Lpn) -> bool {
         let list = self.list(ftl, lpn);
         let before = self.waiting[list].len();
@@ -95,7 +95,7 @@ impl FunctionalWriter {
         ftl.trim(lpn) || waited
     }
 
-    /// Pads and programs what waits.
+    /// Pads and programs the waiting units.
     ///
     /// # Errors
     /// If nothing can be reclaimed.
@@ -103,22 +103,22 @@ impl FunctionalWriter {
         (0..self.waiting.len()).try_for_each(|list| self.flush(ftl, list))
     }
 
-    /// Which group units go to.
+    /// Returns the rule for the group of a unit.
     pub fn placement(&self) -> Placement {
         self.placement
     }
 
-    /// The group that a unit goes to, if its address decides.
+    /// Returns the group of a unit, if its address decides.
     pub fn group_of(&self, ftl: &Ftl, lpn: Lpn) -> Option<u32> {
         (self.placement == Placement::Striped).then(|| self.list(ftl, lpn) as u32)
     }
 
-    /// Program units of host data written, once what waits is written too.
+    /// Returns the number of program units of host data, counting the waiting units as written.
     pub fn programs(&self) -> u64 {
         self.programs + self.open
     }
 
-    /// Units that wait.
+    /// Returns the number of waiting units.
     pub fn waiting(&self) -> usize {
         self.waiting.iter().map(Vec::len).sum()
     }
@@ -163,8 +163,8 @@ impl FunctionalWriter {
 }
 
 impl Ftl {
-    /// Writes host data into the next program unit of a group, reclaiming first if the group is short of space. What
-    /// `lpns` leave of the program unit is padded.
+    /// Writes host data into the next program unit of a group, reclaiming first if the group is short of space. The
+    /// rest of the program unit is padded.
     ///
     /// # Errors
     /// If nothing can be reclaimed.
@@ -181,8 +181,8 @@ impl Ftl {
         Ok(())
     }
 
-    /// Has the processor fetch what the writes of these units will change: fetches overlap; in the middle of a write
-    /// they would wait for each other.
+    /// Prefetches what the writes of these units will change: the fetches overlap; in the middle of a write they would
+    /// wait for each other.
     fn look_ahead(&self, lpns: &[Lpn]) {
         lpns.iter().for_each(|lpn| self.prefetch(*lpn));
         lpns.iter().for_each(|lpn| self.prefetch_overwritten(*lpn));
@@ -234,8 +234,9 @@ impl Ftl {
         }
     }
 
-    /// Moves the valid units of a collected reclaim unit, for space or to level wear, and erases it. Without time no move can lose its race; so the
-    /// map is changed for all of them at once, which gives the state that [`Ftl::commit_move`] gives one by one.
+    /// Moves the valid units of a collected reclaim unit, for space or to level wear, and erases it. Without time no
+    /// move can lose its race, so the map is changed for all of them at once. The resulting state equals that of
+    /// [`Ftl::commit_move`] one by one.
     ///
     /// # Errors
     /// If the moves find no space.
@@ -250,7 +251,7 @@ impl Ftl {
         Ok(())
     }
 
-    /// The valid units of a reclaim unit and where they lie.
+    /// Returns the valid units of a reclaim unit and their slots.
     fn units_of(&self, ru: u64) -> Vec<(Lpn, Slot)> {
         let named = |slot| (self.lpn_at(slot).expect("a valid slot names its unit"), slot);
         let mut units = Vec::with_capacity(self.valid_units(ru) as usize);
@@ -269,7 +270,7 @@ impl Ftl {
         units
     }
 
-    /// Writes units behind a frontier of moved data and points the map at them.
+    /// Writes units to a frontier of moved data and points the map at them.
     fn relocate(&mut self, group: u32, stream: Stream, moves: &[(Lpn, Slot)]) -> Result<(), NoSpace> {
         moves.iter().for_each(|(lpn, _)| self.prefetch(*lpn));
         let per_program = self.geo.units_per_program;
@@ -306,12 +307,12 @@ impl Ftl {
         Ok(())
     }
 
-    /// Map units programmed since their blocks were erased, padding included.
+    /// Returns the number of map units programmed since their blocks were erased, padding included.
     pub fn programmed_units(&self) -> u64 {
         self.array.all_programs() * u64::from(self.geo.units_per_program)
     }
 
-    /// Forgets what was counted: preconditioning is no part of the run. Erases stay: the array remembers them too.
+    /// Resets the counters: preconditioning is not part of the run. Erases stay, as the array remembers them too.
     pub fn reset_counters(&mut self) {
         self.counters = super::FtlCounters { erases: self.counters.erases, ..Default::default() };
         for group in &mut self.groups {
@@ -319,7 +320,7 @@ impl Ftl {
         }
     }
 
-    /// Bytes that map, flags, out-of-band words and records of reclaim units take.
+    /// Returns the bytes of the map, flags, out-of-band words and records of reclaim units.
     pub fn bytes(&self) -> u64 {
         let groups: u64 = self.groups.iter().map(|g| g.bytes()).sum();
         self.map.bytes() + self.valid.bytes() + self.array.bytes() + groups

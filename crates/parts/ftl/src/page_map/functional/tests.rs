@@ -1,4 +1,4 @@
-//! The functional mode against naive references.
+//! Functional mode against naive references.
 
 use super::*;
 use crate::page_map::gc::{VictimContext, fifo::Fifo};
@@ -39,8 +39,8 @@ proptest! {
         }
     }
 
-    /// The reference is a log: a unit lies where its last write was put, however often it was written while it
-    /// waited for its program unit to fill up.
+    /// The reference is a log: a unit is where its last write was put, however often it was written while it waited for
+    /// its program unit to fill up.
     #[test]
     fn the_later_of_two_writes_wins(
         which in 0usize..3,
@@ -54,15 +54,15 @@ proptest! {
         let mut logged = BTreeMap::new();
         let mut last = BTreeMap::new();
         for (near, far, is_near) in lpns {
-            // Half of the writes go to few units, which are written again soon.
+            // Half of the writes go to few units, which are soon rewritten.
             let lpn = if is_near { near } else { far };
-            writer.write(ftl, Lpn(lpn)).expect("no space is short");
+            writer.write(ftl, Lpn(lpn)).expect("no group is short of space");
             let log = if how == 0 { ftl.geo.group_at(lpn / per_program) } else { 0 };
             let count = logged.entry(log).or_insert(0u64);
             last.insert(lpn, (log, *count));
             *count += 1;
         }
-        writer.finish(ftl).expect("no space is short");
+        writer.finish(ftl).expect("no group is short of space");
         for (lpn, (log, nth)) in last {
             let (program, unit) = (nth / per_program, nth % per_program);
             let groups = u64::from(ftl.geo.groups);
@@ -83,8 +83,8 @@ proptest! {
         for ftl in [&mut at_once, &mut one_by_one] {
             ftl.assume_sequential(base);
             let mut writer = FunctionalWriter::new(ftl, Placement::Striped);
-            writer.write_all(ftl, lpns.iter().map(|l| Lpn(*l))).expect("there is spare space");
-            writer.finish(ftl).expect("there is spare space");
+            writer.write_all(ftl, lpns.iter().map(|l| Lpn(*l))).expect("over-provisioning leaves room");
+            writer.finish(ftl).expect("over-provisioning leaves room");
         }
         for group in 0..at_once.geo.groups {
             let (Some(ru), Some(same)) = (at_once.pick_victim(group), one_by_one.pick_victim(group)) else {
@@ -136,15 +136,15 @@ fn reclaim_one_by_one(ftl: &mut Ftl, ru: u64) {
 
 #[test]
 fn the_oldest_unit_travels_while_it_is_wholly_valid() {
-    // One stripe position is overwritten, all else is cold: what was closed first has nothing invalid in it.
+    // One stripe position is overwritten, all else is cold: the units closed first contain no invalid data.
     let context = VictimContext { seed: 1, device: "flash".into() };
     let ftl = &mut ftl_with(Reclaim::Block, 9000, Box::new(Fifo::new(&context)));
     ftl.assume_sequential(9000);
     let mut writer = FunctionalWriter::new(ftl, Placement::Striped);
     for n in 0..20_000 {
-        writer.write(ftl, Lpn(8900 + n % 100)).expect("there is spare space");
+        writer.write(ftl, Lpn(8900 + n % 100)).expect("over-provisioning leaves room");
     }
-    writer.finish(ftl).expect("there is spare space");
+    writer.finish(ftl).expect("over-provisioning leaves room");
     check(ftl, &[true; 9000]);
     assert!(ftl.counters.moves > 0);
 }
@@ -154,7 +154,7 @@ fn the_base_does_not_speak_for_what_was_erased() {
     let ftl = &mut ftl(Reclaim::PlaneSet, 9000);
     ftl.assume_sequential(9000);
     let mut writer = FunctionalWriter::new(ftl, Placement::Striped);
-    writer.write_all(ftl, (0..12_000).map(|n| Lpn(n * 7919 % 9000))).expect("there is spare space");
+    writer.write_all(ftl, (0..12_000).map(|n| Lpn(n * 7919 % 9000))).expect("over-provisioning leaves room");
     let mut erased = 0;
     for slot in (0..ftl.geo.slots).map(Slot) {
         let was_filled = ftl.base.lpn(slot, &ftl.geo).is_some();
@@ -182,7 +182,7 @@ fn a_device_without_spare_space_says_so() {
 fn a_run_forgets_what_preconditioning_counted() {
     let ftl = &mut ftl(Reclaim::Block, 9000);
     let mut writer = FunctionalWriter::new(ftl, Placement::Striped);
-    writer.write_all(ftl, (0..30_000).map(|n| Lpn(n % 9000))).expect("there is spare space");
+    writer.write_all(ftl, (0..30_000).map(|n| Lpn(n % 9000))).expect("over-provisioning leaves room");
     assert!(ftl.counters.host_commits > 0 && ftl.free_min() < ftl.free(0));
     let wear: u32 = ftl.array.all_erases().iter().sum();
     ftl.reset_counters();

@@ -1,4 +1,4 @@
-//! Most space gained for the data moved, weighted with age.
+//! Cost-benefit: most space gained for the data moved, weighted with age.
 
 use super::{Victim, VictimContext, VictimView};
 
@@ -19,7 +19,7 @@ impl Victim for CostBenefit {
         for ru in view.by_valid() {
             let valid = u128::from(view.valid(ru));
             let gain = u128::from(view.age(ru)) * (u128::from(view.units_per_ru) - valid);
-            // Fractions compare by cross-multiplication: floating point would tie differently on other machines.
+            // Fractions compare by cross-multiplication: floating point would break ties differently on other machines.
             if best.is_none_or(|(_, g, v)| gain * v > g * valid) {
                 best = Some((ru, gain, valid));
             }
@@ -44,7 +44,7 @@ mod tests {
         assert_eq!(testing::pick(&mut policy, &[(24, 100), (8, 10)]), Some(0));
         // 80 * 8 / 48 = 13.3 and 15.
         assert_eq!(testing::pick(&mut policy, &[(24, 80), (8, 10)]), Some(1));
-        // What holds nothing costs nothing.
+        // A unit without valid data costs nothing.
         assert_eq!(testing::pick(&mut policy, &[(1, 1_000), (0, 1)]), Some(1));
     }
 }

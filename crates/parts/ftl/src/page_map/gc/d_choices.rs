@@ -1,4 +1,4 @@
-//! The best of a few random units.
+//! Best of a few random units.
 
 use super::{Victim, VictimContext, VictimView};
 use engine::{Rng, Snapshot};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Units drawn, with replacement.
+    /// Number of units drawn, with replacement.
     #[schemars(range(min = 1))]
     pub d: u32,
 }

@@ -1,4 +1,4 @@
-//! The unit that was closed first.
+//! First-closed unit first.
 
 use super::{Victim, VictimContext, VictimView};
 

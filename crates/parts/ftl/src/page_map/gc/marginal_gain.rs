@@ -1,17 +1,17 @@
-//! The placement that misses a reclaim unit least gives one.
+//! Victim from the placement that loses least by giving up a reclaim unit.
 
 use super::{PoolView, Victim, VictimContext, VictimView};
 
 /// Takes the emptiest unit of the placement where one slot less costs the fewest programs.
 ///
-/// A placement of `U` valid units that the host writes at a rate `w` takes `w A` programs, `A = 1 / (1 - u)` with `u` the valid
-/// share of its victims. Under uniform writes in many slots `T` of large units, `T / U = -ln u / (1 - u)` (Menon, HPDC 1995;
-/// Desnoyers, SYSTOR 2012, (4)). So one slot less costs `-w dA/dT = w / (U (1/u - 1 + ln u))`. A split of the spare space is
-/// the best one where that is equal for all placements; no other then gives a slot more for less (Desnoyers, (20) to (22);
-/// Stoica and Ailamaki, PVLDB 6(9), 2013). A placement with more than its share has emptier victims, gives up its units first,
-/// and comes to rest there.
+/// A placement of `U` valid units that the host writes at a rate `w` takes `w A` programs, `A = 1 / (1 - u)` with `u`
+/// the valid share of its victims. Under uniform writes in many slots `T` of large units, `T / U = -ln u / (1 - u)`
+/// (Menon, HPDC 1995; Desnoyers, SYSTOR 2012, (4)). So one slot less costs `-w dA/dT = w / (U (1/u - 1 + ln u))`. A
+/// split of the over-provisioning is optimal if this cost is equal for all placements; then no placement can give up a
+/// slot for less (Desnoyers, (20) to (22); Stoica and Ailamaki, PVLDB 6(9), 2013). A placement with more than its share
+/// has emptier victims, gives up its units first, and settles at that split.
 ///
-/// Rates are counted as the device runs: by the reclaim units that the host opens for each placement.
+/// Rates are measured during the run, by the reclaim units that the host opens for each placement.
 #[derive(Clone, Copy, Debug)]
 pub struct MarginalGain;
 
@@ -22,13 +22,13 @@ impl MarginalGain {
     }
 }
 
-/// One over what a slot less costs, up to a factor that all placements share.
+/// Returns the reciprocal of the cost of a slot less, up to a factor that all placements share.
 fn cheapness(pool: PoolView, units_per_ru: u32) -> f64 {
     if pool.moved == 0 {
         return f64::INFINITY;
     }
     let u = f64::from(pool.moved) / f64::from(units_per_ru);
-    // One more than was seen (Laplace's rule of succession): what has not been written lately may still be.
+    // One more than was seen (Laplace's rule of succession): data not written recently may still be written.
     let rate = f64::from(pool.opened) + 1.0;
     pool.valid as f64 * (1.0 / u - 1.0 + libm::log(u)) / rate
 }
@@ -52,7 +52,7 @@ impl Victim for MarginalGain {
 
 #[cfg(test)]
 mod tests {
-    // The policy against the formula, and the pools that it looks at against a recount.
+    // Policy against the formula, and the pools that it uses against a recount.
     use super::*;
     use crate::page_map::space::Stream;
     use crate::page_map::testing::small;
@@ -66,7 +66,7 @@ mod tests {
     const LOGICAL: u64 = 20_000;
     const HOT: u64 = 4_000;
 
-    /// One plane with two placements that collection keeps apart.
+    /// Creates one plane with two placements that garbage collection keeps apart.
     fn device() -> Ftl {
         let one = Shape { channels: 1, ways: 1, dies: 1, planes: 1, ..small(Reclaim::Block) };
         let geo = Geometry::new(Shape { blocks: 720, pages: 32, page_bytes: 4096, program_pages: 1, ..one });
@@ -79,7 +79,7 @@ mod tests {
     }
 
     fn write(ftl: &mut Ftl, unit: u64) {
-        ftl.make_room(0).expect("there is spare space");
+        ftl.make_room(0).expect("over-provisioning leaves room");
         let slot = ftl.reserve(0, Stream::Host(u8::from(unit >= HOT))).expect("room was made");
         ftl.fill(slot, Some(Lpn(unit)));
         ftl.program(slot);
@@ -87,7 +87,7 @@ mod tests {
         ftl.programmed(slot);
     }
 
-    /// Writes units of which `share` are hot.
+    /// Writes units, a share `share` of them hot.
     fn churn(ftl: &mut Ftl, share: f64, writes: u64, rng: &mut Rng) {
         for _ in 0..writes {
             let hot = rng.unit() < share;
@@ -101,7 +101,8 @@ mod tests {
         ftl
     }
 
-    /// Write amplification of a pool of `units` valid units in `slots`: the root of `T / U = -ln u / (1 - u)`, by bisection.
+    /// Returns the write amplification of a pool of `units` valid units in `slots`: the root of
+    /// `T / U = -ln u / (1 - u)`, by bisection.
     fn amplification(slots: f64, units: f64) -> f64 {
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..100 {
@@ -161,7 +162,7 @@ mod tests {
         }
     }
 
-    /// The rates are what the host does: when hot data turns cold and cold data hot, so does the split.
+    /// The rates follow the host: when hot data turns cold and cold data hot, so does the split.
     #[test]
     fn the_split_follows_the_host() {
         let mut ftl = filled();
@@ -176,7 +177,7 @@ mod tests {
             churn(&mut ftl, share, 10 * LOGICAL, &mut rng);
             seen.push(hot_spare(&ftl));
         }
-        // Its share of the data is 20 %, and the whole spare 14 %.
+        // The placement's share of the data is 20 %, and the whole over-provisioning 14 %.
         assert!(seen[0] > 0.2 && seen[1] < 0.1 && seen[2] > 0.2, "{seen:?}");
     }
 

@@ -1,4 +1,4 @@
-//! Garbage collection: which reclaim unit next.
+//! Garbage collection: the choice of the next victim.
 
 pub mod cost_benefit;
 pub mod d_choices;
@@ -10,41 +10,41 @@ pub mod windowed;
 
 pub use super::closed::{PoolView, VictimView};
 
-/// Chooses the reclaim unit that garbage collection takes back next.
+/// Chooses the reclaim unit that garbage collection reclaims next.
 ///
 /// Contract: a pure decision over the view plus the policy's own state; the answer is one of the closed units of the
 /// view, which is never empty; no call costs more than the view's iterators allow, and none walks all closed units.
-/// What `load` has read back decides like what `save` wrote.
+/// After `load`, the policy decides as it would have at `save`.
 pub trait Victim {
-    /// The unit to reclaim, by number in the group. `None` if the policy wants to wait.
+    /// Returns the unit to reclaim, by number in the group. `None` if the policy wants to wait.
     fn pick(&mut self, view: &VictimView<'_>) -> Option<u32>;
-    /// Whether it looks at the pools of placements ([`VictimView::pools`]).
+    /// Returns whether the policy uses the pools of placements ([`VictimView::pools`]).
     fn weighs_pools(&self) -> bool {
         false
     }
-    /// Appends the policy's own state, parameters apart.
+    /// Appends the policy's own state, without parameters.
     fn save(&self, _out: &mut Vec<u8>) {}
-    /// Replaces the state by one that a policy with the same parameters saved; `None` if it is cut short or malformed.
+    /// Restores the state that a policy with the same parameters saved; `None` if it is truncated or malformed.
     fn load(&mut self, _input: &mut &[u8]) -> Option<()> {
         Some(())
     }
 }
 
-/// What a victim policy is built from.
+/// Context from which a victim policy is built.
 #[derive(Clone, Debug)]
 pub struct VictimContext {
-    /// The run's seed.
+    /// Seed of the run.
     pub seed: u64,
-    /// The device's name, for named random streams.
+    /// Name of the device, for named random streams.
     pub device: String,
 }
 
 config::policies! {
-    /// Which closed reclaim unit garbage collection takes back next.
+    /// Which closed reclaim unit garbage collection reclaims next.
     pub family VictimPolicy: dyn Victim, context VictimContext {
         /// Fewest valid map units first.
         ///
-        /// Among equals, the one unchanged for longest. Optimal for uniform random writes; with skewed writes it
+        /// Among equals, the unit unchanged for longest. Optimal for uniform random writes; with skewed writes it
         /// collects cold blocks too late (Desnoyers, ACM TOS 10(2), 2014).
         default greedy => greedy::Greedy::new,
         /// Most space gained for the data moved, weighted with the age of the data.
@@ -64,31 +64,31 @@ config::policies! {
         ///
         /// Windowed greedy (Hu et al., SYSTOR 2009): greedy inside a window of the units closed first.
         windowed_greedy(windowed::Params) => windowed::Windowed::new,
-        /// The emptiest unit of the placement whose spare space is worth least.
+        /// The emptiest unit of the placement whose over-provisioning is worth least.
         ///
-        /// Divides the spare space between placements so that the write amplification is least: it takes from where one slot
-        /// less costs the fewest programs, by each placement's rate of host writes, valid units and victims (the optimal split
-        /// of Desnoyers, SYSTOR 2012, and of Stoica and Ailamaki, PVLDB 6(9), 2013). Without placements that collection keeps
-        /// apart it is `greedy`.
+        /// Divides the over-provisioning between placements so that the write amplification is least. It takes from the
+        /// placement where one slot less costs the fewest programs, by each placement's rate of host writes, valid
+        /// units and victims (the optimal split of Desnoyers, SYSTOR 2012, and of Stoica and Ailamaki, PVLDB 6(9),
+        /// 2013). If garbage collection does not keep placements apart, it equals `greedy`.
         marginal_gain => marginal_gain::MarginalGain::new,
     }
 }
 
-/// What tests of victim policies share.
+/// Common items of the tests of victim policies.
 #[cfg(test)]
 mod testing {
     use super::{Victim, VictimContext, VictimView};
     use crate::page_map::units::{FRESH, Index, Ru, RuState};
 
-    /// Map units of a reclaim unit.
+    /// Map units per reclaim unit.
     const UNITS: u32 = 32;
 
     pub(super) fn context() -> VictimContext {
         VictimContext { seed: 1, device: "flash".into() }
     }
 
-    /// What a policy takes back of closed reclaim units of [`UNITS`] map units, by its place among them. Each is given by its valid map
-    /// units and its age, the oldest first.
+    /// Returns the unit that a policy picks among closed reclaim units of [`UNITS`] map units, by position. Each is
+    /// given by its valid map units and its age, the oldest first.
     pub(super) fn pick(victim: &mut dyn Victim, closed: &[(u32, u64)]) -> Option<u32> {
         let mut index = Index::new(closed.len() as u32, UNITS);
         let now = closed.iter().map(|(_, age)| *age).max()?;
@@ -136,8 +136,8 @@ mod tests {
             let mut rng = Rng::stream(1, "test");
             let mut draw = || Lpn(rng.below(11_000));
             let some: Vec<Lpn> = (0..40_000).map(|_| draw()).collect();
-            writer.write_all(&mut ftl, some).expect("there is spare space");
-            writer.finish(&mut ftl).expect("there is spare space");
+            writer.write_all(&mut ftl, some).expect("over-provisioning leaves room");
+            writer.finish(&mut ftl).expect("over-provisioning leaves room");
             let mut bytes = Vec::new();
             ftl.save(&mut bytes);
             let mut copy = fresh();
@@ -148,7 +148,7 @@ mod tests {
             let more: Vec<Lpn> = (0..20_000).map(|_| draw()).collect();
             let go_on = |ftl: &mut Ftl| {
                 let mut writer = FunctionalWriter::new(ftl, Placement::Striped);
-                writer.write_all(ftl, more.iter().copied()).expect("there is spare space");
+                writer.write_all(ftl, more.iter().copied()).expect("over-provisioning leaves room");
                 (0..11_000).map(|lpn| ftl.lookup(Lpn(lpn))).collect::<Vec<_>>()
             };
             assert_eq!(go_on(&mut copy), go_on(&mut ftl), "{}", family.name());

@@ -1,4 +1,4 @@
-//! Any closed unit.
+//! Random closed unit.
 
 use super::{Victim, VictimContext, VictimView};
 use engine::{Rng, Snapshot};

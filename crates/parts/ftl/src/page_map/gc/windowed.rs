@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Units that are looked at, oldest first.
+    /// Number of oldest units that are examined.
     #[schemars(range(min = 1))]
     pub window: u32,
 }

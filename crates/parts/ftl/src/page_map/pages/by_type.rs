@@ -1,4 +1,4 @@
-//! Lists by the type of the next page.
+//! Page choice by lists of the type of the next page.
 
 use super::{Choice, OpenUnits, PageChoice, TYPES};
 use crate::buffer::destage::Pace;
@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Reclaim units that a group may have open for the host.
+    /// Number of reclaim units that a group may have open for the host.
     #[schemars(range(min = 1))]
     pub open: u32,
-    /// Most space of reclaim units that have skipped pages; once it is used up, no other unit skips.
+    /// Maximum capacity of reclaim units with skipped pages; once it is used up, no other unit skips.
     pub region: Bytes,
 }
 
@@ -24,7 +24,7 @@ impl Default for Params {
     }
 }
 
-/// The policy.
+/// FastDrain's policy.
 #[derive(Clone, Copy, Debug)]
 pub struct ByType {
     open: u32,
@@ -44,7 +44,7 @@ impl ByType {
         if units.may_open {
             return Some(Choice::Open);
         }
-        // The slowest is the last of its word line: the fewest pages are lost behind it.
+        // The slowest is the last of its word line: it loses the fewest pages.
         let skipped = (1..TYPES).rev().find(|kind| has(kind) && units.may_skip[*kind]);
         skipped.map(Choice::Skip).or_else(|| (1..TYPES).find(has).map(Choice::Take))
     }
@@ -64,7 +64,7 @@ impl PageChoice for ByType {
             Pace::Foreground => ByType::foreground(units),
             // CSB and MSB before LSB.
             Pace::Background => (1..TYPES).chain([0]).find(has).map(Choice::Take).or_else(opened),
-            // Word lines that were begun come first.
+            // Word lines already begun come first.
             Pace::Even => (0..TYPES).rev().find(has).map(Choice::Take).or_else(opened),
         }
     }

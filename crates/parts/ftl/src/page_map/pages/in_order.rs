@@ -1,9 +1,9 @@
-//! One page after another.
+//! Pages in order.
 
 use super::{Choice, OpenUnits, PageChoice};
 use crate::buffer::destage::Pace;
 
-/// Chooses nothing: a frontier is all that is needed.
+/// Default order: a frontier suffices, and nothing is chosen.
 #[derive(Clone, Copy, Debug)]
 pub struct InOrder;
 

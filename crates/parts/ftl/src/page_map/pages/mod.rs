@@ -1,9 +1,9 @@
-//! Which page of its open blocks a group programs next for the host, where pages of a block take different times.
+//! Choice of the open-block page that a group programs next for the host, if pages of a block take different times.
 //!
-//! In order, a group has one open reclaim unit for the host, and its pages are programmed one after another. Otherwise several may be
-//! open, each known by the type of its next page, and a page may be skipped: what is evicted in the foreground then goes to fast
-//! pages only. A skipped page holds nothing, and stays so until its block is erased; garbage collection finds it as it finds any
-//! page without valid data. Only data of the host chooses: what is moved, and the map, is written in order.
+//! In order, a group has one open reclaim unit for the host, and its pages are programmed one after another. Otherwise
+//! several may be open, each known by the type of its next page, and pages may be skipped, so that foreground
+//! write-backs use only fast pages. A skipped page holds no data until its block is erased; garbage collection treats
+//! it like any page without valid data. Only host data chooses: moved data and the map are written in order.
 
 pub mod by_type;
 pub mod in_order;
@@ -14,72 +14,72 @@ pub(crate) use open::Pages;
 
 use crate::buffer::destage::Pace;
 
-/// Most types of pages: bits of a cell.
+/// Maximum number of page types: bits of a cell.
 pub const TYPES: usize = 4;
 
 config::policies! {
     /// Which page a group programs next for the host. Types of pages are those of `cell.layout`; the first is the fastest.
     pub family PageOrder: dyn PageChoice, context () {
-        /// The next one of the open reclaim unit, whatever it is.
+        /// The next page of the open reclaim unit, whatever its type.
         default in_order => |_: &()| in_order::InOrder,
-        /// The next one, but what is evicted in the foreground goes to the next page of the first type: those before it are
+        /// The next page, but foreground write-backs go to the next page of the first type: those before it are
         /// skipped.
         ///
         /// The write point of Grupp et al. (MICRO 2009), as FastDrain (section 3.2) describes it.
         write_point(write_point::Params) => |p: &write_point::Params, _: &()| write_point::WritePoint::new(p),
-        /// That of any open reclaim unit whose next page has the type that is wanted: the first for what is evicted in the
-        /// foreground, another one first for what is evicted in the background.
+        /// The next page of any open reclaim unit where it has the wanted type: the first for foreground write-backs,
+        /// preferably a different one for background write-backs.
         ///
-        /// FastDrain's latency-aware FTL (section 3.2): block pointers in lists by the type of their next page, for each die.
-        /// Pages are skipped only if no reclaim unit has a page of the first type and none can be opened.
+        /// FastDrain's latency-aware FTL (section 3.2): block pointers in lists by the type of their next page, for
+        /// each die. Pages are skipped only if no reclaim unit has a page of the first type and none can be opened.
         by_type(by_type::Params) => |p: &by_type::Params, _: &()| by_type::ByType::new(p),
     }
 }
 
-/// What a policy sees of a group.
+/// View of a group for a policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OpenUnits {
-    /// Open reclaim units by the type of their next page.
+    /// Number of open reclaim units by the type of their next page.
     pub of_type: [u32; TYPES],
-    /// Whether one more may be opened: it begins with a page of the first type.
+    /// True if one more may be opened: it begins with a page of the first type.
     pub may_open: bool,
-    /// Whether pages may be skipped in the unit that is next among those of a type.
+    /// True, by type, if pages may be skipped in the next unit of that type.
     pub may_skip: [bool; TYPES],
 }
 
-/// Where the next program goes.
+/// Place of the next program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Choice {
-    /// To the next page of a unit whose next page has this type.
+    /// The next page of a unit whose next page has this type.
     Take(usize),
-    /// The same, but to its next page of the first type: pages before are skipped. At the end of the unit it is closed, and the
-    /// policy is asked again.
+    /// The next page of the first type, in a unit whose next page has this type: the pages before are skipped. At the
+    /// end of the unit it is closed, and the policy is asked again.
     Skip(usize),
-    /// To the first page of a free unit.
+    /// The first page of a free unit.
     Open,
 }
 
-/// Chooses pages.
+/// Chooses the pages for host data.
 ///
-/// Contract: a pure decision. `Take` and `Skip` name a type of which a unit is open, `Skip` one that may be skipped, and not the
-/// first; `Open` only if that may be. It answers something if a unit is open or may be opened.
+/// Contract: a pure decision. `Take` and `Skip` name a type with an open unit; `Skip` one that may be skipped, and not
+/// the first; `Open` only if allowed. The answer is not `None` if a unit is open or may be opened.
 pub trait PageChoice {
-    /// Whether pages are programmed in order.
+    /// Returns whether pages are programmed in order.
     fn is_off(&self) -> bool {
         false
     }
-    /// Reclaim units of a group that may be open at once.
+    /// Returns the number of reclaim units of a group that may be open at once.
     fn open(&self) -> u32;
-    /// Bytes of reclaim units with skipped pages, at most.
+    /// Returns the maximum bytes of reclaim units with skipped pages.
     fn region(&self) -> u64;
-    /// Where the next program goes.
+    /// Returns the place of the next program.
     fn choose(&self, pace: Pace, units: &OpenUnits) -> Option<Choice>;
 }
 
-/// What was programmed and skipped.
+/// Counters of programmed and skipped pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PageCounters {
-    /// Program units given out by purpose (even, foreground, background, garbage collection) and type of page.
+    /// Program units allocated by purpose (even, foreground, background, garbage collection) and page type.
     pub programs: [[u64; TYPES]; 4],
     /// Program units skipped.
     pub skipped: u64,
@@ -87,7 +87,7 @@ pub struct PageCounters {
 engine::snapshot!(PageCounters { programs, skipped });
 
 impl PageCounters {
-    /// What was counted since `origin`.
+    /// Returns the counts since `origin`.
     pub fn since(&self, origin: &PageCounters) -> PageCounters {
         let mut since = *self;
         for (purpose, before) in since.programs.iter_mut().zip(&origin.programs) {
@@ -112,11 +112,11 @@ mod tests {
     use nand::geometry::{Digit, Geometry, Reclaim, Shape};
     use proto::{Lpn, Slot};
 
-    /// Pages of a block, three types in turn.
+    /// Pages per block, three types in turn.
     const PAGES: u32 = 12;
     const HOST: Stream = Stream::Host(0);
 
-    /// One die of two planes, blocks of 48 KiB.
+    /// Creates one die of two planes, blocks of 48 KiB.
     fn ftl(reclaim: Reclaim, order: &PageOrder) -> Ftl {
         let geo = Geometry::new(Shape {
             channels: 1,
@@ -148,7 +148,7 @@ mod tests {
         PageOrder::by_type(by_type::Params { open, region: Bytes::new(region) })
     }
 
-    /// Reserves a program unit for each pace; reclaim unit and page of each.
+    /// Reserves a program unit for each pace; returns reclaim unit and page of each.
     fn reserve(ftl: &mut Ftl, paces: &[Pace], slots: &mut Vec<Slot>) -> Vec<(u64, u32)> {
         let mut at = |pace: &Pace| {
             let slot = ftl.reserve_at(0, HOST, *pace).expect("there is space");
@@ -159,7 +159,7 @@ mod tests {
         paces.iter().map(&mut at).collect()
     }
 
-    /// What was reserved is programmed with these units.
+    /// Programs the reserved units with the given logical units.
     fn program(ftl: &mut Ftl, slots: &[Slot], mut lpns: impl Iterator<Item = u64>) {
         for slot in slots {
             let lpn = Lpn(lpns.next().expect("a unit for each"));
@@ -179,7 +179,7 @@ mod tests {
     fn the_write_point_skips_to_the_next_fast_page() {
         let mut ftl = ftl(Reclaim::Block, &write_point(1 << 20));
         let mut slots = Vec::new();
-        // Every third page, and what is left of the block behind the last; a page of any type for what has time.
+        // Every third page, and the rest of the block after the last; a page of any type for data without urgency.
         let taken = reserve(
             &mut ftl,
             &[Foreground, Foreground, Foreground, Foreground, Foreground, Background, Foreground, Even],
@@ -187,10 +187,10 @@ mod tests {
         );
         assert_eq!(taken, [(0, 0), (0, 3), (0, 6), (0, 9), (1, 0), (1, 1), (1, 3), (1, 4)]);
         let (counters, units) = ftl.page_counters().expect("pages are chosen");
-        // Two behind each of the four in the first block, and one in the second.
+        // Two after each of the four in the first block, and one in the second.
         assert_eq!((counters.skipped, units), (9, 2));
         assert_eq!(counters.programs, [[0, 1, 0, 0], [6, 0, 0, 0], [0, 1, 0, 0], [0; 4]]);
-        // All of it was under way: nothing is behind what was programmed first before that is.
+        // All of it was in flight: nothing is recorded after the first program before that has ended.
         assert_eq!(ftl.census().misprogrammed, 0);
         program(&mut ftl, &slots, 0..);
         assert_eq!((ftl.census().misprogrammed, ftl.array.all_programs()), (0, 8));
@@ -211,7 +211,7 @@ mod tests {
             &[Foreground, Foreground, Foreground, Foreground, Even, Foreground],
             &mut slots,
         );
-        // Of page 4 one plane is used, and one skipped with both of page 5.
+        // One plane of page 4 is used, and one skipped with both of page 5.
         assert_eq!(taken, [(0, 0), (0, 0), (0, 3), (0, 3), (0, 4), (0, 6)]);
         assert_eq!(ftl.page_counters().expect("pages are chosen").0.skipped, 4 + 3);
         program(&mut ftl, &slots, 0..);
@@ -243,10 +243,11 @@ mod tests {
         // No fourth may be open: one loses two pages.
         assert_eq!(reserve(&mut ftl, &[Foreground], &mut slots), [(0, 3)]);
         assert_eq!(reserve(&mut ftl, &[Background], &mut slots), [(1, 1)]);
-        // And the one whose next page is the last of its word line loses one.
+        // The one whose next page is the last of its word line loses one.
         assert_eq!(reserve(&mut ftl, &[Foreground], &mut slots), [(1, 3)]);
         assert_eq!(ftl.page_counters().expect("pages are chosen").0.skipped, 2 + 1);
-        // What has time and no preference takes slow pages first, so that word lines fill up: two of one type take turns.
+        // Data without urgency or preference takes slow pages first, so that word lines fill up: two of one type take
+        // turns.
         assert_eq!(reserve(&mut ftl, &[Even; 3], &mut slots), [(2, 1), (2, 2), (0, 4)]);
         program(&mut ftl, &slots, 0..);
         assert_eq!(ftl.census().misprogrammed, 0);
@@ -264,7 +265,7 @@ mod tests {
 
     /// Makes room in a group as a device would.
     fn collect(ftl: &mut Ftl, group: u32) {
-        let victim = ftl.pick_victim(group).expect("there is spare space");
+        let victim = ftl.pick_victim(group).expect("over-provisioning leaves room");
         let mut cursor = 0;
         while let Some(from) = ftl.next_valid(victim, &mut cursor) {
             let lpn = ftl.lpn_at(from).expect("what is valid has an address");

@@ -1,4 +1,4 @@
-//! The open reclaim units of all groups: in lists by the type of their next page, and in step on the planes of a die.
+//! Open reclaim units of all groups: in lists by the type of their next page, and in step on the planes of a die.
 
 use super::{Choice, OpenUnits, PageChoice, PageCounters, TYPES};
 use crate::buffer::destage::Pace;
@@ -9,7 +9,7 @@ use nand::{dies::MultiPlane, sparse::Bits};
 use proto::Slot;
 use std::collections::VecDeque;
 
-/// A reclaim unit whose next program unit is known.
+/// Reclaim unit whose next program unit is known.
 #[derive(Clone, Copy, Debug)]
 struct Pointer {
     ru: u32,
@@ -19,14 +19,14 @@ engine::snapshot!(Pointer { ru, next });
 
 type Lists = [VecDeque<Pointer>; TYPES];
 
-/// The lists, and what was skipped.
+/// Lists of open units, and the skipped pages.
 pub(crate) struct Pages {
     choice: Box<dyn PageChoice>,
     /// Type of each page of a block.
     types: Vec<u8>,
-    /// By group, then by type.
+    /// Open units by group, then by type.
     open: Vec<Lists>,
-    /// Reclaim units with skipped pages, how many, and how many there may be.
+    /// Flags of reclaim units with skipped pages; their number and its limit follow.
     skips: Bits,
     skipping: u64,
     most_skipping: u64,
@@ -34,7 +34,7 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// Nothing is open. `ru_bytes` of a reclaim unit.
+    /// Creates empty lists. `ru_bytes` is the size of a reclaim unit.
     pub(crate) fn new(choice: Box<dyn PageChoice>, types: Vec<u8>, ftl: &Ftl, ru_bytes: u64) -> Pages {
         Pages {
             most_skipping: choice.region() / ru_bytes,
@@ -47,12 +47,12 @@ impl Pages {
         }
     }
 
-    /// Reclaim units that have skipped pages.
+    /// Returns the number of reclaim units with skipped pages.
     pub(crate) fn skipping(&self) -> u64 {
         self.skipping
     }
 
-    /// Whether no page was chosen yet: preconditioning programs them in order.
+    /// Returns whether no page was chosen yet: preconditioning programs them in order.
     pub(crate) fn is_unused(&self) -> bool {
         self.open.iter().flatten().all(VecDeque::is_empty)
             && self.skipping == 0
@@ -60,7 +60,7 @@ impl Pages {
             && self.counters == PageCounters::default()
     }
 
-    /// Open units of a group, with the program units given out or skipped of each.
+    /// Iterates over the open units of a group, with the number of program units allocated or skipped in each.
     pub(crate) fn open_units(&self, group: usize) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.open[group].iter().flatten().map(|pointer| (pointer.ru, pointer.next))
     }
@@ -109,7 +109,7 @@ impl Pages {
 }
 
 impl Ftl {
-    /// Pages are chosen by a policy; nothing was written yet. `types` of the pages of a block.
+    /// Lets a policy choose pages; nothing was written yet. `types` are those of the pages of a block.
     pub fn choose_pages(&mut self, choice: Box<dyn PageChoice>, types: Vec<u8>) {
         if choice.is_off() {
             return;
@@ -119,14 +119,14 @@ impl Ftl {
         self.array.keep_skips(&self.geo);
     }
 
-    /// Whether a policy has an open unit of a group for the host.
+    /// Returns whether a policy has an open unit of a group for the host.
     #[cold]
     pub(in crate::page_map) fn has_open_pages(&self, group: u32, stream: Stream) -> bool {
         let is_host = matches!(stream, Stream::Host(_));
         is_host && self.pages.as_ref().is_some_and(|pages| pages.has_open(group))
     }
 
-    /// [`Ftl::reserve`] for data of the host that comes at a pace.
+    /// Reserves as [`Ftl::reserve`] does, for data of the host with a pace.
     #[inline]
     pub fn reserve_at(&mut self, group: u32, stream: Stream, pace: Pace) -> Option<Slot> {
         if self.pages.is_none() {
@@ -140,7 +140,7 @@ impl Ftl {
 
     fn reserve_chosen(&mut self, pages: &mut Pages, group: u32, stream: Stream, pace: Pace) -> Option<Slot> {
         let (lanes, keep) = (self.geo.lanes, self.keep(group, stream));
-        // What preconditioning has left open is one of them.
+        // The unit that preconditioning has left open is one of them.
         if let Some((ru, next)) = self.groups[group as usize].take_frontier(stream) {
             let kind = pages.kind(next, lanes);
             pages.open[group as usize][kind].push_back(Pointer { ru, next });
@@ -211,7 +211,7 @@ impl Ftl {
         pointer.next = to;
     }
 
-    /// Garbage collection has taken a program unit.
+    /// Counts a program unit taken by garbage collection.
     #[cold]
     pub(in crate::page_map) fn count_moved_page(&mut self, index: u32) {
         if let Some(pages) = &mut self.pages {
@@ -220,14 +220,14 @@ impl Ftl {
         }
     }
 
-    /// A reclaim unit has been erased.
+    /// Clears the skips of an erased reclaim unit.
     pub(in crate::page_map) fn forgets_skips(&mut self, ru: u64) {
         if let Some(pages) = &mut self.pages {
             pages.erased(ru);
         }
     }
 
-    /// After a power cut: which reclaim units have skipped pages is what flash says.
+    /// Restores, after a power cut, the flags of reclaim units with skipped pages from flash.
     pub fn find_skips(&mut self) {
         let Some(mut pages) = self.pages.take() else { return };
         self.array.forget_pending_skips();
@@ -239,23 +239,25 @@ impl Ftl {
         self.pages = Some(pages);
     }
 
-    /// What was programmed and skipped, and reclaim units that have skipped pages now; `None` where pages are programmed in order.
+    /// Returns the counters, and the number of reclaim units with skipped pages now; `None` if pages are programmed in
+    /// order.
     pub fn page_counters(&self) -> Option<(PageCounters, u64)> {
         self.pages.as_ref().map(|pages| (pages.counters, pages.skipping()))
     }
 }
 
-// Frontiers of the planes of a die in step: at the same page of their blocks, where their programs share commands.
+// Frontiers of the planes of a die in step: at the same page of their blocks, so that their programs can share
+// commands.
 //
-// A multi-plane command programs the same page number on each of its planes (ONFI: multi-plane addressing). Where each
-// plane has reclaim units of its own, host data that is spread evenly keeps the host's frontiers of a die's planes at equal
+// A multi-plane command programs the same page number on each of its planes (ONFI: multi-plane addressing). If each
+// plane has separate reclaim units, evenly spread host data keeps the host's frontiers of a die's planes at equal
 // pages, and every write in order finds its mate. Once one plane is a page ahead, none does, for as long as the planes
-// are written evenly. Collection writes behind frontiers of its own and disturbs nothing; after a power cut all planes
-// begin a new unit. A plane set or a superblock is one frontier: its planes are in step whatever is written.
+// are written evenly. Garbage collection writes to separate frontiers and disturbs nothing; after a power cut all
+// planes begin a new unit. A plane set or a superblock is one frontier: its planes are in step whatever is written.
 
 impl Ftl {
-    /// Program units that each group must take behind the host's frontier before the planes that share commands by `rule`
-    /// are in step again: as few as possible, by group. None lags where groups are more than one plane.
+    /// Returns the program units that each group must take from the host's frontier before the planes that share
+    /// commands by `rule` are in step again: the minimum, by group. All are zero if groups have more than one plane.
     pub fn lags(&self, rule: MultiPlane) -> Vec<u32> {
         let planes = self.geo.shape.planes as usize;
         let mut lags = vec![0; self.geo.groups as usize];
@@ -266,7 +268,7 @@ impl Ftl {
         for (set, lags) in lags.chunks_exact_mut(planes).enumerate() {
             let first = (set * planes) as u32;
             let at = |plane: usize| self.programs_of_host(first + plane as u32) as u32;
-            // From a page to another one, through the end of the block if it lies behind.
+            // Distance from one page to another, through the end of the block if necessary.
             let way = |from: u32, to: u32| (to + per_ru - from) % per_ru;
             let all_to = |to: u32| (0..planes).map(|plane| way(at(plane), to)).sum::<u32>();
             let Some(target) = (0..planes).map(at).min_by_key(|to| all_to(*to)) else { continue };
@@ -275,8 +277,7 @@ impl Ftl {
         lags
     }
 
-    /// Programs units of a group without data behind the host's frontier, as many as there is space for without
-    /// reclaiming.
+    /// Programs units of a group without data at the host's frontier, as many as fit without reclaiming.
     pub fn pad(&mut self, group: u32, programs: u32) {
         for _ in 0..programs {
             let Some(slot) = self.reserve(group, Stream::Host(0)) else { return };
@@ -298,14 +299,14 @@ mod tests {
     use nand::geometry::Reclaim;
     use proto::Lpn;
 
-    /// Written in order, and a random number of times at random.
+    /// Writes in order, and then a random number of times at random.
     fn written(reclaim: Reclaim, units: u64, rng: &mut Rng) -> Ftl {
         let mut ftl = ftl(reclaim, 9000);
         ftl.assume_sequential(units);
         let mut writer = FunctionalWriter::new(&ftl, Placement::Striped);
         let lpns: Vec<Lpn> = (0..rng.below(20_000)).map(|_| Lpn(rng.below(units))).collect();
-        writer.write_all(&mut ftl, lpns).expect("there is spare space");
-        writer.finish(&mut ftl).expect("there is spare space");
+        writer.write_all(&mut ftl, lpns).expect("over-provisioning leaves room");
+        writer.finish(&mut ftl).expect("over-provisioning leaves room");
         ftl
     }
 
@@ -318,7 +319,7 @@ mod tests {
             let lags = ftl.lags(MultiPlane::SamePage);
             let rows =
                 |ftl: &Ftl| -> Vec<u64> { (0..ftl.geo.groups).map(|g| ftl.programs_of_host(g)).collect() };
-            // Naively: the cheapest of all pages to meet at.
+            // Naive reference: the cheapest of all pages to meet at.
             for (set, rows) in rows(&ftl).chunks(planes as usize).enumerate() {
                 let cost =
                     |to: u64| rows.iter().map(|row| (to + u64::from(per_ru) - row) % u64::from(per_ru)).sum();

@@ -1,4 +1,4 @@
-//! One open unit, and skipping.
+//! One open unit with skipped pages.
 
 use super::{Choice, OpenUnits, PageChoice, TYPES};
 use crate::buffer::destage::Pace;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Most space of reclaim units that have skipped pages; once it is used up, no other unit skips.
+    /// Maximum capacity of reclaim units with skipped pages; once it is used up, no other unit skips.
     pub region: Bytes,
 }
 
@@ -21,7 +21,7 @@ impl Default for Params {
     }
 }
 
-/// The policy.
+/// Write-point policy.
 #[derive(Clone, Copy, Debug)]
 pub struct WritePoint {
     region: u64,

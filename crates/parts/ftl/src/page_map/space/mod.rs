@@ -13,14 +13,14 @@ use proto::Slot;
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 
-/// Who writes. Each stream has its own frontier in each group.
+/// Writer of data. Each stream has its own frontier in each group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stream {
     /// Mapping pages.
     Map,
-    /// Units of a placement moved by garbage collection; of all placements, if it mixes them: the first.
+    /// Units of a placement moved by garbage collection; if it mixes placements, the first one is used.
     Gc(u8),
-    /// The same of static wear levelling; it opens the most worn free unit.
+    /// Units of a placement moved by static wear levelling, which opens the most worn free unit.
     Wear(u8),
     /// Host data with a placement hint.
     Host(u8),
@@ -37,12 +37,12 @@ impl Stream {
         }
     }
 
-    /// Whether the stream of an index is one of [`Stream::Wear`].
+    /// Returns whether the stream of an index is one of [`Stream::Wear`].
     pub(crate) fn levels_wear(index: usize) -> bool {
         index > 0 && index.is_multiple_of(3)
     }
 
-    /// Whose data it is. Mapping pages are moved with the first placement's.
+    /// Returns the placement of the data. Mapping pages are moved with the first placement's.
     #[inline]
     fn placement(self) -> u8 {
         match self {
@@ -51,7 +51,7 @@ impl Stream {
         }
     }
 
-    /// Streams of a group, with `placements` of the host.
+    /// Returns the number of streams of a group, with `placements` of the host.
     pub(crate) fn count(placements: u8) -> usize {
         1 + 3 * placements.max(1) as usize
     }
@@ -60,7 +60,7 @@ impl Stream {
 /// Free reclaim units of a group. Those that were never opened are a range of numbers and cost no memory.
 #[derive(Clone, Debug)]
 struct FreeUnits {
-    /// The next one that was never opened, and the end of them.
+    /// Next unit that was never opened; the end of these follows.
     fresh: u32,
     end: u32,
     freed: Freed,
@@ -88,7 +88,7 @@ impl FreeUnits {
         self.end - self.fresh + freed as u32
     }
 
-    /// What [`FreeUnits::take`] would give.
+    /// Returns the unit that [`FreeUnits::take`] would take.
     fn next(&self) -> Option<u32> {
         if self.fresh < self.end {
             return Some(self.fresh);
@@ -99,7 +99,8 @@ impl FreeUnits {
         }
     }
 
-    /// Those never opened come first under either rule: they were free before any other, and are not worn.
+    /// Takes a unit. Those never opened come first under either rule: they were free before any other, and are not
+    /// worn.
     fn take(&mut self) -> Option<u32> {
         if self.fresh < self.end {
             self.fresh += 1;
@@ -113,8 +114,8 @@ impl FreeUnits {
         }
     }
 
-    /// The place in its list of the unit that was erased most often; none if all were never opened. A list in order of
-    /// freeing is looked through: reclaiming keeps few units free.
+    /// Returns the list position of the unit that was erased most often; `None` if all were never opened. A list in
+    /// order of freeing is searched: reclaiming keeps few units free.
     fn most_worn(&self, wear: &ByWear) -> Option<(usize, u32)> {
         match &self.freed {
             Freed::FirstFreed(list) => {
@@ -159,24 +160,24 @@ engine::snapshot!(Frontier { ru, next });
 /// Reclaim units of one group.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// Up to the highest number that was ever opened.
+    /// Records of units, up to the highest number that was ever opened.
     pub rus: Vec<Ru>,
-    /// As many as `rus`.
+    /// Times of closing, one for each of `rus`.
     pub closed_at: Vec<u64>,
     pub(crate) index: Index,
     free: FreeUnits,
     pub(crate) frontiers: Vec<Frontier>,
-    /// Fewest free units since the last reset.
+    /// Minimum number of free units since the last reset.
     pub(crate) free_min: u32,
-    /// If static wear levelling asks for it.
+    /// Units by wear, if static wear levelling needs them.
     pub(crate) by_wear: Option<ByWear>,
-    /// If the victim policy weighs placements.
+    /// Pools of placements, if the victim policy weighs them.
     pub(crate) pools: Option<Pools>,
-    /// Valid map units.
+    /// Number of valid map units.
     pub(crate) valid: u64,
-    /// Victims since the host's last commit, and its number.
+    /// Number of victims since the host's last commit, and the number of that commit.
     pub(crate) lap: (u32, u64),
-    /// Units that have failed.
+    /// Number of units that have failed.
     pub retired: u32,
 }
 
@@ -211,7 +212,7 @@ engine::snapshot!(Group {
 });
 
 impl Group {
-    /// All units free.
+    /// Creates a group with all units free.
     pub(crate) fn new(geo: &Geometry, streams: usize, wear: WearRule) -> Group {
         let count = geo.shape.blocks;
         Group {
@@ -229,18 +230,18 @@ impl Group {
         }
     }
 
-    /// Whether there have been as many victims since the host's commit number `commits` as there are units.
+    /// Returns whether the number of victims since the host's commit number `commits` has reached the number of units.
     pub(crate) fn runs_in_circles(&self, commits: u64) -> bool {
         self.lap.1 == commits && self.lap.0 >= self.free.end
     }
 
-    /// One more victim has been picked, after the host's commit number `commits`.
+    /// Counts one more victim, after the host's commit number `commits`.
     pub(crate) fn count_victim(&mut self, commits: u64) {
         let before = if self.lap.1 == commits { self.lap.0 } else { 0 };
         self.lap = (before.saturating_add(1), commits);
     }
 
-    /// A reclaim unit.
+    /// Returns a reclaim unit.
     #[inline]
     pub(crate) fn ru(&self, number: u32) -> &Ru {
         self.rus.get(number as usize).unwrap_or(&FRESH)
@@ -251,19 +252,19 @@ impl Group {
         self.free.len()
     }
 
-    /// Whether `stream` can reserve a program unit while `keep` free units stay untouched.
+    /// Returns whether `stream` can reserve a program unit while `keep` free units stay untouched.
     #[inline]
     pub(crate) fn can_reserve(&self, stream: Stream, keep: u32) -> bool {
         self.frontiers[stream.index()].ru != NONE || self.free() > keep
     }
 
-    /// Takes the next program unit of a frontier, opening a free unit if there is none: (unit, program unit of it).
+    /// Takes the next program unit of a frontier, opening a free unit if needed: (unit, its program unit).
     #[inline]
     pub(crate) fn reserve(&mut self, stream: Stream, keep: u32, programs_per_ru: u32) -> Option<(u32, u32)> {
         self.reserve_run(stream, keep, programs_per_ru, 1).map(|(ru, programs)| (ru, programs.start))
     }
 
-    /// Takes the next program units of a frontier, `wanted` or as many as its unit still has.
+    /// Takes the next program units of a frontier: `wanted`, or as many as its unit still has.
     #[inline]
     pub(crate) fn reserve_run(
         &mut self,
@@ -293,26 +294,26 @@ impl Group {
         Some((number, taken))
     }
 
-    /// Takes the open unit of a stream away from it, with the program units taken from it.
+    /// Detaches the open unit of a stream, and returns it with the program units taken from it.
     pub(crate) fn take_frontier(&mut self, stream: Stream) -> Option<(u32, u32)> {
         let open = self.open(stream)?;
         self.frontiers[stream.index()].ru = NONE;
         Some(open)
     }
 
-    /// Opens a free unit that no stream has, while `keep` stay untouched.
+    /// Opens a free unit without a stream, while `keep` stay untouched.
     pub(crate) fn open_free(&mut self, stream: Stream, keep: u32) -> Option<u32> {
         let ru = if self.free() > keep { self.take_free(stream)? } else { return None };
         self.rus[ru as usize].state = RuState::Open;
         Some(ru)
     }
 
-    /// One more program unit of an open unit is given out.
+    /// Allocates one more program unit of an open unit.
     pub(crate) fn gives_out(&mut self, ru: u32) {
         self.rus[ru as usize].inflight += 1;
     }
 
-    /// All program units of an open unit have been given out, or were skipped.
+    /// Marks an open unit as full: all its program units have been allocated or skipped.
     pub(crate) fn fills(&mut self, ru: u32, clock: u64) {
         self.rus[ru as usize].state = RuState::Full;
         self.programmed_run(ru, 0, clock);
@@ -324,7 +325,8 @@ impl Group {
             _ => self.free.take()?,
         };
         if self.rus.is_empty() {
-            // A group that is used will be used whole. Memory that is not written to costs nothing.
+            // Reserve the final size: a group in use will be used whole, and memory that is not written to costs
+            // nothing.
             self.rus.reserve_exact(self.free.end as usize);
             self.closed_at.reserve_exact(self.free.end as usize);
         }
@@ -362,7 +364,7 @@ impl Group {
         Some(number)
     }
 
-    /// Puts a closed unit behind those closed before.
+    /// Lists a closed unit after those closed before.
     pub(crate) fn list_closed(&mut self, ru: u32, clock: u64) {
         self.closed_at[ru as usize] = clock;
         self.index.insert(ru, self.rus[ru as usize].valid);
@@ -375,7 +377,7 @@ impl Group {
         }
     }
 
-    /// Closes the open unit of a stream before it is full. No program of it may be under way.
+    /// Closes the open unit of a stream before it is full. No program of it may be in flight.
     pub(crate) fn close_early(&mut self, stream: usize, clock: u64) {
         let number = std::mem::replace(&mut self.frontiers[stream].ru, NONE);
         let unit = &mut self.rus[number as usize];
@@ -385,7 +387,7 @@ impl Group {
         self.list_closed(number, clock);
     }
 
-    /// Plants a fault: of units that are opened as they were freed, the one freed last is first.
+    /// Injects a fault: if units are opened in the order of freeing, the one freed last goes first.
     #[cold]
     pub(crate) fn misplace_freed(&mut self) {
         let is_fresh = self.free.fresh < self.free.end;
@@ -397,7 +399,7 @@ impl Group {
         }
     }
 
-    /// Free units that were opened before, in the order of the list.
+    /// Returns the free units that were opened before, in list order.
     pub fn freed(&self) -> Vec<u32> {
         match &self.free.freed {
             Freed::FirstFreed(list) => list.iter().copied().collect(),
@@ -405,30 +407,30 @@ impl Group {
         }
     }
 
-    /// Erase count of a unit, if static wear levelling keeps it.
+    /// Returns the erase count of a unit, if static wear levelling keeps it.
     pub(crate) fn erases(&self, ru: u32) -> u32 {
         self.by_wear.as_ref().map_or(0, |wear| wear.erases(ru))
     }
 
-    /// Erase count of the most worn free unit, if static wear levelling keeps it.
+    /// Returns the erase count of the most worn free unit, if static wear levelling keeps it.
     pub(crate) fn most_worn_free(&self) -> Option<u32> {
         let wear = self.by_wear.as_ref()?;
         self.free.most_worn(wear).map(|(_, ru)| wear.erases(ru))
     }
 
-    /// Has the processor fetch the records of a reclaim unit.
+    /// Prefetches the records of a reclaim unit.
     #[inline]
     pub(crate) fn prefetch(&self, ru: u32) {
         engine::prefetch(&self.rus[ru as usize]);
         self.index.prefetch(ru);
     }
 
-    /// Bytes allocated.
+    /// Returns the number of bytes allocated.
     pub(crate) fn bytes(&self) -> u64 {
         let records = self.rus.capacity() * size_of::<Ru>() + self.closed_at.capacity() * size_of::<u64>();
         let freed = match &self.free.freed {
             Freed::FirstFreed(list) => list.capacity() * size_of::<u32>(),
-            // A tree has no more than twice the room that its entries take.
+            // A tree has at most twice the room that its entries take.
             Freed::LeastWorn(set) => set.len() * 2 * size_of::<(u32, u32)>(),
         };
         let wear = self.by_wear.as_ref().map_or(0, ByWear::bytes);
@@ -436,13 +438,13 @@ impl Group {
         (size_of::<Group>() + records + freed) as u64 + self.index.bytes() + wear + pools
     }
 
-    /// A program unit has been programmed.
+    /// Registers a programmed program unit.
     #[inline]
     pub(crate) fn programmed(&mut self, ru: u32, clock: u64) {
         self.programmed_run(ru, 1, clock);
     }
 
-    /// Program units of one reclaim unit have been programmed.
+    /// Registers several programmed program units of one reclaim unit.
     #[inline]
     pub(crate) fn programmed_run(&mut self, ru: u32, programs: u32, clock: u64) {
         let unit = &mut self.rus[ru as usize];
@@ -467,7 +469,7 @@ impl Group {
         self.rus[ru as usize].state = RuState::Collecting;
     }
 
-    /// A unit has been erased and is free again.
+    /// Makes an erased unit free again.
     pub(crate) fn release(&mut self, ru: u32, erases: u32) {
         let unit = &mut self.rus[ru as usize];
         debug_assert!(unit.valid == 0 && unit.readers == 0 && unit.inflight == 0, "erased while in use");
@@ -480,7 +482,7 @@ impl Group {
         self.free.put(ru, erases);
     }
 
-    /// A unit has been erased and is not used again.
+    /// Takes an erased unit out of use.
     pub(crate) fn retire(&mut self, ru: u32) {
         let unit = &mut self.rus[ru as usize];
         debug_assert!(unit.valid == 0 && unit.readers == 0 && unit.inflight == 0, "retired while in use");
@@ -488,33 +490,33 @@ impl Group {
         self.retired += 1;
     }
 
-    /// The last `bad` units do not work; nothing was opened before.
+    /// Takes the last `bad` units out of use; nothing was opened before.
     pub fn lose(&mut self, bad: u32) {
         self.free.end -= bad.min(self.free.end);
         self.free_min = self.free();
     }
 
-    /// Units that have not been bad from the beginning.
+    /// Returns the number of units without the factory bad ones.
     pub(crate) fn usable(&self) -> u32 {
         self.free.end
     }
 
-    /// The frontiers' units, with the program units taken from each.
+    /// Iterates over the frontiers' units, with the number of program units taken from each.
     pub fn open_units(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.frontiers.iter().filter(|f| f.ru != NONE).map(|f| (f.ru, f.next))
     }
 
-    /// The first program unit of the unit that is opened next.
+    /// Returns the first program unit of the unit that is opened next.
     pub(crate) fn next_free(&self) -> Option<(u32, u32)> {
         Some((self.free.next()?, 0))
     }
 
-    /// The unit that a stream's next program unit is taken from, and the program units taken of it before.
+    /// Returns the unit of a stream's next program unit, and the number of program units taken from it before.
     pub(crate) fn next_program(&self, stream: Stream) -> Option<(u32, u32)> {
         self.open(stream).or_else(|| Some((self.free.next()?, 0)))
     }
 
-    /// Program units taken from a stream's open unit, if it has one: (unit, program units).
+    /// Returns a stream's open unit, if it has one, with the number of program units taken from it.
     pub(crate) fn open(&self, stream: Stream) -> Option<(u32, u32)> {
         let frontier = self.frontiers[stream.index()];
         (frontier.ru != NONE).then_some((frontier.ru, frontier.next))
@@ -533,7 +535,7 @@ pub(crate) fn erase_blocks(array: &mut NandArray, geo: &Geometry, ru: u64) -> u3
         .unwrap_or(0)
 }
 
-/// First slots of the blocks of a reclaim unit.
+/// Iterates over the first slots of the blocks of a reclaim unit.
 pub(crate) fn block_starts(geo: &Geometry, ru: u64) -> impl Iterator<Item = Slot> + '_ {
     (0..geo.lanes).map(move |lane| geo.first_slot(geo.block_of_ru(ru, lane)))
 }

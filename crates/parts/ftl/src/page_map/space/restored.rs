@@ -1,28 +1,30 @@
-//! A group whose state comes from outside: from a scan of flash, or from a file that must be sound.
+//! Group whose state comes from outside: from a scan of flash, or from a file that must be sound.
 
 use super::{ByWear, FRESH, FreeUnits, Freed, Frontier, Group, NONE, Ru, RuState};
 use crate::page_map::units::Index;
 use nand::{array::NandArray, geometry::Geometry};
 use std::collections::BTreeSet;
 
-/// What a scan says about a reclaim unit.
+/// Result of a scan of one reclaim unit.
 pub struct Recovered {
-    /// Valid map units.
+    /// Number of valid map units.
     pub(crate) valid: u32,
-    /// Free, closed or bad.
+    /// State: free, closed or bad.
     pub(crate) state: RuState,
-    /// Programmed in part.
+    /// True if the unit is partly programmed.
     pub(crate) is_short: bool,
-    /// Number of its first program: reclaim units are taken to have been closed in the order in which they were opened.
+    /// Number of its first program: reclaim units are assumed to have been closed in the order in which they were
+    /// opened.
     pub(crate) opened: u64,
     /// Erase count.
     pub(crate) erases: u32,
-    /// The placement in its out-of-band area.
+    /// Placement in its out-of-band area.
     pub(crate) placement: u8,
 }
 
 impl Group {
-    /// Takes over what a scan has found, one record for each usable unit. No unit is open: the next program opens a free one.
+    /// Adopts the result of a scan, one record for each usable unit. No unit is open: the next program opens a free
+    /// one.
     pub fn recover(&mut self, geo: &Geometry, units: &[Recovered]) {
         let least_worn = matches!(self.free.freed, Freed::LeastWorn(_));
         let count = units.len() as u32;
@@ -60,10 +62,10 @@ impl Group {
     }
 }
 
-// Whether the lists of a group that was loaded agree with its reclaim units.
+// Consistency of the lists of a loaded group with its reclaim units.
 
 impl Group {
-    /// Whether this group can stand in the place of one that was built: as many units, streams and lists, and no number beyond them.
+    /// Returns whether this group can replace a built one: as many units, streams and lists, and no number beyond them.
     pub fn fits(&self, built: &Group) -> bool {
         let count = self.rus.len() as u32;
         let is_opened = |ru: &u32| *ru < count;
@@ -95,7 +97,7 @@ impl Group {
             && self.index.fits(&built.index, count)
     }
 
-    /// Free units that were opened before, each with the erase count that it is listed under, if any.
+    /// Returns the free units that were opened before, each with the erase count that it is listed under, if any.
     fn freed_by_wear(&self) -> Vec<(Option<u32>, u32)> {
         match &self.free.freed {
             Freed::FirstFreed(list) => list.iter().map(|ru| (None, *ru)).collect(),
@@ -104,12 +106,13 @@ impl Group {
     }
 }
 
-/// The highest erase count of a reclaim unit's blocks.
+/// Returns the highest erase count of a reclaim unit's blocks.
 pub(crate) fn erases_of(array: &NandArray, geo: &Geometry, ru: u64) -> u32 {
     (0..geo.lanes).map(|lane| array.erases(geo.block_of_ru(ru, lane))).max().unwrap_or(0)
 }
 
-/// Whether every list of a group that fits holds the units that it is of, each once and where it belongs; `erases` of each.
+/// Returns whether every list of a group that fits holds exactly its units, each once and in the right place; `erases`
+/// are their erase counts.
 pub(crate) fn is_group_sound(
     group: &Group,
     geo: &Geometry,

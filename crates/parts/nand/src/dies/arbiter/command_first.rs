@@ -2,12 +2,12 @@
 
 use super::{Arbiter, Heads, Want, first_come};
 
-/// Commands go before data, so that no array idles behind a transfer: those of reads, then those of erases and copy-backs;
-/// then data, in order of arrival. A die that has taken a command is busy in its array or waits with data, so that commands go
-/// before a transfer at most once for each other die: nothing starves.
+/// Sends commands before data, so that no array idles behind a transfer: commands of reads first, then those of erases
+/// and copy-backs; then data, in order of arrival. A die that has taken a command is busy in its array or waits with
+/// data. So commands precede a transfer at most once for each other die, and nothing starves.
 ///
-/// Data in order of arrival is *chosen* as fairest. Cosmos+ OpenSSD (GreedyFTL 3.0.0, `SchedulingNandReqPerCh`) lets data of
-/// programs go before data of reads.
+/// Data in order of arrival is *chosen* as fairest. Cosmos+ OpenSSD (GreedyFTL 3.0.0, `SchedulingNandReqPerCh`) sends
+/// data of programs before data of reads.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandFirst;
 

@@ -2,8 +2,8 @@
 
 use super::{Arbiter, Heads, Want, first_come};
 
-/// Dies that hold read data go first, so that they become free; then commands and programs in order of arrival. This
-/// is what MQSim's ONFI back end does.
+/// Grants dies with read data first, so that they become free; then commands and programs in order of arrival. This is
+/// what MQSim's ONFI back end does.
 #[derive(Clone, Copy, Debug)]
 pub struct DataFirst;
 

@@ -2,7 +2,7 @@
 
 use super::{Arbiter, Heads, Want, first_come};
 
-/// Requests get the channel in order of arrival, whatever they are for.
+/// Grants the channel in order of arrival, whatever the request.
 #[derive(Clone, Copy, Debug)]
 pub struct Fifo;
 

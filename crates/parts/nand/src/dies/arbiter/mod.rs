@@ -1,4 +1,4 @@
-//! Who gets a channel next.
+//! Channel arbitration: which die gets a channel next.
 
 pub mod command_first;
 pub mod data_first;
@@ -6,27 +6,27 @@ pub mod fifo;
 
 use super::op::{NO_OP, Op, OpKind};
 
-/// What a die wants the channel for.
+/// Reason for which a die requests the channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Want {
-    /// To take the command of a read.
+    /// Takes the command of a read.
     Read,
-    /// To take another command without data: an erase, a copy-back, a program of what a register holds.
+    /// Takes a different command without data: an erase, a copy-back, a program of data in a register.
     Command,
-    /// To hand out the data of a read.
+    /// Hands out the data of a read.
     DataOut,
-    /// To take a program with its data.
+    /// Takes a program with its data.
     DataIn,
 }
 
 impl Want {
-    /// All wants.
+    /// All reasons.
     pub const ALL: [Want; Want::COUNT] = [Want::Read, Want::Command, Want::DataOut, Want::DataIn];
-    /// How many there are.
+    /// Number of reasons.
     pub const COUNT: usize = 4;
 
-    /// What an operation wants at its beginning.
+    /// Returns the first reason of an operation.
     #[inline]
     pub fn of(op: &Op) -> Want {
         match op.kind {
@@ -38,43 +38,44 @@ impl Want {
     }
 }
 
-/// The longest-waiting request of each kind: its place in the order of arrival, if there is one.
+/// Longest-waiting request of each kind: its position in the order of arrival, if any.
 pub type Heads = [Option<u64>; Want::COUNT];
 
 config::policies! {
     /// Which of the dies that wait for a channel gets it next.
     pub family Arbitration: dyn Arbiter, context () {
-        /// Commands go before data: those of reads first, then those of erases and copy-backs, then data in order of arrival.
+        /// Commands go before data: those of reads first, then those of erases and copy-backs, then data in order of
+        /// arrival.
         ///
-        /// What controllers do: a command holds the channel for a fraction of a microsecond and sets an array to work, a
-        /// page of data holds it for microseconds (the firmware of Cosmos+ OpenSSD goes through read triggers, then erases,
-        /// then transfers at each turn of a channel).
+        /// Controllers do this because a command holds the channel for a fraction of a microsecond and starts an array,
+        /// while a page of data holds it for microseconds. The firmware of Cosmos+ OpenSSD goes through read triggers,
+        /// then erases, then transfers at each turn of a channel.
         default command_first => command_first::CommandFirst::new,
         /// First come, first served.
         fifo => fifo::Fifo::new,
         /// Read data goes out before commands go in, so that dies become free.
         ///
-        /// What MQSim's ONFI back end does.
+        /// MQSim's ONFI back end does this.
         data_first => data_first::DataFirst::new,
     }
 }
 
 /// Chooses among the dies that wait for one channel.
 ///
-/// Contract: a pure decision; the answer is a kind that has a head; at least one has.
-/// What `load` has read back decides like what `save` wrote.
+/// Contract: a pure decision; the answer is a kind that has a head; at least one has. After `load`, the policy decides
+/// as it would have at `save`.
 pub trait Arbiter {
-    /// The kind whose head gets the channel.
+    /// Returns the kind whose head gets the channel.
     fn pick(&mut self, heads: &Heads) -> Want;
-    /// Appends the policy's own state, parameters apart.
+    /// Appends the policy's own state, without parameters.
     fn save(&self, _out: &mut Vec<u8>) {}
-    /// Replaces the state by one that a policy with the same parameters saved; `None` if it is cut short or malformed.
+    /// Restores the state that a policy with the same parameters saved; `None` if it is truncated or malformed.
     fn load(&mut self, _input: &mut &[u8]) -> Option<()> {
         Some(())
     }
 }
 
-/// Of the given kinds, the one whose head came first.
+/// Returns the one of the given kinds whose head came first.
 pub(crate) fn first_come(heads: &Heads, among: &[Want]) -> Option<Want> {
     among.iter().copied().filter(|w| heads[*w as usize].is_some()).min_by_key(|w| heads[*w as usize])
 }
@@ -90,7 +91,7 @@ mod tests {
 
     #[test]
     fn commands_go_first_and_data_keeps_its_order() {
-        // Places in the order of arrival of a read, an erase, data out and data in; who is next.
+        // Positions in the order of arrival of a read, an erase, data out and data in; the expected winner.
         let mut policy = Arbitration::default().build(&());
         for (heads, expected) in [
             ([Some(9), Some(8), Some(1), Some(2)], Want::Read),
@@ -108,7 +109,7 @@ mod tests {
         for family in Arbitration::all_defaults() {
             let mut policy = family.build(&());
             for _ in 0..200 {
-                // Some kind waits, others may.
+                // One kind waits, others may.
                 let must = rng.below(Want::COUNT as u64) as usize;
                 let heads: Heads = std::array::from_fn(|want| {
                     let place = rng.below(1000);

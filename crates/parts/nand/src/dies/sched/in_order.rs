@@ -2,7 +2,7 @@
 
 use super::{Class, DieView, Scheduler};
 
-/// Operations start in order of arrival on their channel: one whose die is busy holds up those behind it.
+/// Starts operations in order of arrival on their channel: one whose die is busy blocks those behind it.
 #[derive(Clone, Copy, Debug)]
 pub struct InOrder;
 

@@ -1,4 +1,4 @@
-//! Which operation a free die takes next.
+//! Die scheduling: which operation a free die takes next.
 
 pub mod in_order;
 pub mod oldest;
@@ -8,18 +8,18 @@ pub mod read_first;
 use super::op::Class;
 use engine::Time;
 
-/// What a scheduler may look at: the queues of one die.
+/// View of a scheduler: the queues of one die.
 pub struct DieView<'a> {
-    /// The present.
+    /// Current time.
     pub now: Time,
-    /// Classes with something waiting, as a bit set over [`Class::ALL`].
+    /// Classes with waiting operations, as a bit set over [`Class::ALL`].
     pub waiting: u16,
     pub(crate) oldest: &'a [u64; Class::COUNT],
     pub(crate) since: &'a dyn Fn(Class) -> Time,
 }
 
 impl DieView<'_> {
-    /// Classes with something waiting, most urgent first.
+    /// Iterates over the classes with waiting operations, most urgent first.
     #[inline]
     pub fn classes(&self) -> impl Iterator<Item = Class> + use<> {
         let mut bits = self.waiting;
@@ -29,16 +29,16 @@ impl DieView<'_> {
             Some(Class::ALL[bit as usize])
         })
     }
-    /// Place of a waiting class's oldest operation in the order of arrival at the device.
+    /// Returns the position of a waiting class's oldest operation in the order of arrival at the device.
     #[inline]
     pub fn oldest(&self, class: Class) -> u64 {
         self.oldest[class as usize]
     }
-    /// When the oldest operation of a waiting class was queued.
+    /// Returns the queueing time of the oldest operation of a waiting class.
     pub fn since(&self, class: Class) -> Time {
         (self.since)(class)
     }
-    /// The waiting class whose oldest operation came first.
+    /// Returns the waiting class whose oldest operation came first.
     #[inline]
     pub fn first_come(&self) -> Option<Class> {
         self.classes().min_by_key(|c| self.oldest(*c))
@@ -54,38 +54,38 @@ config::policies! {
         default oldest => oldest::Oldest::new,
         /// Operations start in order of arrival on their channel.
         ///
-        /// One whose die is busy holds up those behind it (head-of-line blocking).
+        /// An operation whose die is busy blocks those behind it (head-of-line blocking).
         in_order => in_order::InOrder::new,
         /// Strict priority between classes; lower classes may starve.
         ///
         /// Mapping reads, then host reads by the command's priority, host programs, mapping programs, garbage
         /// collection reads and programs, erases.
         priority => priority::Priority::new,
-        /// Reads that somebody waits for go first, until another operation has waited for too long.
+        /// Reads with a waiter go first, until a different operation has waited for too long.
         read_first(read_first::Params) => read_first::ReadFirst::new,
     }
 }
 
 /// Chooses among the waiting operations of one free die.
 ///
-/// Contract: a pure decision; the answer is one of the view's classes, never empty; the cost does not depend on how
-/// many dies there are. Inside a class, operations of one plane leave in order of arrival.
-/// What `load` has read back decides like what `save` wrote.
+/// Contract: a pure decision; the answer is one of the view's classes, never empty; the cost does not depend on the
+/// number of dies. Inside a class, operations of one plane leave in order of arrival. After `load`, the policy decides
+/// as it would have at `save`.
 pub trait Scheduler {
-    /// The class whose oldest operation goes next.
+    /// Returns the class whose oldest operation goes next.
     fn pick(&mut self, view: &DieView<'_>) -> Option<Class>;
-    /// Whether operations of a channel must start in order of arrival, so that one whose die is busy holds up those
-    /// behind it.
+    /// Returns whether operations of a channel must start in order of arrival, so that one whose die is busy blocks
+    /// those behind it.
     fn holds_line(&self) -> bool {
         false
     }
-    /// Whether an operation of the first class goes before one of the second that has waited for longer.
+    /// Returns whether an operation of the first class goes before one of the second that has waited for longer.
     fn prefers(&self, _class: Class, _other: Class) -> bool {
         false
     }
-    /// Appends the policy's own state, parameters apart.
+    /// Appends the policy's own state, without parameters.
     fn save(&self, _out: &mut Vec<u8>) {}
-    /// Replaces the state by one that a policy with the same parameters saved; `None` if it is cut short or malformed.
+    /// Restores the state that a policy with the same parameters saved; `None` if it is truncated or malformed.
     fn load(&mut self, _input: &mut &[u8]) -> Option<()> {
         Some(())
     }

@@ -2,7 +2,7 @@
 
 use super::{Class, DieView, Scheduler};
 
-/// Each die takes its oldest operation; dies overtake each other freely (out of order on the channel).
+/// Takes each die's oldest operation; dies overtake each other freely (out of order on the channel).
 #[derive(Clone, Copy, Debug)]
 pub struct Oldest;
 

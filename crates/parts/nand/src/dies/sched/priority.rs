@@ -2,7 +2,7 @@
 
 use super::{Class, DieView, Scheduler};
 
-/// The most urgent class goes first, in the order of [`Class`]; lower classes may starve.
+/// Takes the most urgent class first, in the order of [`Class`]; lower classes may starve.
 #[derive(Clone, Copy, Debug)]
 pub struct Priority;
 

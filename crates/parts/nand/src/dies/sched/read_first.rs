@@ -1,4 +1,4 @@
-//! Reads before everything else, but nothing starves.
+//! Reads before everything else, without starvation.
 
 use super::{Class, DieView, Scheduler};
 use config::units::Duration;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Longest time that reads may overtake another operation.
+    /// Maximum time that reads may overtake a different operation.
     pub max_wait: Duration,
 }
 
@@ -20,8 +20,8 @@ impl Default for Params {
     }
 }
 
-/// Reads that somebody waits for go first, in order of arrival; once any other operation has waited for `max_wait`,
-/// the oldest goes.
+/// Takes reads with a waiter first, in order of arrival; once any other operation has waited for `max_wait`, the oldest
+/// goes.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadFirst {
     max_wait: Time,
