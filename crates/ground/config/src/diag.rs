@@ -262,9 +262,7 @@ pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
     File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
     if bytes.len() as u64 > LARGEST {
         let what = format!("`{shown}` is larger than {} MiB", LARGEST >> 20);
-        return Err(
-            Diagnostic::new(what).help("expected a hand-written file, not a trace or a result")
-        );
+        return Err(Diagnostic::new(what).help("expected a hand-written file, not a trace or a result"));
     }
     String::from_utf8(bytes).map_err(|fault| {
         let byte = fault.utf8_error().valid_up_to();

@@ -80,9 +80,7 @@ impl<'de, C: Choice> Visitor<'de> for ChoiceVisitor<C> {
         let choice = C::with_parameters(name, &mut map)?;
         match map.next_key_seed(Name(C::NAMES))? {
             None => Ok(choice),
-            Some(second) => {
-                Err(A::Error::custom(format_args!("choose only one of `{name}`, `{second}`")))
-            }
+            Some(second) => Err(A::Error::custom(format_args!("choose only one of `{name}`, `{second}`"))),
         }
     }
 }

@@ -310,11 +310,8 @@ impl Resolved {
             Diagnostic::new(what).at(origin(0..0, byte..byte).value_place(path.trim()))
         })?;
         if segments.first().is_some_and(|(name, _)| *name == INHERITS) {
-            return Err(Diagnostic::new("an override cannot set `inherits`").at(origin(
-                0..0,
-                0..0,
-            )
-            .value_place(INHERITS)));
+            return Err(Diagnostic::new("an override cannot set `inherits`")
+                .at(origin(0..0, 0..0).value_place(INHERITS)));
         }
         self.refuse_index(&segments, &source)?;
         let start = path.len() + 1 + (value.len() - value.trim_start().len());

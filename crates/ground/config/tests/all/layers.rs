@@ -195,10 +195,7 @@ fn a_wrong_value_names_what_is_expected() {
         ("tenant = [{}]", "missing key `name`"),
         ("flash.gc.fallback = {}", "an empty table makes no choice"),
         ("flash.gc.fallback = 7", "one of greedy, d_choices"),
-        (
-            "flash.gc.fallback = { greedy = {}, d_choices = {} }",
-            "choose only one of `d_choices`, `greedy`",
-        ),
+        ("flash.gc.fallback = { greedy = {}, d_choices = {} }", "choose only one of `d_choices`, `greedy`"),
         ("tenant = [{ name = 'a', job = 'random' }]", "`random` needs parameters"),
         ("tenant = [{ name = 'a', job = { idle = { depth = 1 } } }]", "`idle` takes no parameters"),
     ];

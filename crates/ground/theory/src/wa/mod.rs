@@ -41,7 +41,10 @@ impl Spare {
     /// # Panics
     /// Outside 0 to 1, one excluded.
     pub fn of_physical(ratio: f64) -> Spare {
-        assert!((0.0..1.0).contains(&ratio), "over-provisioning of {ratio} of physical units is out of range");
+        assert!(
+            (0.0..1.0).contains(&ratio),
+            "over-provisioning of {ratio} of physical units is out of range"
+        );
         Spare { utilisation: 1.0 - ratio }
     }
 

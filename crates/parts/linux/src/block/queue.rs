@@ -120,9 +120,8 @@ impl Queue {
         let elevator = scheduler.is_elevator();
         let requests = if elevator { requests } else { spec.nr_requests.unwrap_or(depth) };
         if !elevator && requests > depth {
-            let what = format!(
-                "`nr_requests` is {requests}, but a queue of the drive holds {depth} requests"
-            );
+            let what =
+                format!("`nr_requests` is {requests}, but a queue of the drive holds {depth} requests");
             return Err(SpecError::new("nr_requests", what).help("lower it, omit it, or choose a scheduler"));
         }
         let mut store = Requests::new(Limits::new(spec, &device));

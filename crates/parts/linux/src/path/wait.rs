@@ -201,7 +201,10 @@ impl<P: Program> Host<P> {
         let under_way = flow.under_way as usize;
         // The others are flushes, and the thread's current request.
         if flow.way().is_queued() && dios + flow.done.len() > under_way {
-            return Some(format!("{dios} requests in flight and {} done exceed {under_way}", flow.done.len()));
+            return Some(format!(
+                "{dios} requests in flight and {} done exceed {under_way}",
+                flow.done.len()
+            ));
         }
         let waits = flow.spins || self.rests(flow.task);
         if !waits || under_way == 0 {

@@ -366,7 +366,10 @@ impl Writeback {
             let listed =
                 [On::Dirty, On::Io, On::MoreIo].map(|on| self.inodes.list(&wb.lists, on).count() as u64);
             if listed.iter().sum::<u64>() != wb.lists.inodes() {
-                return Err(format!("drive {drive}: {listed:?} inodes listed, {} counted", wb.lists.inodes()));
+                return Err(format!(
+                    "drive {drive}: {listed:?} inodes listed, {} counted",
+                    wb.lists.inodes()
+                ));
             }
         }
         let sum = self.wbs.iter().fold((0, 0), |sum, wb| (sum.0 + wb.reclaimable, sum.1 + wb.writeback));

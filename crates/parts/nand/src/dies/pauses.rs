@@ -264,10 +264,7 @@ impl Backend {
             }
             budget.waiting.pop_front();
             budget.left -= power;
-            debug_assert_eq!(
-                budget.dies[die as usize].promised, 0,
-                "a waiting die already holds a promise"
-            );
+            debug_assert_eq!(budget.dies[die as usize].promised, 0, "a waiting die already holds a promise");
             budget.dies[die as usize] = Claim { waits: false, promised: power };
             let d = &mut self.dies[die as usize];
             if !d.touched {
