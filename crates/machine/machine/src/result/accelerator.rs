@@ -25,9 +25,9 @@ pub struct AcceleratorResult {
     pub input_bytes: u64,
     /// `input_bytes` divided by the makespan.
     pub input_bytes_per_s: f64,
-    /// Kernels, in the order in which they were offloaded.
+    /// Kernels, in the order of their offload.
     pub kernels: Vec<KernelResult>,
-    /// From the offload of a kernel until it is over, of those that are.
+    /// Latency of completed kernels, from offload to end.
     pub latency_ns: Summary,
     /// Workers.
     pub workers: Vec<WorkerResult>,
@@ -322,9 +322,9 @@ pub struct CoprocessorResult {
     pub link_in_share: f64,
     /// Share of the makespan in which the link carries data back to the host.
     pub link_out_share: f64,
-    /// Orders to send.
+    /// Orders to send data.
     pub sends: OrdersResult,
-    /// Orders to receive.
+    /// Orders to receive data.
     pub receives: OrdersResult,
     /// Orders to execute a step.
     pub steps: OrdersResult,

@@ -281,7 +281,7 @@ fn a_source_that_waits_for_nothing() {
     let report = stall::report(&machine, end);
     assert!(report[0].contains("0 requests in flight"), "{report:#?}");
     assert!(
-        report[1].contains("source 0 waits for a completion, but has no request in flight"),
+        report[1].contains("source 0 waits for a completion, with no request in flight"),
         "{report:#?}"
     );
 }
@@ -291,7 +291,7 @@ fn a_source_that_stops_time() {
     let (machine, end) = run_to_its_end(small_device(), Box::new(Broken(Next::At(Time::ZERO))));
     assert_eq!(end, End::Stall);
     let report = stall::report(&machine, end);
-    assert!(report[0].contains("time does not move"), "{report:#?}");
+    assert!(report[0].contains("simulated time no longer advances"), "{report:#?}");
 }
 
 /// Asks for the present to come again a second later, for ever.
@@ -319,7 +319,7 @@ fn work_that_stands_still_while_time_moves() {
     assert_eq!(end, End::Standstill);
     assert!(machine.now() > Time::from_s(3_600), "{}", machine.now());
     let report = stall::report(&machine, end);
-    assert!(report[0].contains("work has not advanced since"), "{report:#?}");
+    assert!(report[0].contains("simulated time advances, but work has not since"), "{report:#?}");
     assert!(report.iter().any(|line| line.starts_with("waiting: write of 4096 B at byte 0")), "{report:#?}");
 }
 
@@ -355,7 +355,7 @@ fn a_run_may_be_given_a_time() {
     assert_eq!((machine.injector.issued, machine.injector.outstanding()), (10, 1));
     assert_eq!(machine.now(), Time::from_ms(10));
     let report = stall::report(&machine, end);
-    assert!(report[0].contains("`sim.until` has ended the run"), "{report:#?}");
+    assert!(report[0].contains("`sim.until` ended the run"), "{report:#?}");
 }
 
 #[test]
@@ -365,7 +365,7 @@ fn a_run_that_lasts_longer_than_the_clock_ends_before_it() {
     let (machine, end) = run_to_its_end(device, source);
     assert_eq!(end, End::Horizon);
     let report = stall::report(&machine, end);
-    assert!(report[0].contains("the end of the simulated clock"), "{report:?}");
+    assert!(report[0].contains("the limit of the simulated clock"), "{report:?}");
 }
 
 /// The host's software works on a request before its submission and after its completion: then the device does not have it.

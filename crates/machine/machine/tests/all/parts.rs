@@ -336,7 +336,7 @@ fn what_could_mean_several_must_be_said() {
     let group = "inherits = 'hybridgpu'\n[flash]\ncount = 2\n[memory]\ndrive = 'flash'\n";
     refused(group, &["gaus:n=16"], &["`flash` are 2 parts, and this link goes to one"]);
     let drives = "inherits = 'd16'\n[flash]\ncount = 2\n";
-    refused(drives, &[JOB], &["there are 2 parts for it", "--workload flash.0=fio"]);
+    refused(drives, &[JOB], &["2 parts can run it", "--workload flash.0=fio"]);
 }
 
 #[test]
@@ -419,7 +419,7 @@ fn workloads_for_parts_that_do_not_take_them() {
     refused("inherits = 'ideal'\n", &["l2=gaus:n=16"], &["no part `l2` takes a workload", "gpu"]);
     let both = "inherits = 'hetero'\n";
     let shown = Bench::new(both).refused(&[&format!("gpu={JOB}")]);
-    assert!(shown.contains("is a load of requests, and `gpu` takes none"), "{shown}");
+    assert!(shown.contains("is a load of requests, and `gpu` cannot run it"), "{shown}");
 }
 
 #[test]

@@ -210,7 +210,7 @@ fn what_cannot_run_is_told() {
     let warm = refused(&warm);
     assert!(warm.contains("no warm-up"), "{warm}");
     let drive = told("flash=mvt", &[]);
-    assert!(drive.contains("is a kernel of an accelerator, and `flash` takes none"), "{drive}");
+    assert!(drive.contains("is a kernel of an accelerator, and `flash` cannot run it"), "{drive}");
     assert!(drive.contains("coprocessor"), "{drive}");
     assert!(run::check(&plan(&["coprocessor=mvt:n=256,t=64"], &[])).is_ok());
     let small = ["coprocessor.memory.size=64KiB"];
