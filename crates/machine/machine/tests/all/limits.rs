@@ -132,13 +132,13 @@ fn tables_that_belong_together_are_demanded() {
     };
     let whole = |system: &str| machine::load(system, &[]).expect("it loads").to_toml();
     for (system, left_out, said) in [
-        ("z-ssd", "host", "nobody uses the part `flash`"),
-        ("z-ssd", "flash", "`host` stands without `flash`"),
-        ("ideal", "mmu", "`gpu` stands without `mmu`"),
-        ("ideal", "gpu", "nobody uses the part `mmu`"),
-        ("hetero", "memory", "the host pages into memory that is no DRAM"),
-        ("os-swap", "memory", "the operating system pages into memory that is no DRAM"),
-        ("hybridgpu", "flash", "`memory` stands without `flash`"),
+        ("z-ssd", "host", "the part `flash` is unused"),
+        ("z-ssd", "flash", "`host` lacks `flash`"),
+        ("ideal", "mmu", "`gpu` lacks `mmu`"),
+        ("ideal", "gpu", "the part `mmu` is unused"),
+        ("hetero", "memory", "the host cannot page into memory that is not DRAM"),
+        ("os-swap", "memory", "the operating system cannot page into memory that is not DRAM"),
+        ("hybridgpu", "flash", "`memory` lacks `flash`"),
     ] {
         let mut table: toml::Table = whole(system).parse().expect("TOML");
         table.remove(left_out);
@@ -150,7 +150,7 @@ fn tables_that_belong_together_are_demanded() {
         engine.remove(table);
     }
     let shown = read("engine.toml", engine.to_string()).expect_err("no flash");
-    assert!(shown.contains("`memory` stands without `flash`"), "{shown}");
+    assert!(shown.contains("`memory` lacks `flash`"), "{shown}");
     let shown = read("both.toml", "inherits = [\"zng\", \"hetero\"]\n".into()).expect_err("two memories");
     assert!(shown.contains("memory"), "{shown}");
     assert!(machine::load("gtx580", &[]).is_ok());

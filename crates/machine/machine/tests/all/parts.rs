@@ -319,14 +319,14 @@ fn links_to_nothing_or_to_the_wrong_kind() {
     refused(
         "inherits = 'd16'\n[host]\ndrives = 'flahs'\n",
         &[JOB],
-        &["there is no part `flahs`", "did you mean `flash`"],
+        &["the part `flahs` does not exist", "did you mean `flash`"],
     );
     let wrong = "inherits = 'ideal'\n[l2]\nmemory = 'mmu'\n";
     refused(wrong, &["gaus:n=16"], &["`mmu` is a part of the kind `mmu`", "`memory` or `placement`"]);
-    refused("inherits = 'd16'\n[host]\ndrives = 7\n", &[JOB], &["is the name of one part, or a list"]);
+    refused("inherits = 'd16'\n[host]\ndrives = 7\n", &[JOB], &["must be the name of one part, or a list"]);
     refused("inherits = 'd16'\n[host]\ndrives = ['flash', 'flash']\n", &[JOB], &["`flash` is named twice"]);
     let inert = "inherits = 'ideal'\n[memory]\ndrive = 'memory'\n";
-    refused(inert, &["gaus:n=16"], &["this kind of memory asks no drive", "leave it out"]);
+    refused(inert, &["gaus:n=16"], &["this kind of memory uses no drive", "leave it out"]);
 }
 
 #[test]
@@ -334,7 +334,7 @@ fn what_could_mean_several_must_be_said() {
     let two = "inherits = 'ideal'\n[spare]\nkind = 'memory'\ninherits = 'ideal.memory'\n";
     refused(two, &["gaus:n=16"], &["`l2.memory` is left out", "allowed: memory, spare", "beside `spare` at"]);
     let group = "inherits = 'hybridgpu'\n[flash]\ncount = 2\n[memory]\ndrive = 'flash'\n";
-    refused(group, &["gaus:n=16"], &["`flash` are 2 parts, and this link goes to one"]);
+    refused(group, &["gaus:n=16"], &["`flash` names 2 parts, and this link needs one"]);
     let drives = "inherits = 'd16'\n[flash]\ncount = 2\n";
     refused(drives, &[JOB], &["2 parts can run it", "--workload flash.0=fio"]);
 }
@@ -342,16 +342,16 @@ fn what_could_mean_several_must_be_said() {
 #[test]
 fn parts_that_nobody_uses_or_too_many_do() {
     let unused = "inherits = 'd16'\n[spare]\nkind = 'l2'\ninherits = 'ideal.l2'\n";
-    refused(unused, &[JOB], &["nobody uses the part `spare`", "`gpu`, `cpu`"]);
+    refused(unused, &[JOB], &["the part `spare` is unused", "`gpu`, `cpu`"]);
     let shared = "inherits = 'ideal'\n[gpu]\ncount = 2\n";
-    refused(shared, &["gpu.0=gaus:n=16"], &["`gpu.0` and `gpu.1` ask one part, `mmu`, which serves one"]);
+    refused(shared, &["gpu.0=gaus:n=16"], &["`gpu.0` and `gpu.1` both use the part `mmu`, which can serve only one"]);
     let array =
         "[flash]\ncount = 2\n[array]\nkind = 'stripe'\ndrives = 'flash'\nchunk = '64KiB'\nsubmit = '0us'\n";
     let both = format!("{DRIVE}{array}[host]\ndrives = ['array', 'flash.1']\n");
     refused(
         &both,
         &["array=fio:rw=read,number_ios=1"],
-        &["uses `flash.1`, whose bytes are those of the stripe `array`"],
+        &["uses `flash.1`, which is a member of the stripe `array`"],
     );
 }
 
@@ -368,7 +368,7 @@ fn kinds_counts_and_names() {
     refused(
         "inherits = 'd16'\n[spare]\nkind = 'flahs'\n",
         &[JOB],
-        &["no kind of part", "did you mean `flash`"],
+        &["unknown kind of part", "did you mean `flash`"],
     );
     refused("inherits = 'd16'\n[spare]\nways = 3\n", &[JOB], &["unknown key `spare`", "kind = \"flash\""]);
     refused(
@@ -379,11 +379,11 @@ fn kinds_counts_and_names() {
     refused(
         "inherits = 'd16'\n[host]\nkind = 'gpu'\n",
         &[JOB],
-        &["a part that is called `host` is of that kind"],
+        &["a part named `host` must be of that kind"],
     );
     refused("inherits = 'd16'\n[flash]\ncount = 0\n", &[JOB], &["0 parts; allowed are 1 to 256"]);
     let dotted = "inherits = 'd16'\n['my drive']\nkind = 'flash'\ninherits = 'd16.flash'\n";
-    refused(dotted, &[JOB], &["`my drive` is no name for a part"]);
+    refused(dotted, &[JOB], &["`my drive` is not a valid name for a part"]);
     let misspelt =
         "inherits = 'd16'\n[spare]\nkind = 'flash'\ninherits = 'd16.flash'\n[spare.geometry]\nchanels = 3\n";
     refused(

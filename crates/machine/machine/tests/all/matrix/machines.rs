@@ -523,12 +523,12 @@ pub(crate) const PAIRS: &[(In, Behind)] = &[
 pub(crate) const REFUSED: &[(&str, &str, &str)] = &[
     (
         "inherits = 'hetero'\n[memory]\ninherits = 'astriflash'\n",
-        "the host pages into memory that is no DRAM",
+        "the host cannot page into memory that is not DRAM",
         "a driver maps pages of the GPU's own memory; in a DRAM cache pages come and go by themselves",
     ),
     (
         "inherits = 'os-swap'\n[memory]\ninherits = 'astriflash'\n",
-        "the operating system pages into memory that is no DRAM",
+        "the operating system cannot page into memory that is not DRAM",
         "frames that an operating system hands out are frames of DRAM; what is cached has none",
     ),
     (
@@ -548,7 +548,7 @@ pub(crate) const REFUSED: &[(&str, &str, &str)] = &[
     ),
     (
         "inherits = 'mqms'\n[flash]\ncount = 2\n[array]\nkind = 'stripe'\ndrives = 'flash'\nchunk = '4KiB'\nsubmit = '0us'\n",
-        "no drive by itself",
+        "is a stripe, which has no processor inside",
         "the entrance for a processor inside a drive is inside one drive",
     ),
 ];
