@@ -100,7 +100,7 @@ fn what_a_gpu_cannot_be_is_said() {
         ("ideal", "network.width=0B", "`width` is 0"),
         ("ideal", "l2.sets=4194304", "lines in all; at most 16777216"),
         ("ideal", "gpu.l1.sets=1048576", "lines of first-level caches in all"),
-        ("ideal", "gpu.tlb.ways=3", "do not divide into sets"),
+        ("ideal", "gpu.tlb.ways=3", "are not a multiple of 3 ways"),
         ("ideal", "mmu.tlb.entries=4294967295", "allowed are 1 to 16777216"),
         ("ideal", "mmu.walkers=0", "`walkers` is 0"),
         ("ideal", "memory.dram.timing.rcd=10us", "closes the row again"),

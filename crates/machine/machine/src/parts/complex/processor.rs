@@ -204,7 +204,7 @@ pub struct InstructionSeries {
     width: Time,
     /// Time of the next mark.
     next: Time,
-    /// What had been issued since the origin before each mark.
+    /// Instructions issued between the origin and each mark.
     marks: Vec<Box<[u64]>>,
 }
 

@@ -96,7 +96,7 @@ fn a_kernel_that_fits_nowhere_is_refused() {
     assert_eq!((unfit.what, unfit.needs, unfit.limit), (Need::BlockThreads, 513, 512));
     assert_eq!(
         unfit.to_string(),
-        "a block of kernel 0 of application 0 has 513 threads, but 1 to 512 (`resident.block_threads`) are possible"
+        "a block of kernel 0 of application 0 has 513 threads; allowed are 1 to 512 (`resident.block_threads`)"
     );
     assert_eq!(refuse(|l| l.registers = 2000).what, Need::Registers);
     assert_eq!(refuse(|l| l.shared = 16_385).what, Need::Shared);
