@@ -204,7 +204,7 @@ fn what_cannot_run_is_told() {
     let none = told("mvt:n=512,t=64", &["coprocessor.memory.size=60KiB"]);
     assert!(none.contains("coprocessor.memory.size") && none.contains("at least one"), "{none}");
     let halves = told("mvt:n=512,t=64", &["coprocessor.memory.size=64KiB", "coprocessor.buffers=2"]);
-    assert!(halves.contains("at least one a buffer"), "{halves}");
+    assert!(halves.contains("at least one per buffer"), "{halves}");
     let mut warm = plan(&[DOUBLE], &[]);
     warm.warmup = Some(machine::Warmup::Requests(10));
     let warm = refused(&warm);

@@ -443,9 +443,9 @@ fn a_program_that_is_executed_on_its_data_runs_as_a_nest_does() {
         let mut part = Accelerator::new(spec, 4_096).expect("an accelerator");
         format!("{:?}", part.add_executed(&search).expect_err("it cannot run"))
     };
-    assert!(fault(&spec).contains("and a section has room for 10"));
+    assert!(fault(&spec).contains("but a section has room for 10"));
     spec.work = AcceleratorWork::table;
-    assert!(fault(&spec).contains("no table says how much work `bfs` has"));
+    assert!(fault(&spec).contains("no table gives the work of `bfs`"));
 }
 
 /// 8 MiB for 12 sections are 10 page groups each. An element of a product needs a column of 64 groups: it alone is seven sections and more, and the product has 2^20 of them.
@@ -454,6 +454,6 @@ fn a_nest_that_falls_to_pieces_is_refused() {
     let mut part =
         Accelerator::new(&spec(6, AcceleratorScheduling::default()), 4_096).expect("an accelerator");
     let fault = format!("{:?}", part.add(columns()).expect_err("too many sections"));
-    assert!(fault.contains("`columns` falls into more than 262144 sections"), "{fault}");
+    assert!(fault.contains("`columns` needs more than 262144 sections"), "{fault}");
     assert!(fault.contains("room for 10 page groups of 64 KiB"), "{fault}");
 }
