@@ -123,7 +123,7 @@ fn run_without_observers_refuses_what_was_not_begun() {
         states: None,
     };
     let fault = run(&plan("none"), &mut outside).expect_err("it was stopped before it began");
-    assert!(fault.what.contains("before anything was simulated"), "{fault}");
+    assert!(fault.what.contains("before the simulation began"), "{fault}");
 }
 
 /// Also of what a core waits for at the end, though it has retired nothing since: all of its time so far, if it waits for its first line.

@@ -155,7 +155,7 @@ fn tables_that_belong_together_are_demanded() {
     assert!(shown.contains("memory"), "{shown}");
     assert!(machine::load("gtx580", &[]).is_ok());
     let fault = run_alone(&Plan::new("gtx580", "gaus:n=16")).map(|_| ()).expect_err("nothing to run on");
-    assert!(fault.to_string().contains("no memory behind its GPU's shared cache"), "{fault}");
+    assert!(fault.to_string().contains("no memory behind the GPU's shared cache"), "{fault}");
 }
 
 /// A program on a drive and requests on a GPU without one are refused, by a run and by a look through it.
@@ -184,8 +184,8 @@ fn programs_larger_than_flash_are_refused() {
         let mut plan = set.iter().fold(Plan::new(system, workload[0]), |plan, key| plan.set(key));
         plan.workloads = workload.iter().map(|w| (*w).to_owned()).collect();
         let shown = run_alone(&plan).map(|_| ()).expect_err(system).to_string();
-        assert!(shown.contains("the programs take") && shown.contains("of flash that holds"), "{shown}");
-        assert!(holds == 0 || shown.contains(&format!("take {} B", 9 << 20)), "{shown}");
+        assert!(shown.contains("the programs need") && shown.contains("the flash holds"), "{shown}");
+        assert!(holds == 0 || shown.contains(&format!("need {} B", 9 << 20)), "{shown}");
         assert!(shown.contains(&format!("holds {holds} B")) || holds == 0, "{shown}");
     }
 }

@@ -50,7 +50,7 @@ fn a_load_above_saturation_is_said_and_one_below_is_not() {
             let said =
                 warning(&above, "above saturation").unwrap_or_else(|| panic!("seed {seed}, {jobs} jobs"));
             let found = cpu(&above);
-            assert!(said.contains(&format!("{:.0} jobs/s ended", found.throughput_per_s)), "{said}");
+            assert!(said.contains(&format!("{:.0} jobs/s completed", found.throughput_per_s)), "{said}");
             // Four cores do 4 jobs a microsecond, and 4.8 come; five standard errors of half the jobs.
             let scatter = 5.0 / (jobs as f64 / 2.0).sqrt();
             let [offered, ended] = [found.offered_per_s.expect("open"), found.throughput_per_s];
