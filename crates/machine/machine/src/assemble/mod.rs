@@ -1,4 +1,4 @@
-//! From a plan to a machine that is ready to run.
+//! Assembly of a plan into a machine that is ready to run.
 
 mod nests;
 

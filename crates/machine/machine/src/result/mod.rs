@@ -149,7 +149,7 @@ pub struct Check {
     pub name: String,
     /// Whether the check holds.
     pub ok: bool,
-    /// Both sides of a check that does not hold.
+    /// Details of a check that does not hold: its two sides.
     pub detail: String,
 }
 

@@ -70,7 +70,7 @@ impl Parts {
             mem::mmu::Out::Translated(translation) => complex.translated(translation, wires),
             mem::mmu::Out::Fault(translation) => {
                 let Some(number) = complex.pager else {
-                    unreachable!("a page is missing that nobody can bring")
+                    unreachable!("a missing page without a pager")
                 };
                 match self.pager(number) {
                     Pager::Paging(paging) => paging.fault(translation, &mut wires.at(number)),

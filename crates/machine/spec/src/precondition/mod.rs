@@ -98,7 +98,7 @@ pub fn apply(
 ) -> Result<Report, Diagnostic> {
     let never = &mut |_| false;
     let report = apply_watched(state, flash, ftl, seed, never)?;
-    Ok(report.expect("nobody wants an early end"))
+    Ok(report.expect("no early end was requested"))
 }
 
 /// Works like [`apply`]. `watch` receives the progress many times a second, and may abandon the work; then this returns

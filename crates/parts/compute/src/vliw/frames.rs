@@ -394,7 +394,7 @@ mod tests {
             frames.arrived(group);
             frames.release(group, changed);
         }
-        assert_eq!(frames.write_oldest(), None, "nobody lacks a frame");
+        assert_eq!(frames.write_oldest(), None, "no section lacks a frame");
         [5, 6, 5, 6, 7].into_iter().for_each(|group| frames.want(group));
         assert_eq!(
             [frames.write_oldest(), frames.write_oldest(), frames.write_oldest()],

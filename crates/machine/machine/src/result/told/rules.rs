@@ -87,7 +87,7 @@ fn is_through_a_kernel(document: &Value) -> bool {
     document.pointer("/host/0/drives").is_some()
 }
 
-/// Of rules with equal shares of time, the first ones are suggested.
+/// Rules in order of preference: among rules with equal shares of time, the first ones are suggested.
 pub(super) const RULES: &[Rule] = &[
     // Drives.
     Rule {
