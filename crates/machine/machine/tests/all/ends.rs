@@ -1,5 +1,5 @@
 //! Runs that end before their work is done. One that is ended from outside has no result before anything was
-//! simulated, and from then on that of a part. A machine that is stuck says who waits for whom since when; one that
+//! simulated, and from then on that of a part. A stuck machine reports which part waits for which, and since when; one that
 //! is not says nothing.
 
 use config::Diagnostic;
@@ -89,7 +89,7 @@ fn a_stop_after_the_first_event_leaves_the_result_of_a_part() {
     assert!(requests > 0 && requests < 200_000, "{requests}");
 }
 
-/// All work was done, and nobody has looked at what the shadow knows.
+/// All work was done, but the shadow's findings were not examined.
 #[test]
 fn a_stop_in_the_last_checks_is_told() {
     let mut plan = plan("none").set("sim.shadow=true");

@@ -172,7 +172,7 @@ fn work_needs_a_part_that_does_it() {
     }
 }
 
-/// What does not fit into flash is refused before it runs, with both numbers.
+/// Programs that do not fit into flash are refused before they run, with both sizes.
 #[test]
 fn programs_larger_than_flash_are_refused() {
     for (system, set, workload, holds) in [

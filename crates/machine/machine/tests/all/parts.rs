@@ -224,7 +224,7 @@ fn a_gpu_and_what_is_around_it_by_other_names_do_the_same() {
     assert_eq!((other.gpu[0].name.as_str(), other.gpu[0].memory.name.as_str()), ("big", "gddr"));
 }
 
-/// What is never asked changes nothing, wherever it is declared: neither another drive nor a GPU without programs.
+/// Unused parts change nothing, wherever they are declared: neither another drive nor a GPU without programs.
 #[test]
 fn idle_parts_change_nothing() {
     let alone = Bench::new(&bare(&drive("flash"))).run(&[WRITES]);
@@ -300,7 +300,7 @@ fn a_resolved_spec_is_the_same_machine() {
     assert_eq!(found(&bench.run(&[READS])), found(&again.run(&[READS])));
 }
 
-// What is wrong with names and links is told once, with its place and the way out.
+// Errors in names and links are reported once, with their place and the fix.
 
 const DRIVE: &str = "inherits = 'd16'\n";
 

@@ -116,7 +116,7 @@ const WORN: &[&str] = &[
     "flash.geometry.blocks=64",
 ];
 
-/// The same reads and writes with the state made and with it taken, under a shadow.
+/// Reads and writes are equal with a newly made state and with a loaded one, under a shadow.
 fn same_with_and_without(system: &str, set: &[&[&str]], state: &str) {
     let job = "fio:rw=randrw,rwmixread=50,bs=4k,iodepth=8,number_ios=1500,norandommap=1,size=60%";
     let mut plan = set.iter().copied().flatten().fold(Plan::new(system, job), |plan, set| plan.set(set));
@@ -159,7 +159,7 @@ fn whole(device: &Device) -> Vec<u8> {
     bytes
 }
 
-/// What is kept is the translation layer; that it is all that preconditioning changes is what this shows.
+/// A state holds the translation layer; this shows that preconditioning changes nothing else.
 #[test]
 fn a_device_that_takes_a_state_is_the_device_that_made_it_in_every_byte() {
     for (system, set) in [("d16", SMALL_D16), ("pm9a3", SMALL_PM9A3), ("mqsim-default", SMALL_MQSIM)] {

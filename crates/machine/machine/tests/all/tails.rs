@@ -14,7 +14,7 @@ fn plan(jobs: u64) -> Plan {
     plan.set(&format!("cpu.load.jobs={jobs}"))
 }
 
-/// The same, coming at random at a load of each core.
+/// Plan with random arrivals at a given load of each core.
 fn loaded(jobs: u64, load: f64, seed: u64) -> Plan {
     let interval = SERVICE / load;
     let mut plan = plan(jobs).set(&format!("cpu.load.arrivals.poisson.interval={interval:.0}ns"));

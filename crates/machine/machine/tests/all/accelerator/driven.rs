@@ -50,7 +50,7 @@ fn a_kernel_is_the_sum_of_its_phases() {
     assert!(figure(&found, "/flash/0/reads/host") >= 4.0);
 }
 
-/// Nobody gives the drive requests but the host: what is done in a CPU second is counted in calls.
+/// Only the host sends requests to the drive: the speed of the run is counted in calls.
 #[test]
 fn the_speed_of_a_host_is_in_system_calls() {
     let page = human(&run_alone(&plan(&[DOUBLE], &[])).expect("it runs"));
@@ -141,7 +141,7 @@ fn instances_share_files_or_have_their_own() {
         block("requests/0") * block("read_bytes_mean") / (sent / 3.0)
     };
     let (shared, own) = (bytes("shared"), bytes("own"));
-    // What a file system reads besides is a few blocks.
+    // The file system reads a few more blocks.
     assert!(
         (1.0..1.1).contains(&shared) && (3.0..3.1).contains(&own),
         "{shared} and {own} of an instance's input"

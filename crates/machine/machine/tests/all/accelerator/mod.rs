@@ -27,7 +27,7 @@ fn with(system: &str, workloads: &[&str], common: &[&str], set: &[&str]) -> Plan
     plan
 }
 
-/// What a run finds, with all its checks.
+/// Result of a run, with all its checks.
 fn ran(plan: &Plan) -> Value {
     let document = run_alone(plan).unwrap_or_else(|fault| panic!("{}: {fault}", plan.system));
     let failed: Vec<_> = document.checks.iter().filter(|check| !check.ok).collect();

@@ -1,6 +1,6 @@
 //! The pairs: what is in front, and what is behind.
 
-/// What is in front.
+/// Processor in front.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum In {
     /// The multiprocessors of a GPU on a crossbar.
@@ -9,7 +9,7 @@ pub(crate) enum In {
     Server,
 }
 
-/// What is behind.
+/// Memory behind.
 pub(crate) struct Behind {
     pub(crate) name: &'static str,
     /// The shipped system that the tables are from.
@@ -79,7 +79,7 @@ impl In {
         }
     }
 
-    /// What it has done, whatever is behind it: instructions do not depend on time, jobs are as many as are asked for.
+    /// Work that it has done, whatever is behind it: instructions do not depend on time, jobs are as many as are asked for.
     pub(crate) fn work(self) -> &'static str {
         match self {
             In::Gpu => "/gpu/0/warp_instructions",

@@ -350,7 +350,7 @@ fn write_amplification_of_drive_write_1_is_that_of_drive_write_10() {
     }
 }
 
-// What cannot be done is refused, with the arithmetic.
+// Impossible states are refused, with the arithmetic.
 
 /// The refusal of a state: what, and help.
 fn refused(overrides: &[&str], state: &str) -> (String, String) {

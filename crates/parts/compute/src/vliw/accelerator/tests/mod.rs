@@ -38,7 +38,7 @@ fn spec(workers: u16, scheduler: AcceleratorScheduling) -> AcceleratorSpec {
 
 engine::events! {
     enum World {
-        /// Of the accelerator.
+        /// Event of the accelerator.
         Part(Event),
         /// Flash answers.
         Tells(u32),
@@ -122,7 +122,7 @@ fn run(
     run_kernels(spec, kernels.iter().map(|(name, side)| shipped(name, *side)), instances)
 }
 
-/// The same with kernels that are not shipped.
+/// Run with kernels that are not shipped.
 fn run_kernels(
     spec: &AcceleratorSpec,
     kernels: impl Iterator<Item = Kernel>,
@@ -291,7 +291,7 @@ fn a_microblock_without_iterations_is_over_at_once() {
     }
 }
 
-/// What flash asks of Storengine's core is done one after another.
+/// Requests of flash to Storengine's core are executed one after another.
 #[test]
 fn work_for_flash_takes_time_of_its_core() {
     let mut part = Accelerator::new(&spec(1, AcceleratorScheduling::default()), 64).expect("an accelerator");
@@ -309,7 +309,7 @@ fn work_for_flash_takes_time_of_its_core() {
     assert_eq!(times, [Time::from_ns(500), Time::from_us(1)]);
 }
 
-/// Instructions of a program by Table 2, by unit, with at most so many screens a microblock.
+/// Instructions of a program by Table 2, by unit, with at most `most` screens per microblock.
 fn by_table(kernel: &Kernel, most: u64) -> ByUnit {
     let table = Table::of(kernel).expect("a row of Table 2");
     let mut all = ByUnit::default();

@@ -1,4 +1,4 @@
-//! What is loaded and stored.
+//! Loads and stores of plans.
 
 use super::super::Places;
 use super::*;
