@@ -1,6 +1,6 @@
-//! Runs that end before their work is done. One that is ended from outside has no result before anything was
-//! simulated, and from then on that of a part. A stuck machine reports which part waits for which, and since when; one that
-//! is not says nothing.
+//! Runs that end before their work is done. One that is ended from outside has no result before anything was simulated,
+//! and from then on a partial one. A stuck machine reports which part waits for which, and since when; one that is not
+//! reports nothing.
 
 use config::Diagnostic;
 use engine::Time;

@@ -1,4 +1,4 @@
-//! Waits of requests, and their blockers, compared with a separate count from the tenures of all commands of the same run.
+//! Waits of requests, and their blockers, compared with a separate count from the tenures of all commands of the run.
 
 use machine::result::Document;
 use machine::run::{Observers, Outside, Plan, run_observed};

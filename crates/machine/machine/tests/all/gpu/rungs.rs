@@ -24,8 +24,8 @@ impl Warp {
         self.lines.push(format!("{pc:06x} ffffffff {rest}"));
     }
 
-    /// Every lane loads 16 bytes, side by side from `at` on, in a loop: the same instruction each time. No warp waits for
-    /// the values.
+    /// Every lane loads 16 bytes, side by side from `at` on, in a loop: the same instruction each time. No warp waits
+    /// for the values.
     pub(crate) fn stream(&mut self, at: u64) {
         self.lines.push(format!("ffff00 ffffffff 0 LDG.E.128 0 16 1 {:#x} 16 0", BASE + at));
     }

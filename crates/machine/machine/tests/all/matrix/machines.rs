@@ -79,7 +79,8 @@ impl In {
         }
     }
 
-    /// Work that it has done, whatever is behind it: instructions do not depend on time, jobs are as many as are asked for.
+    /// Work that it has done, whatever is behind it: instructions do not depend on time, and the number of jobs is
+    /// fixed.
     pub(crate) fn work(self) -> &'static str {
         match self {
             In::Gpu => "/gpu/0/warp_instructions",
