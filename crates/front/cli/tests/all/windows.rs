@@ -90,7 +90,7 @@ fn a_warm_up_that_leaves_nothing_is_a_failed_check() {
     }
     // Of a server's jobs it is known before.
     let jobs = ["--set", "cpu.load.jobs=100", "--set", "cpu.warmup.fixed.jobs=100"];
-    let said = ["a warm-up of 100 jobs leaves none of the 100 of the run"];
+    let said = ["a warm-up of 100 jobs leaves none of the run's 100 jobs"];
     refused(&[&["run", "dram-only", "--workload", "tatp:size=16MiB"][..], &jobs].concat(), &said);
 }
 

@@ -38,7 +38,7 @@ pub struct Reads {
     /// Host reads, of whole pages and of mapping pages, that found their die busy with garbage collection or wear
     /// levelling.
     pub behind_gc: u64,
-    /// Share of host reads that found their die busy so.
+    /// Share of host reads that found their die busy with garbage collection or wear levelling.
     pub behind_gc_share: f64,
 }
 
