@@ -27,7 +27,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Least number of jobs before filling may end: fewer say nothing about how many pages are still missing.
+/// Jobs before the number of missing pages is judged: fewer say nothing about it.
 const LEAST: u64 = 4096;
 
 /// Pages nearly fit if they exceed the room by at most one part in `NEARLY`. *Chosen*: jobs soon reach four fifths of a
