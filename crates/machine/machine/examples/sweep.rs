@@ -6,7 +6,7 @@ use config::Diagnostic;
 use machine::run::{Plan, run_alone};
 use std::sync::Mutex;
 
-/// Reads a second with so many channels, and so many ways at each.
+/// Reads per second with this many channels, and ways per channel.
 fn iops(channels: u32, ways: u32) -> Result<f64, Diagnostic> {
     let plan = Plan::new("d16", "fio:rw=randread,bs=4k,iodepth=128,number_ios=20000,norandommap=1")
         .set("flash.precondition=sequential")

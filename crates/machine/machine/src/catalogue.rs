@@ -122,7 +122,7 @@ pub fn families() -> &'static [Listed] {
 
 /// Every key of a spec, with its kind, units, limits and meaning.
 pub fn params() -> Vec<config::schema::Param> {
-    // Without a prefix nothing can be unknown.
+    // An empty prefix matches every key.
     config::schema::params(spec::document(), "").unwrap_or_default()
 }
 

@@ -1,4 +1,4 @@
-//! The kinds of parts. A kind is a line here, with the links of its parts in [`super::links`].
+//! Kinds of parts. A kind is a line here, with the links of its parts in [`super::links`].
 
 use super::own::{DriveSpec, DrivenSpec, OffloadedSpec, ServerSpec};
 use super::{HostSoftware, MemorySpec, Sim};
@@ -19,53 +19,52 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use ssd::page_groups::GroupsFlashSpec;
 
-/// One part of a machine, as a user writes it.
+/// Part of a machine, as a user writes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part<T> {
-    /// What the user calls it: the table at the root of the spec, and of several that one table stands for, `table.0` and so on.
+    /// Name of the part: the table at the root of the spec, or `table.0` and so on if the table has several parts.
     pub name: String,
-    /// What it is.
+    /// Contents of the part's table.
     pub spec: T,
-    /// The parts that it asks or uses, by the key that names them; a link that was left out, and that nothing could be meant by, is
-    /// not there.
+    /// Parts that it asks or uses, by link key. A link that was left out and has no possible target is absent.
     pub(super) links: Vec<(&'static str, Vec<Id>)>,
 }
 
-/// A part: its kind, and its number among those of its kind, in the order in which they are declared.
+/// Identity of a part: its kind, and its number among those of the kind, in the order of declaration.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Id {
-    /// What it is.
+    /// Kind of the part.
     pub kind: Kind,
-    /// Which of them.
+    /// Number within the kind.
     pub number: usize,
 }
 
 impl<T> Part<T> {
-    /// The table that it was read from: its keys begin so.
+    /// Table that the part was read from: the prefix of its keys.
     pub fn table(&self) -> &str {
         self.name.split('.').next().unwrap_or(&self.name)
     }
 
-    /// The parts at the other end of a link.
+    /// Parts that a link names.
     pub fn linked(&self, key: &str) -> &[Id] {
         self.links.iter().find(|(link, _)| *link == key).map_or(&[], |(_, to)| to)
     }
 
-    /// The part at the other end of a link to one.
+    /// Part that a link to one part names.
     pub fn link(&self, key: &str) -> Option<Id> {
         self.linked(key).first().copied()
     }
 }
 
-/// What a kind's table holds, besides links.
+/// Contents of a kind's table, links excluded.
 pub(super) trait Table: Sized + Serialize {
-    /// Its JSON Schema, not behind a reference.
+    /// Returns the JSON Schema of the table, inlined.
     fn schema(generator: &mut SchemaGenerator) -> Value;
-    /// Reads it from the table of that name, in which the keys `apart` are not its own.
+    /// Reads the table of this name, ignoring the keys `apart`.
     fn read(pieces: &mut Pieces<'_>, table: &str, apart: &[&str]) -> Option<Self>;
 }
 
-/// What is read as it stands.
+/// Tables read without further processing.
 macro_rules! tables {
     ($($spec:ty),+ $(,)?) => {
         $(impl Table for $spec {
@@ -85,7 +84,7 @@ fn whole<T: DeserializeOwned>(pieces: &mut Pieces<'_>, table: &str, apart: &[&st
 
 macro_rules! kinds {
     ($($(#[doc = $doc:literal])+ $name:ident: $kind:ident($spec:ty),)+) => {
-        /// What a part is.
+        /// Kind of a part.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         pub enum Kind {
             $($(#[doc = $doc])+ $kind,)+
@@ -95,14 +94,14 @@ macro_rules! kinds {
             /// Every kind.
             pub const ALL: &[Kind] = &[$(Kind::$kind,)+];
 
-            /// As a spec has it: the value of `kind`, and the name of a part that needs no other.
+            /// Name of the kind in a spec: the value of `kind`, and the default name of a part.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Kind::$kind => stringify!($name),)+
                 }
             }
 
-            /// What it is, in words.
+            /// Description of the kind.
             pub(super) fn doc(self) -> String {
                 let lines: &[&str] = match self {
                     $(Kind::$kind => &[$($doc),+],)+
@@ -110,7 +109,7 @@ macro_rules! kinds {
                 lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join("\n")
             }
 
-            /// The JSON Schema of its tables, links apart.
+            /// JSON Schema of the kind's tables, links excluded.
             pub(super) fn schema(self, generator: &mut SchemaGenerator) -> Value {
                 match self {
                     $(Kind::$kind => <$spec as Table>::schema(generator),)+
@@ -118,25 +117,25 @@ macro_rules! kinds {
             }
         }
 
-        /// A machine.
+        /// Spec of a machine.
         #[derive(Clone, Debug, PartialEq)]
         pub struct Spec {
-            /// What the machine is, in one line.
+            /// Description of the machine, in one line.
             pub description: String,
-            /// The simulation itself.
+            /// Settings of the simulation.
             pub sim: Sim,
-            /// The tables that the parts were read from, in the order in which they are declared.
+            /// Tables that the parts were read from, in the order of declaration.
             pub(super) tables: Vec<Declared>,
             $($(#[doc = $doc])+ pub $name: Vec<Part<$spec>>,)+
         }
 
         impl Spec {
-            /// A machine without parts.
+            /// Spec without parts.
             pub(super) fn empty(description: String, sim: Sim) -> Spec {
                 Spec { description, sim, tables: Vec::new(), $($name: Vec::new(),)+ }
             }
 
-            /// Reads the parts of a table and adds them; whether nothing was wrong.
+            /// Reads and adds the parts of a table; returns false on an error.
             pub(super) fn read(&mut self, pieces: &mut Pieces<'_>, from: &Declared, apart: &[&str]) -> bool {
                 match from.kind {
                     $(Kind::$kind => {
@@ -148,14 +147,14 @@ macro_rules! kinds {
                 }
             }
 
-            /// How many parts of a kind there are.
+            /// Number of parts of a kind.
             pub fn count(&self, kind: Kind) -> usize {
                 match kind {
                     $(Kind::$kind => self.$name.len(),)+
                 }
             }
 
-            /// What a part is called.
+            /// Name of a part.
             pub fn name_of(&self, id: Id) -> &str {
                 match id.kind {
                     $(Kind::$kind => &self.$name[id.number].name,)+
@@ -174,9 +173,9 @@ macro_rules! kinds {
                 }
             }
 
-            /// What stands in the table of a part, links apart, as JSON.
+            /// Table of a part as JSON, links excluded.
             pub(super) fn table_of(&self, id: Id) -> Value {
-                // It came out of a TOML file: it has a JSON form.
+                // Read from TOML, so it has a JSON form.
                 match id.kind {
                     $(Kind::$kind => serde_json::to_value(&self.$name[id.number].spec).unwrap_or_default(),)+
                 }
@@ -185,21 +184,21 @@ macro_rules! kinds {
     };
 }
 
-/// A table at the root of a spec that stands for one part or for several.
+/// Table at the root of a spec, for one part or several.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Declared {
-    /// Its key.
+    /// Key of the table.
     pub(super) table: String,
-    /// What it is.
+    /// Kind of its parts.
     pub(super) kind: Kind,
-    /// How many parts it stands for, if it says so.
+    /// Number of parts, if given.
     pub(super) count: Option<u16>,
-    /// Links as they are written: the key, and the names.
+    /// Links as written: key and names.
     pub(super) links: Vec<(&'static str, Vec<String>)>,
 }
 
 impl Declared {
-    /// The names of its parts.
+    /// Names of the table's parts.
     pub(super) fn names(&self) -> impl Iterator<Item = String> {
         let many = self.count.is_some();
         (0..self.count.unwrap_or(1))
@@ -213,9 +212,9 @@ tables! {
 }
 
 kinds! {
-    /// A flash device: a drive, the flash behind an SSD engine, or what a GPU reaches by itself.
+    /// A flash device: a drive, the flash behind an SSD engine, or flash that a GPU reaches directly.
     flash: Flash(DriveSpec),
-    /// Several drives as one.
+    /// Several drives as one (a stripe).
     stripe: Stripe(StripeSpec),
     /// The GPU's multiprocessors.
     gpu: Gpu(GpuSpec),
@@ -231,7 +230,7 @@ kinds! {
     directory: Directory(DirectorySpec),
     /// The cache that all multiprocessors or cores share.
     l2: L2(L2Spec),
-    /// What stands behind the shared cache.
+    /// Memory behind the shared cache.
     memory: Memory(MemorySpec),
     /// Several memories behind one shared cache, and which page lies in which.
     placement: Placement(PlacementSpec),
@@ -243,8 +242,9 @@ kinds! {
     host: Host(HostSoftware),
     /// An accelerator that governs its own flash: cores, the memory that they share, and how kernels come to it.
     accelerator: Accelerator(OffloadedSpec),
-    /// A coprocessor that executes what a host's programs order, on data that they bring: cores, the memory that they share, and what it costs the host to work with it.
+    /// A coprocessor that executes kernels for a host's programs, on data that they send: cores, the memory that they
+    /// share, and the host's costs of working with it.
     coprocessor: Coprocessor(DrivenSpec),
-    /// Flash of page groups that an accelerator governs by itself.
+    /// Flash of page groups that an accelerator governs directly.
     group_flash: GroupFlash(GroupsFlashSpec),
 }

@@ -1,4 +1,4 @@
-//! A whole machine as a user writes it: words, and named parts that are linked.
+//! Spec of a whole machine: description, simulation settings, and named parts with links.
 //!
 //! * Knows the kinds of parts, their links, the shipped systems, and the states that drives are brought into.
 //! * Does not know events: nothing here runs.
@@ -36,30 +36,31 @@ use serde_json::{Map, Value, json};
 use ssd::spec::{Built, FlashSpec};
 use ssd::{Device, spec};
 
-/// The host's software. Requests that go straight to a drive spend two times outside the device; those that pass through the page cache, and programs,
-/// take the kernel's path.
+/// Host software. Requests that go directly to a drive spend two times outside the device; requests through the page
+/// cache, and programs, take the kernel's path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostSoftware {
-    /// From arrival to submission.
+    /// Time from arrival to submission.
     pub submit: Duration,
-    /// From the completion's interrupt until the application knows.
+    /// Time from the completion's interrupt until the application is notified.
     pub complete: Duration,
-    /// What the thread of an fio job without a rate needs for a request beside its latency, one request after the other: it sees a completion
-    /// when it has done with those before it, and issues the next request when it has done with this one. Left out, nothing.
+    /// Thread time per request of an fio job without a rate, in addition to its latency. Requests are handled one after
+    /// another: the thread sees a completion when it is done with earlier ones, and issues the next request when it is
+    /// done with this one. Zero if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<Duration>,
-    /// Low-power state of the core of such a thread (C1E, C6) while it has nothing to do: it sees the completion that ends it later by
-    /// the exit latency. Left out, cores stay awake.
+    /// Low-power state (C1E, C6) of the core of such a thread while idle: the core sees the completion that ends the
+    /// state later, by the exit latency. If left out, cores stay awake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sleep: Option<SleepSpec>,
-    /// The kernel: its cores, page cache, write-back, file system, block layer and driver; left out, it has Linux's defaults.
+    /// Kernel: cores, page cache, write-back, file system, block layer and driver; Linux's defaults if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub linux: Option<PathSpec>,
 }
 
 impl HostSoftware {
-    /// What a request costs outside the device.
+    /// Cost of a request outside the device.
     pub fn cost(&self) -> HostCost {
         HostCost {
             submit: self.submit.time(),
@@ -70,31 +71,31 @@ impl HostSoftware {
     }
 }
 
-/// The simulation itself. Nothing here changes what the host sees, but when the run ends.
+/// Settings of the simulation. They change no result, except that `until` ends the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sim {
     /// Whether stages without contention are folded into one event.
     pub fold: bool,
-    /// Whether a shadow follows every unit's data and checks every read. Costs memory and time.
+    /// Whether a shadow follows the data of every unit and checks every read. Costs memory and time.
     pub shadow: bool,
-    /// Whether it is kept what slow requests waited for, and who was in their way, as `io.*.tail` and `io.slowest` of the result; left
-    /// out, it is. Costs a few per cent of the time of a run.
+    /// Whether the causes of slow requests' waits are recorded, as `io.*.tail` and `io.slowest` of the result; on if
+    /// left out. Costs a few per cent of the run's time.
     #[serde(default = "on", skip_serializing_if = "is_on")]
     #[schemars(extend("default" = true))]
     pub explain: bool,
-    /// Interval at which the instructions that each application has issued are recorded, as `gpu.series` of the result; left
-    /// out, they are not. It doubles as often as it must for 4,096 intervals to hold the run.
+    /// Interval at which each application's issued instructions are recorded, as `gpu.series` of the result; not
+    /// recorded if left out. The interval doubles until 4,096 of them hold the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-minimum" = "1ps"))]
     pub series: Option<Duration>,
-    /// Simulated time after which the run ends, whether or not its work is done; left out, it is done to its end.
+    /// Simulated time after which the run ends, whether or not its work is done; no limit if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-minimum" = "1ps"))]
     pub until: Option<Duration>,
 }
 
-/// What is not turned off.
+/// Default of switches that are on.
 const fn on() -> bool {
     true
 }
@@ -110,7 +111,7 @@ impl Default for Sim {
     }
 }
 
-/// A list of missing keys, with the way to have them all.
+/// Adds help to a list of missing keys: how to get all of them.
 fn remedied(resolved: &Resolved, mut fault: Diagnostic) -> Diagnostic {
     let remedy = validate::remedy(resolved);
     for one in std::iter::once(&mut fault.help).chain(fault.also.iter_mut().map(|also| &mut also.help)) {
@@ -121,37 +122,37 @@ fn remedied(resolved: &Resolved, mut fault: Diagnostic) -> Diagnostic {
     fault
 }
 
-/// The name of the drive of this number in random streams: whatever the user calls it.
+/// Name of the drive with this number in random streams, independent of the user's name for it.
 pub fn stream(number: usize) -> String {
     format!("flash{number}")
 }
 
-/// A flash device and what is in front of it.
+/// Flash device, with the host software in front of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Drive<'a> {
-    /// What the user calls it.
+    /// Name of the drive.
     pub name: &'a str,
-    /// The flash device.
+    /// Flash device.
     pub flash: &'a FlashSpec,
-    /// The host's software.
+    /// Host software.
     pub host: &'a HostSoftware,
-    /// The state that the device is brought into.
+    /// State that the device is brought into before the run.
     pub precondition: &'a Precondition,
 }
 
-/// A spec with the memory of where each value stands.
+/// Spec with the place of each value.
 pub struct Loaded {
-    /// Its name: a shipped system's, or the file's.
+    /// Name of the spec: a shipped system's, or the file's.
     pub name: String,
-    /// The spec.
+    /// Spec of the machine.
     pub spec: Spec,
     resolved: Resolved,
 }
 
-/// The tables of a system that stand for drives, by their keys: one of this name, or of this text; with values set.
+/// Keys of a system's tables that are drives: the system of this name, or of this text, with overrides.
 ///
 /// # Errors
-/// The system, or a file that it inherits, cannot be read.
+/// A system, or a file that it inherits, that cannot be read.
 pub fn drives(system: &str, text: Option<&str>, set: &[String]) -> Result<Vec<String>, Diagnostic> {
     let mut resolved = match text {
         Some(text) => Layers::from_text(system, text, &crate::systems::Shipped)?,
@@ -164,10 +165,11 @@ pub fn drives(system: &str, text: Option<&str>, set: &[String]) -> Result<Vec<St
 }
 
 impl Loaded {
-    /// Reads a configuration with overrides (`key.path=value`), and resolves its links; `check` refuses parts that cannot be built.
+    /// Reads a configuration with overrides (`key.path=value`) and resolves its links; `check` refuses parts that
+    /// cannot be built.
     ///
     /// # Errors
-    /// Everything that is wrong with it, with places.
+    /// Every error in the configuration, with places.
     pub fn read(
         name: &str,
         mut resolved: Resolved,
@@ -187,7 +189,7 @@ impl Loaded {
         })
     }
 
-    /// Resolves links, and refuses what a parser cannot: limits, and parts that do not go together.
+    /// Resolves links, and refuses errors that a parser cannot find: limits, and parts that do not go together.
     fn of(
         name: &str,
         spec: Spec,
@@ -202,24 +204,24 @@ impl Loaded {
         Ok(loaded)
     }
 
-    /// A key as its kind has it: `flash.geometry.ways` for that of a drive of any name.
+    /// Translates a key to its kind's: `flash.geometry.ways` for a drive of any name.
     pub fn as_kind(&self, key: &str) -> String {
         let (table, rest) = key.split_at(key.find('.').unwrap_or(key.len()));
         let declared = self.spec.tables.iter().find(|declared| declared.table == table);
         declared.map_or_else(|| key.to_owned(), |declared| format!("{}{rest}", declared.kind.name()))
     }
 
-    /// The keys that a complete spec with these parts still lacks, for a list.
+    /// Keys that a complete spec with these parts still lacks, for a list.
     pub fn lacking(&self) -> Vec<String> {
         Resolved::list(&read::missing(&self.resolved.table(), &self.spec.tables))
     }
 
-    /// The links that a part needs and does not have: each key, and the kinds that it may name.
+    /// Missing links of a part: each key, and the kinds that it may name.
     pub fn absent_links(&self, id: Id, to_run: bool) -> Vec<(&'static str, &'static [Kind])> {
         links::absent(&self.spec, id, to_run).into_iter().map(|link| (link.key, link.to)).collect()
     }
 
-    /// Each table of a spec as its kind has it, with what its keys begin with.
+    /// Tables of a spec in their kind's form, each with the prefix of its keys.
     pub fn tables(&self) -> Vec<(String, toml::Table)> {
         let root = self.resolved.table();
         let whole = root
@@ -236,28 +238,28 @@ impl Loaded {
         whole.chain(parts).map(table).collect()
     }
 
-    /// The resolved spec as TOML.
+    /// Returns the resolved spec as TOML.
     pub fn to_toml(&self) -> String {
         self.resolved.to_toml_string()
     }
 
-    /// Where a value stands, for errors about it.
+    /// Creates a diagnostic at the place of a value.
     pub fn diagnose(&self, key: &str, what: &str) -> Diagnostic {
         self.resolved.diagnose(key, what)
     }
 
-    /// The first drive.
+    /// Returns the first drive.
     ///
     /// # Errors
-    /// A system without one.
+    /// A system without a drive.
     pub fn drive(&self) -> Result<Drive<'_>, Diagnostic> {
         self.drive_at(0)
     }
 
-    /// The drive of this number.
+    /// Returns the drive with this number.
     ///
     /// # Errors
-    /// A system without it, or without a host.
+    /// A system without this drive, or without a host.
     pub fn drive_at(&self, number: usize) -> Result<Drive<'_>, Diagnostic> {
         match (self.spec.flash.get(number), self.spec.host.first()) {
             (Some(part), Some(host)) => {
@@ -275,32 +277,32 @@ impl Loaded {
     /// Builds the first flash device, empty and idle.
     ///
     /// # Errors
-    /// What cannot be built.
+    /// A device that cannot be built.
     pub fn device(&self, seed: u64) -> Result<Device, Diagnostic> {
         self.drive()?;
         self.device_at(0, seed)
     }
 
-    /// Builds the flash device of this number, empty and idle.
+    /// Builds the flash device with this number, empty and idle.
     ///
     /// # Errors
-    /// What cannot be built.
+    /// A device that cannot be built.
     pub fn device_at(&self, number: usize, seed: u64) -> Result<Device, Diagnostic> {
         let part = &self.spec.flash[number];
         let context = Built { seed, name: stream(number), fold: self.spec.sim.fold };
         part.spec.flash.build(&context).map_err(|error| self.explain(part.table(), error))
     }
 
-    /// The policy of collection in the flash device of this number, as it begins.
+    /// Returns the victim policy of the flash device with this number, in its initial state.
     pub fn victim_at(&self, number: usize, seed: u64) -> Box<dyn Victim> {
         let context = Built { seed, name: stream(number), fold: self.spec.sim.fold };
         self.spec.flash[number].spec.flash.victim(&context)
     }
 
-    /// Builds the stripe of this number, empty.
+    /// Builds the stripe with this number, empty.
     ///
     /// # Errors
-    /// What cannot be built.
+    /// A stripe that cannot be built.
     pub fn stripe_at(&self, number: usize) -> Result<Stripe, Diagnostic> {
         let part = &self.spec.stripe[number];
         let capacities = part.linked("drives").iter().map(|drive| self.capacity_of(*drive));
@@ -313,10 +315,10 @@ impl Loaded {
         Ok(stripe)
     }
 
-    /// Bytes of a drive or a stripe.
+    /// Capacity of a drive or a stripe, bytes.
     ///
     /// # Errors
-    /// What cannot be built.
+    /// A device that cannot be built.
     pub fn capacity_of(&self, drive: Id) -> Result<u64, Diagnostic> {
         match drive.kind {
             Kind::Stripe => Ok(self.stripe_at(drive.number)?.capacity()),
@@ -324,7 +326,7 @@ impl Loaded {
         }
     }
 
-    /// A fault that workloads meet: where no value of the user's is wrong, it is the workloads that do not fit.
+    /// Moves a fault to the workloads if no value of the user is wrong: then the workloads do not fit.
     pub fn at_workloads(&self, workloads: &[String], mut fault: Diagnostic) -> Diagnostic {
         if fault.place.as_ref().is_none_or(|place| self.resolved.is_own(place)) {
             return fault;
@@ -334,12 +336,12 @@ impl Loaded {
         fault.at(Place { source: "--workload".to_owned(), text, ..Place::default() })
     }
 
-    /// The configuration that the spec was read from.
+    /// Returns the configuration that the spec was read from.
     pub fn resolved(&self) -> &Resolved {
         &self.resolved
     }
 
-    /// A fault of a part, at the key of its table.
+    /// Reports a fault of a part at the key of its table.
     pub fn explain(&self, table: &str, error: SpecError) -> Diagnostic {
         let diagnostic = self.resolved.diagnose(&format!("{table}.{}", error.key), error.what);
         match error.help {
@@ -350,19 +352,19 @@ impl Loaded {
 }
 
 impl Spec {
-    /// Reads the words and the parts of a configuration; what its links mean is not looked at.
+    /// Parses the description and the parts of a configuration, without resolving links.
     ///
     /// # Errors
-    /// Everything that is wrong with it, with places.
+    /// Every error in the configuration, with places.
     pub fn parse(resolved: &mut Resolved) -> Result<Spec, Diagnostic> {
         read::read(resolved)
     }
 
-    /// As a result document has it: the words, and each table by its name, its links as they are written.
+    /// Converts to the form of a result document: description, settings, and each table by name, with links as written.
     pub fn to_json(&self) -> Value {
         let mut all = Map::new();
         all.insert("description".to_owned(), json!(self.description));
-        // It came out of a TOML file: it has a JSON form.
+        // Read from TOML, so it has a JSON form.
         all.insert("sim".to_owned(), serde_json::to_value(&self.sim).unwrap_or_default());
         for (declared, id) in self.declared() {
             let mut table = self.table_of(id);
@@ -378,7 +380,7 @@ impl Spec {
         Value::Object(all)
     }
 
-    /// Each table, and the first of its parts.
+    /// Returns each table with the first of its parts.
     fn declared(&self) -> impl Iterator<Item = (&kinds::Declared, Id)> {
         let mut counted = [0; Kind::ALL.len()];
         self.tables.iter().map(move |declared| {
@@ -389,7 +391,8 @@ impl Spec {
     }
 }
 
-/// The queues of a stripe: as many, and as deep, as each of its drives has. A command is one at most for each.
+/// Queues of a stripe: the number and depth that every drive has. A command to the stripe is at most one for each
+/// drive.
 pub fn queues_of(loaded: &Loaded, stripe: usize) -> Queues {
     let drives = loaded.spec.stripe[stripe].linked("drives").iter();
     let each = drives.map(|drive| queues(&loaded.spec.flash[drive.number].spec.flash));
@@ -397,7 +400,7 @@ pub fn queues_of(loaded: &Loaded, stripe: usize) -> Queues {
     each.reduce(least).unwrap_or(Queues::UNBOUNDED)
 }
 
-/// The host interface's queues, as the injector needs to know.
+/// Queues of the host interface, as the injector uses them.
 pub fn queues(spec: &spec::FlashSpec) -> Queues {
     spec.host.queues().map_or(Queues::UNBOUNDED, |(count, depth)| Queues { count, depth })
 }

@@ -1,36 +1,36 @@
-//! Links: which parts a part may ask or use, and which of them it means.
+//! Links: the parts that a part may ask or use, and their resolution.
 //!
-//! A link is a key of a part's table whose value is the name of another part, or a list of names. A link that is left out means the only
-//! part that it could mean; where there are several, it must be said.
+//! A link is a key of a part's table whose value is the name of a part, or a list of names. A link that is left out
+//! means the only possible part; with several, it must be given.
 
 use super::Spec;
 use super::kinds::{Declared, Id, Kind};
 use config::{Diagnostic, Resolved};
 use mem::swap::SwapBacking;
 
-/// A key that names other parts.
+/// Link: a key that names other parts.
 #[derive(Debug)]
 pub(super) struct Link {
-    /// The key.
+    /// Key of the link.
     pub(super) key: &'static str,
-    /// What it may name.
+    /// Kinds that it may name.
     pub(super) to: &'static [Kind],
-    /// Whether it may name several.
+    /// Whether it may name several parts.
     pub(super) many: bool,
-    /// When it is needed.
+    /// Condition under which it is needed.
     need: Need,
-    /// What it is for.
+    /// Purpose of the link.
     pub(super) doc: &'static str,
 }
 
-/// When a link is needed.
+/// Condition under which a link is needed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Need {
     /// Always.
     Always,
     /// Once a program runs: a system may be the base of others.
     ToRun,
-    /// Never: without it, there is no such part.
+    /// Never: without it, the part does not exist.
     Never,
 }
 
@@ -38,21 +38,21 @@ const fn link(key: &'static str, to: &'static [Kind], need: Need, doc: &'static 
     Link { key, to, many: false, need, doc }
 }
 
-const MMU: Link = link("mmu", &[Kind::Mmu], Need::Always, "What translates addresses.");
-const L2: Link = link("l2", &[Kind::L2], Need::Always, "The cache that is shared.");
+const MMU: Link = link("mmu", &[Kind::Mmu], Need::Always, "The unit that translates addresses.");
+const L2: Link = link("l2", &[Kind::L2], Need::Always, "The shared cache.");
 
 const GPU: &[Link] = &[
     MMU,
     link("network", &[Kind::Network], Need::Always, "The network to the shared cache."),
     L2,
-    link("paging", &[Kind::Paging], Need::Never, "Who brings pages that are missing, if any are."),
+    link("paging", &[Kind::Paging], Need::Never, "The pager that brings missing pages, if any."),
 ];
 const CPU: &[Link] = &[
     MMU,
     link("fabric", &[Kind::Fabric], Need::Always, "The network to the shared cache."),
-    link("directory", &[Kind::Directory], Need::Always, "What keeps copies of lines coherent."),
+    link("directory", &[Kind::Directory], Need::Always, "The directory that keeps copies of lines coherent."),
     L2,
-    link("swap", &[Kind::Swap], Need::Never, "Who brings pages that are missing, if any are."),
+    link("swap", &[Kind::Swap], Need::Never, "The pager that brings missing pages, if any."),
 ];
 const OF_L2: &[Link] = &[link(
     "memory",
@@ -64,7 +64,7 @@ const PLACEMENT: &[Link] = &[Link {
     many: true,
     ..link("targets", &[Kind::Memory], Need::Always, "The memories, in the order of `sizes`.")
 }];
-/// What block commands can be sent to.
+/// Kinds that take block commands.
 const DRIVES: &[Kind] = &[Kind::Flash, Kind::Stripe];
 const STRIPE: &[Link] = &[Link {
     many: true,
@@ -87,7 +87,7 @@ const HOST: &[Link] = &[
             "drives",
             DRIVES,
             Need::Always,
-            "The drives that requests go to; left out, all that are no stripe's.",
+            "The drives that requests go to; if left out, all drives outside stripes.",
         )
     },
     Link {
@@ -96,7 +96,7 @@ const HOST: &[Link] = &[
             "coprocessors",
             &[Kind::Coprocessor],
             Need::Never,
-            "The coprocessors that its programs drive; left out, all that there are.",
+            "The coprocessors that its programs drive; if left out, all coprocessors.",
         )
     },
 ];
@@ -104,11 +104,11 @@ const ACCELERATOR: &[Link] = &[link(
     "storage",
     &[Kind::GroupFlash],
     Need::Always,
-    "The flash that it governs, which has its kernels' data.",
+    "The flash that it governs, with the data of its kernels.",
 )];
 
 impl Kind {
-    /// The links of its parts.
+    /// Links of this kind's parts.
     pub(super) fn links(self) -> &'static [Link] {
         match self {
             Kind::Gpu => GPU,
@@ -130,24 +130,24 @@ impl Kind {
         }
     }
 
-    /// Whether several may ask one part of this kind.
+    /// Whether several parts may ask one part of this kind.
     fn serves_many(self) -> bool {
         matches!(self, Kind::Flash | Kind::Stripe)
     }
 
-    /// Whether it works without anybody who asks it.
+    /// Whether a part of this kind works without a part that asks it.
     fn is_root(self) -> bool {
         matches!(self, Kind::Gpu | Kind::Cpu | Kind::Host | Kind::Accelerator)
     }
 }
 
 impl Link {
-    /// Whether it is always needed.
+    /// Whether the link is always needed.
     pub(super) fn is_always(&self) -> bool {
         self.need == Need::Always
     }
 
-    /// Whether a part of a spec has it and must have it; `Err` with the reason where it has not.
+    /// Whether a part of a spec has the link and needs it; `Err` with the reason if it has not.
     fn need_of(&self, spec: &Spec, id: Id) -> Result<Need, &'static str> {
         match id.kind {
             Kind::Memory => spec.memory[id.number].spec.has_link(self.key).map(|()| Need::Always),
@@ -159,7 +159,7 @@ impl Link {
     }
 }
 
-/// Links as a table has them written, which are taken apart from its other keys.
+/// Links as written in a table, separated from its other keys.
 pub(super) fn written(
     resolved: &Resolved,
     table: &str,
@@ -177,23 +177,23 @@ pub(super) fn written(
         let Some(names) = names else {
             let what = if link.many { "one part, or a list of them" } else { "one part" };
             let key = format!("{table}.{}", link.key);
-            return Err(resolved.diagnose(&key, format!("`{key}` is the name of {what}, in quotes")));
+            return Err(resolved.diagnose(&key, format!("`{key}` must be the name of {what}, in quotes")));
         };
         found.push((link.key, names));
     }
     Ok(found)
 }
 
-/// Every part.
+/// Returns every part.
 pub(super) fn all(spec: &Spec) -> impl Iterator<Item = Id> {
     Kind::ALL.iter().flat_map(|kind| (0..spec.count(*kind)).map(|number| Id { kind: *kind, number }))
 }
 
-/// Finds what the links of a spec mean.
+/// Resolves the links of a spec.
 ///
 /// # Errors
-/// A name of nothing, or of a part that is not meant by the link; a link that could mean several parts, or none though it must; a part
-/// that nobody uses, or more than may.
+/// An unknown name, or a part of a kind that the link does not allow; a link with several possible targets, or none
+/// where one is needed; a part that is unused, or used too often.
 pub(super) fn resolve(spec: &mut Spec, resolved: &Resolved) -> Result<(), Diagnostic> {
     let tables = spec.tables.clone();
     let mut counted = [0; Kind::ALL.len()];
@@ -204,7 +204,7 @@ pub(super) fn resolve(spec: &mut Spec, resolved: &Resolved) -> Result<(), Diagno
         counted[declared.kind as usize] += more;
         parts.extend((first..first + more).map(|number| (declared, Id { kind: declared.kind, number })));
     }
-    // What a stripe is made of is no drive for others: stripes come first.
+    // Members of a stripe are not drives for others: resolve stripes first.
     parts.sort_by_key(|(_, id)| id.kind != Kind::Stripe);
     for (declared, id) in parts {
         let links = links(spec, &tables, declared, id, resolved)?;
@@ -214,7 +214,7 @@ pub(super) fn resolve(spec: &mut Spec, resolved: &Resolved) -> Result<(), Diagno
     askers(spec, resolved)
 }
 
-/// The links of one part.
+/// Resolves the links of one part.
 fn links(
     spec: &Spec,
     tables: &[Declared],
@@ -244,7 +244,7 @@ fn links(
     Ok(found)
 }
 
-/// The parts of these names.
+/// Finds the parts with these names.
 fn named(
     spec: &Spec,
     tables: &[Declared],
@@ -265,18 +265,18 @@ fn named(
         let of_name: Vec<Id> = all(spec).filter(is_named).collect();
         let candidates = || all(spec).filter(fits).map(|id| spec.name_of(id).to_owned()).collect::<Vec<_>>();
         let Some(first) = of_name.first() else {
-            let what = format!("there is no part `{name}`");
+            let what = format!("the part `{name}` does not exist");
             return Err(resolved.diagnose(key, what).allowed(name, candidates()));
         };
         if !fits(first) {
             let what = format!(
-                "`{name}` is a part of the kind `{}`: this link goes to one of {kinds}",
+                "`{name}` is a part of the kind `{}`: this link needs one of {kinds}",
                 first.kind.name()
             );
             return Err(resolved.diagnose(key, what).allowed(name, candidates()));
         }
         if of_name.len() > 1 && !link.many {
-            let what = format!("`{name}` are {} parts, and this link goes to one", of_name.len());
+            let what = format!("`{name}` names {} parts, and this link needs one", of_name.len());
             return Err(resolved.diagnose(key, what).allowed(name, candidates()));
         }
         if let Some(twice) = of_name.iter().find(|id| found.contains(*id)) {
@@ -288,7 +288,7 @@ fn named(
     Ok(found)
 }
 
-/// The parts that a link means which is left out.
+/// Parts that a link means if it is left out.
 fn meant(
     spec: &Spec,
     link: &Link,
@@ -305,7 +305,7 @@ fn meant(
         _ => {
             let names: Vec<String> = fitting.iter().map(|id| spec.name_of(*id).to_owned()).collect();
             let what = format!(
-                "`{}.{}` is left out, and there are {} that it could mean",
+                "`{}.{}` is left out, and {} parts could be meant",
                 declared.table,
                 link.key,
                 names.len()
@@ -317,7 +317,7 @@ fn meant(
     }
 }
 
-/// The needed links of a part that go nowhere.
+/// Needed links of a part that are missing.
 pub(super) fn absent(spec: &Spec, id: Id, to_run: bool) -> Vec<&'static Link> {
     let is_needed = |link: &&Link| match link.need_of(spec, id) {
         Ok(Need::Always) => true,
@@ -348,7 +348,7 @@ fn circles(spec: &Spec, resolved: &Resolved) -> Result<(), Diagnostic> {
     }
 }
 
-/// Refuses parts that nobody asks, and those that more ask than may.
+/// Refuses unused parts, and parts that more ask than may.
 fn askers(spec: &Spec, resolved: &Resolved) -> Result<(), Diagnostic> {
     let asks = |from: Id, to: Id| spec.links_of(from).iter().any(|(_, ids)| ids.contains(&to));
     for id in all(spec).filter(|id| !id.kind.is_root()) {
@@ -360,25 +360,25 @@ fn askers(spec: &Spec, resolved: &Resolved) -> Result<(), Diagnostic> {
                     .iter()
                     .filter(|kind| kind.links().iter().any(|link| link.to.contains(&id.kind)));
                 let who = who.map(|kind| format!("`{}`", kind.name())).collect::<Vec<_>>().join(", ");
-                let what = format!("nobody uses the part `{name}`");
-                let help = format!("parts of these kinds can: {who}");
+                let what = format!("the part `{name}` is unused");
+                let help = format!("remove it, or link to it from a part of these kinds: {who}");
                 return Err(resolved.diagnose(name, what).help(help));
             }
             [first, second, ..] if !id.kind.serves_many() => {
                 let what = format!(
-                    "`{}` and `{}` ask one part, `{name}`, which serves one",
+                    "`{}` and `{}` both use the part `{name}`, which can serve only one",
                     spec.name_of(first),
                     spec.name_of(second)
                 );
-                return Err(resolved.diagnose(spec.name_of(second), what).help("give each its own"));
+                return Err(resolved.diagnose(spec.name_of(second), what).help("give each its own part"));
             }
             _ => {}
         }
         let stripe = by.iter().find(|by| by.kind == Kind::Stripe);
         if let (Some(stripe), Some(other)) = (stripe, by.iter().find(|by| Some(*by) != stripe)) {
             let (stripe, other) = (spec.name_of(*stripe), spec.name_of(*other));
-            let what = format!("`{other}` uses `{name}`, whose bytes are those of the stripe `{stripe}`");
-            return Err(resolved.diagnose(other, what).help(format!("let it use `{stripe}`")));
+            let what = format!("`{other}` uses `{name}`, which is a member of the stripe `{stripe}`");
+            return Err(resolved.diagnose(other, what).help(format!("use `{stripe}` instead")));
         }
     }
     Ok(())

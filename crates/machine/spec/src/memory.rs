@@ -1,5 +1,5 @@
-//! Memory as a user writes it, and what each kind of it means for a machine. Every kind is named in every question: a further one does
-//! not compile without its answers.
+//! Memory as a user writes it, and the properties of each kind for a machine. Every function here names every kind: a
+//! new kind does not compile without its answers.
 
 use config::SpecError;
 use mem::dram::DramSpec;
@@ -10,35 +10,35 @@ use ssd::direct::DirectSpec;
 use ssd::port::engine::EngineSpec;
 use ssd::port::initiator::InitiatorSpec;
 
-/// What stands behind the shared cache.
+/// Memory behind the shared cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum MemorySpec {
-    /// DRAM, or persistent memory, its controllers beside the cache banks.
+    /// DRAM, or persistent memory, with its controllers beside the cache banks.
     Dram(DramSpec),
     /// Flash whose controllers are on the network.
     Direct(DirectSpec),
     /// An SSD engine on the network, and the flash device behind it.
     Engine(EngineSpec),
-    /// A flash device to which the GPU sends block commands by itself, over the network.
+    /// A flash device to which the GPU sends block commands directly, over the network.
     Initiator(InitiatorSpec),
     /// DRAM as a cache over flash, its controllers on the mesh.
     DramCache(DramCacheSpec),
 }
 
-/// What a memory asks.
+/// Kind of part that a memory asks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Asks {
-    /// No other part.
+    /// No part.
     Nothing,
-    /// A drive, by block commands.
+    /// A drive, with block commands.
     Drive,
-    /// Another memory.
+    /// A different memory.
     Memory,
 }
 
 impl MemorySpec {
-    /// The key of its table.
+    /// Key of the memory's table.
     pub fn form(&self) -> &'static str {
         match self {
             MemorySpec::Dram(_) => "dram",
@@ -49,10 +49,10 @@ impl MemorySpec {
         }
     }
 
-    /// Whether it can be built, for lines of so many bytes.
+    /// Checks that the memory can be built, for lines of `line` bytes.
     ///
     /// # Errors
-    /// The first value that cannot be; its key is relative to the table of its form.
+    /// The first invalid value; its key is relative to the table of its form.
     pub fn check(&self, line: u64) -> Result<(), SpecError> {
         match self {
             MemorySpec::Dram(dram) => dram.check(line),
@@ -75,22 +75,23 @@ impl MemorySpec {
         }
     }
 
-    /// Whether it has the link of this key, `drive` or `memory`.
+    /// Checks that the memory has the link with this key, `drive` or `memory`.
     ///
     /// # Errors
-    /// Why it has not.
+    /// The reason why it has not.
     pub(super) fn has_link(&self, key: &str) -> Result<(), &'static str> {
         let is_cache = matches!(self, MemorySpec::DramCache(_));
         match (self.asks(), key) {
             (Asks::Drive, "drive") | (Asks::Memory, "memory") => Ok(()),
-            (_, "drive") if is_cache => Err("a DRAM cache asks a drive with `backing = \"device\"` only"),
-            (_, _) if is_cache => Err("a DRAM cache asks a memory with `backing = \"memory\"` only"),
-            (_, "drive") => Err("this kind of memory asks no drive"),
-            _ => Err("this kind of memory asks no other"),
+            (_, "drive") if is_cache => Err("a DRAM cache uses a drive with `backing = \"device\"` only"),
+            (_, _) if is_cache => Err("a DRAM cache uses a memory with `backing = \"memory\"` only"),
+            (_, "drive") => Err("this kind of memory uses no drive"),
+            _ => Err("this kind of memory uses no other memory"),
         }
     }
 
-    /// Whether a host or an operating system can page into it: every address has a place of its own, and nothing is behind it.
+    /// Whether a host or an operating system can page into the memory: every address has its own place, and no part is
+    /// behind it.
     pub fn is_pageable(&self) -> bool {
         match self {
             MemorySpec::Dram(_) => true,
@@ -101,7 +102,7 @@ impl MemorySpec {
         }
     }
 
-    /// What of it the jobs of a server fill before the run, which is a state, if there is something.
+    /// DRAM cache that the jobs of a server fill before the run, as a state; `None` for other memories.
     pub fn filled(&self) -> Option<&DramCacheSpec> {
         match self {
             MemorySpec::DramCache(cache) => Some(cache),
@@ -112,11 +113,12 @@ impl MemorySpec {
         }
     }
 
-    /// What each run does with it anew before it begins, whatever states are kept; nothing if it begins as it was built, or in a state.
+    /// Preparation that every run repeats, whatever states are kept; `None` if the memory begins as built, or in a
+    /// state.
     pub fn done_anew(&self) -> Option<&'static str> {
         match self {
             MemorySpec::Direct(_) => {
-                Some("flash as memory is filled with what its programs place in it: each run does that anew")
+                Some("flash as memory is filled with its programs' data: each run repeats that")
             }
             MemorySpec::Dram(_)
             | MemorySpec::Engine(_)
@@ -137,7 +139,7 @@ mod tests {
         Loaded::read(system, layers, &[], |_| Ok(())).expect("a system")
     }
 
-    /// The shipped memories, by what of the hardware they are.
+    /// Shipped memories, by their kind of hardware.
     #[test]
     fn a_memory_has_the_links_that_its_hardware_has() {
         let cases = [
@@ -155,7 +157,7 @@ mod tests {
             assert_eq!(["drive", "memory"].map(|key| memory.has_link(key).is_ok()), links, "{system}");
             assert_eq!(memory.is_pageable(), pageable, "{system}");
         }
-        // Times take the place of a drive.
+        // Fixed times replace a drive.
         let loaded = load("astriflash");
         let MemorySpec::DramCache(mut cache) = loaded.spec.memory[0].spec.clone() else {
             unreachable!("its own")

@@ -1,4 +1,4 @@
-//! Kinds whose tables hold more than their part's model knows.
+//! Kinds whose tables hold more than the model of their part.
 
 use super::kinds::Table;
 use super::schema::require;
@@ -17,20 +17,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use ssd::spec::{FlashSpec, LinkSpec};
 
-/// A flash device and the state that it is brought into.
+/// Flash device, and the state that it is brought into.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DriveSpec {
-    /// The device.
+    /// Flash device.
     #[serde(flatten)]
     pub flash: FlashSpec,
-    /// The state that the device is brought into before the run.
+    /// State that the device is brought into before the run.
     pub precondition: Precondition,
 }
 
-/// Keys of a drive's table that are no device's.
+/// Keys of a drive's table that are not the device's.
 #[derive(JsonSchema)]
 struct OfDrive {
-    /// The state that the device is brought into before the run.
+    /// State that the device is brought into before the run.
     #[expect(dead_code, reason = "its schema alone is asked for")]
     precondition: Precondition,
 }
@@ -50,26 +50,27 @@ impl Table for DriveSpec {
     }
 }
 
-/// The processors of a server.
+/// Processors of a server.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ServerSpec {
-    /// Its cores, their threads, and their load.
+    /// Cores, their threads, and their load.
     #[serde(flatten)]
     pub cores: CpuSpec,
-    /// How memory is filled before the run, and when its figures begin.
+    /// Filling of memory before the run, and the start of measurement.
     #[serde(flatten)]
     pub start: StartSpec,
 }
 
-/// How a server's memory is filled before the run, and when its figures begin.
+/// Filling of a server's memory before the run, and the start of measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StartSpec {
-    /// Jobs that are executed before the run without time, at most, to fill a DRAM cache or what `swap` pages into. They end once
-    /// it has taken as many missing pages as it has room for, or the second half of them has brought less than a hundredth of its
-    /// pages. If the program's pages fit or nearly fit (up to 5/4 of the room), all of them are brought after 4,096 jobs.
+    /// Most jobs executed before the run without time, to fill a DRAM cache or the memory that `swap` pages into.
+    /// Filling ends once as many pages have missed as the memory has room for, or once its second half has brought less
+    /// than a hundredth of the pages. If the program's pages fit or nearly fit (up to 5/4 of the room), all of them are
+    /// brought after 4,096 jobs.
     #[schemars(range(max = 1_099_511_627_776_u64))]
     pub fill_jobs: u64,
-    /// Which of the first jobs of the run count in no figure; `--warmup` says something else.
+    /// Jobs at the start of the run that count in no metric; `--warmup` overrides it.
     pub warmup: WarmupPolicy,
 }
 
@@ -89,37 +90,38 @@ impl Table for ServerSpec {
     }
 }
 
-/// An accelerator, and how kernels come to it.
+/// Accelerator, and the offload of its kernels.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OffloadedSpec {
-    /// Its cores and its memory.
+    /// Cores and memory.
     #[serde(flatten)]
     pub accelerator: AcceleratorSpec,
-    /// How a host offloads kernels to it.
+    /// Offload of kernels by a host.
     pub offload: OffloadSpec,
 }
 
-/// How a host offloads kernels to an accelerator: each kernel's description table crosses the link into the accelerator's memory, one after
-/// another; then the host interrupts Flashvisor (FlashAbacus, section 4, "Offload").
+/// Offload of kernels to an accelerator by a host: each kernel's description table crosses the link into the
+/// accelerator's memory, one after another; then the host interrupts Flashvisor (FlashAbacus, section 4, "Offload").
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OffloadSpec {
-    /// A kernel's description table: its code and what it says of its data sections.
+    /// Size of a kernel's description table: its code and the description of its data sections.
     pub table: Bytes,
-    /// From the last byte of a table until Flashvisor knows: the host's interrupt, and its way through the link's controller.
+    /// Time from the last byte of a table until Flashvisor is notified: the host's interrupt, and its path through the
+    /// link's controller.
     pub interrupt: Duration,
-    /// The link between the host and the accelerator.
+    /// Link between the host and the accelerator.
     pub link: LinkSpec,
-    /// What the link spends; left out, it reports no energy.
+    /// Energy of the link; without it, the link reports no energy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<LinkEnergySpec>,
 }
 
 impl OffloadSpec {
-    /// The link, with what it spends.
+    /// Builds the link, with its energy.
     ///
     /// # Errors
-    /// The first value that cannot be built, with its key below the accelerator's table.
+    /// The first invalid value, with its key below the accelerator's table.
     pub fn link(&self) -> Result<Link, SpecError> {
         let link = self.link.build("offload")?;
         Ok(match &self.energy {
@@ -129,10 +131,10 @@ impl OffloadSpec {
     }
 }
 
-/// Keys of an accelerator's table that are no accelerator's.
+/// Keys of an accelerator's table that are not the accelerator's.
 #[derive(JsonSchema)]
 struct OfAccelerator {
-    /// How a host offloads kernels to it.
+    /// Offload of kernels by a host.
     #[expect(dead_code, reason = "its schema alone is asked for")]
     offload: OffloadSpec,
 }
@@ -152,18 +154,18 @@ impl Table for OffloadedSpec {
     }
 }
 
-/// A coprocessor, and what a host's program does to work with it.
+/// Coprocessor, and the costs of the host program that drives it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DrivenSpec {
-    /// Its cores and its memory.
+    /// Cores and memory.
     #[serde(flatten)]
     pub coprocessor: CoprocessorSpec,
-    /// What the program that drives it does with data on their way.
+    /// Costs of data handling in the program that drives it.
     pub offload: OffloadCosts,
 }
 
 impl DrivenSpec {
-    /// The coprocessor as an instance has it: with its share of memory.
+    /// Coprocessor as one instance sees it: with its share of memory.
     pub fn shared(&self) -> CoprocessorSpec {
         let mut coprocessor = self.coprocessor.clone();
         let share = coprocessor.memory.size.get() / u64::from(self.offload.threads.max(1));
@@ -172,10 +174,10 @@ impl DrivenSpec {
     }
 }
 
-/// Keys of a coprocessor's table that are no coprocessor's.
+/// Keys of a coprocessor's table that are not the coprocessor's.
 #[derive(JsonSchema)]
 struct OfCoprocessor {
-    /// What the program that drives it does with data on their way.
+    /// Costs of data handling in the program that drives it.
     #[expect(dead_code, reason = "its schema alone is asked for")]
     offload: OffloadCosts,
 }

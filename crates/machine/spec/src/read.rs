@@ -1,4 +1,4 @@
-//! From a configuration to a spec: which tables are parts, and of which kind.
+//! Conversion of a configuration to a spec: which tables are parts, and of which kind.
 
 use super::kinds::{Declared, Kind};
 use super::{Sim, Spec, links, schema};
@@ -6,14 +6,14 @@ use config::schema::Param;
 use config::{Diagnostic, Pieces, Resolved};
 use serde::Deserialize;
 
-/// The keys of every part that say what it is.
+/// Key of every part that gives its kind.
 pub(super) const KIND: &str = "kind";
 pub(super) const COUNT: &str = "count";
 
-/// Parts that one table stands for at most.
+/// Most parts of one table.
 const MOST: i64 = 256;
 
-/// What a spec holds besides parts.
+/// Contents of a spec other than parts.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Words {
@@ -21,13 +21,13 @@ struct Words {
     sim: Sim,
 }
 
-/// Keys at the root that are no parts.
+/// Keys at the root that are not parts.
 const WORDS: [&str; 3] = ["description", "inherits", "sim"];
 
-/// Keys that have moved: where they stood, and where they stand.
+/// Keys that have moved: the old and the new path.
 const MOVED: [(&str, &str); 2] = [("cpu.0", "cpu"), ("precondition", "flash.precondition")];
 
-/// The same below the tables of parts of a kind, with what their values are called now.
+/// Moved keys below the tables of a kind's parts, with the new names of their values.
 const MOVED_WITHIN: [(Kind, &str, &str, &str); 1] = [(
     Kind::Memory,
     "direct.array.order",
@@ -35,13 +35,13 @@ const MOVED_WITHIN: [(Kind, &str, &str, &str); 1] = [(
     "`fifo` is `oldest` there, `reads_first` is `priority`",
 )];
 
-/// Tables below those of parts of a kind that stand in place of each other.
+/// Alternative tables below the tables of a kind's parts.
 const ALTERNATIVES: [(Kind, &str, &[&str]); 1] = [(Kind::Flash, "host", &["nvme", "ahci"])];
 
 /// Reads a spec.
 ///
 /// # Errors
-/// Everything that is wrong with it, with places.
+/// Every error in the spec, with places.
 pub(super) fn read(resolved: &mut Resolved) -> Result<Spec, Diagnostic> {
     moved(resolved)?;
     let keys = schema::keys();
@@ -54,7 +54,7 @@ pub(super) fn read(resolved: &mut Resolved) -> Result<Spec, Diagnostic> {
     }
     let root = resolved.table();
     let mut missing = missing(&root, &declared);
-    // A part that is told is not absent as well, whatever it is called.
+    // A part with a reported error is not also reported as absent.
     let is_told = |table: &str| told.iter().any(|(name, _)| name == table);
     missing.retain(|param| {
         let table = param.key.split('.').next().unwrap_or_default();
@@ -62,7 +62,7 @@ pub(super) fn read(resolved: &mut Resolved) -> Result<Spec, Diagnostic> {
     });
     let mut pieces = resolved.pieces(keys, missing);
     let mut is_whole = told.is_empty();
-    // Names of kinds may stand at the root as well as the words do: where a word is misspelt, they are told.
+    // Names of kinds may stand at the root, like words: list them where a word is misspelt.
     let words: Option<Words> = pieces.read(&[], &no_words(&declared, &told));
     told.into_iter().for_each(|(_, fault)| pieces.tell(fault));
     let Words { description, sim } = match words {
@@ -86,7 +86,7 @@ fn read_part(spec: &mut Spec, pieces: &mut Pieces<'_>, from: &Declared) -> bool 
     spec.read(pieces, from, &apart)
 }
 
-/// What is no word, or not to be told as one.
+/// Keys that are not words, or must not be reported as such.
 fn no_words<'a>(declared: &'a [Declared], told: &'a [(String, Diagnostic)]) -> Vec<&'a str> {
     let tables = declared.iter().map(|declared| declared.table.as_str());
     let kinds = Kind::ALL.iter().map(|kind| kind.name());
@@ -95,7 +95,7 @@ fn no_words<'a>(declared: &'a [Declared], told: &'a [(String, Diagnostic)]) -> V
     all
 }
 
-/// Refuses keys that have moved, with the place where they stand now.
+/// Refuses keys that have moved, and gives their new path.
 fn moved(resolved: &Resolved) -> Result<(), Diagnostic> {
     let table = toml::Value::Table(resolved.table());
     for (old, new) in MOVED {
@@ -122,7 +122,7 @@ fn moved_within(resolved: &Resolved, declared: &[Declared]) -> Result<(), Diagno
     Ok(())
 }
 
-/// The tables that are parts, in order, and what is wrong with others, by their names.
+/// Tables that are parts, in order, and the errors of other tables, by name.
 fn declared(resolved: &Resolved) -> (Vec<Declared>, Vec<(String, Diagnostic)>) {
     let root = resolved.table();
     let (mut found, mut told) = (Vec::new(), Vec::new());
@@ -137,17 +137,17 @@ fn declared(resolved: &Resolved) -> (Vec<Declared>, Vec<(String, Diagnostic)>) {
     (found, told)
 }
 
-/// The tables that are parts of a kind.
+/// Tables that are parts of a kind.
 pub(crate) fn of_kind(resolved: &Resolved, kind: Kind) -> Vec<String> {
     let (declared, _) = declared(resolved);
     declared.into_iter().filter(|part| part.kind == kind).map(|part| part.table).collect()
 }
 
-/// A table at the root as a part; nothing if it is a word, or is told as a word that is misspelt.
+/// Interprets a table at the root as a part; `None` for a word, or for a misspelt word that is reported as one.
 fn part(resolved: &Resolved, name: &str, value: &toml::Value) -> Option<Result<Declared, Diagnostic>> {
     let own = Kind::ALL.iter().copied().find(|kind| kind.name() == name);
     let Some(table) = value.as_table() else {
-        // Of a kind whose table is a choice, a bare name is one as well: its parser says what is wrong.
+        // For a kind whose table is a choice, a bare name is a part too: its parser reports errors.
         return own.map(|kind| Ok(Declared { table: name.to_owned(), kind, count: None, links: Vec::new() }));
     };
     let kinds = || Kind::ALL.iter().map(|kind| kind.name());
@@ -156,19 +156,19 @@ fn part(resolved: &Resolved, name: &str, value: &toml::Value) -> Option<Result<D
         (None, None) => {
             let all = kinds().chain(WORDS);
             let fault = resolved.diagnose(name, format!("unknown key `{name}`")).allowed(name, all);
-            let help = "a part with a name of its own says what it is: `kind = \"flash\"`";
+            let help = "a part with a name of its own needs its kind: `kind = \"flash\"`";
             return Some(Err(if fault.nearest.is_some() { fault } else { fault.help(help) }));
         }
         (Some(said), own) => {
             let key = format!("{name}.{KIND}");
             let text = said.as_str().unwrap_or_default();
             let Some(kind) = Kind::ALL.iter().copied().find(|kind| kind.name() == text) else {
-                let what = format!("there is no kind of part {said}");
+                let what = format!("unknown kind of part {said}");
                 return Some(Err(resolved.diagnose(&key, what).allowed(text, kinds())));
             };
             if own.is_some_and(|own| own != kind) {
-                let what = format!("a part that is called `{name}` is of that kind");
-                return Some(Err(resolved.diagnose(&key, what).help("give the part another name")));
+                let what = format!("a part named `{name}` must be of that kind");
+                return Some(Err(resolved.diagnose(&key, what).help("give the part a different name")));
             }
             kind
         }
@@ -179,13 +179,13 @@ fn part(resolved: &Resolved, name: &str, value: &toml::Value) -> Option<Result<D
     }))
 }
 
-/// Whether a name can be part of a key.
+/// Checks that a name can be part of a key.
 fn named(resolved: &Resolved, name: &str) -> Result<(), Diagnostic> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if name.chars().all(is_plain) && !name.is_empty() {
         return Ok(());
     }
-    let what = format!("`{name}` is no name for a part: letters, digits, `_` and `-` are");
+    let what = format!("`{name}` is not a valid name for a part: use letters, digits, `_` and `-`");
     Err(resolved.diagnose(name, what))
 }
 
@@ -200,7 +200,7 @@ fn count(resolved: &Resolved, name: &str, table: &toml::Table) -> Result<Option<
     }
 }
 
-/// The keys that the words, the parts, and the parts that they need and that are not there, lack.
+/// Keys missing from the words, from the parts, and from needed parts that are absent.
 pub(super) fn missing(root: &toml::Table, declared: &[Declared]) -> Vec<Param> {
     let document = schema::document();
     let words = || {
@@ -232,7 +232,7 @@ pub(super) fn missing(root: &toml::Table, declared: &[Declared]) -> Vec<Param> {
             }
         }
     }
-    // A drive is asked by a host, where nobody else could.
+    // A drive is asked by a host if no other part could ask it.
     let asks = |kind: &&Kind| kind.links().iter().any(|link| link.to.contains(&Kind::Flash));
     if is_there(&Kind::Flash) && !Kind::ALL.iter().filter(asks).any(is_there) {
         absent.push(Kind::Host.name());
@@ -242,12 +242,12 @@ pub(super) fn missing(root: &toml::Table, declared: &[Declared]) -> Vec<Param> {
     found
 }
 
-/// Whether a key stands in the table of that name.
+/// Whether a key is in the table with this name.
 fn below(key: &str, table: &str) -> bool {
     key.strip_prefix(table).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// A key of a kind as a part has it.
+/// Translates a key of a kind to that of a part.
 pub(super) fn renamed(key: &str, part: &Declared) -> String {
     format!("{}{}", part.table, key.strip_prefix(part.kind.name()).unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! The JSON Schema of a spec: of each kind of part under its name, and of a file in which parts have names of their own.
+//! JSON Schema of a spec: of each kind of part under its name, and of a file whose parts have their own names.
 
 use super::Sim;
 use super::kinds::Kind;
@@ -7,23 +7,23 @@ use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
-/// The JSON Schema of a spec in which each kind of part stands once, under its own name: every key, for lists and limits.
+/// JSON Schema of a spec with one part of each kind, under the kind's name: every key, for lists and limits.
 pub fn document() -> &'static Value {
     static DOCUMENT: LazyLock<Value> = LazyLock::new(|| build(false));
     &DOCUMENT
 }
 
-/// Every key of a spec.
+/// Returns every key of a spec.
 pub(super) fn keys() -> &'static [String] {
     static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
-        // Without a prefix nothing can be unknown.
+        // An empty prefix matches every key.
         let all = config::schema::params(document(), "").unwrap_or_default();
         all.into_iter().map(|param| param.key).collect()
     });
     &KEYS
 }
 
-/// The JSON Schema of a file, for an editor: it may inherit, and parts may have names of their own.
+/// JSON Schema of a file, for editors: it may inherit, and parts may have their own names.
 pub fn of_file() -> Value {
     config::schema::of_file(build(true))
 }
@@ -31,7 +31,7 @@ pub fn of_file() -> Value {
 fn build(named: bool) -> Value {
     let mut generator = SchemaGenerator::default();
     let mut properties = Map::new();
-    let description = json!({ "type": "string", "description": "What the machine is, in one line." });
+    let description = json!({ "type": "string", "description": "Description of the machine, in one line." });
     properties.insert("description".to_owned(), description);
     let mut parts = Vec::new();
     for kind in Kind::ALL {
@@ -40,11 +40,11 @@ fn build(named: bool) -> Value {
             let own = [
                 (
                     KIND,
-                    json!({ "const": kind.name(), "description": "What the part is; left out where its name says it." }),
+                    json!({ "const": kind.name(), "description": "Kind of the part; can be left out if its name is the kind." }),
                 ),
                 (
                     COUNT,
-                    json!({ "type": "integer", "minimum": 1, "description": "How many such parts there are: NAME.0, NAME.1, ..." }),
+                    json!({ "type": "integer", "minimum": 1, "description": "Number of such parts: NAME.0, NAME.1, ..." }),
                 ),
             ];
             add(&mut schema, own.map(|(key, schema)| (key.to_owned(), schema)));
@@ -57,7 +57,7 @@ fn build(named: bool) -> Value {
     }
     let mut sim = generator.subschema_for::<Sim>().to_value();
     if let Some(sim) = sim.as_object_mut() {
-        sim.insert("description".to_owned(), json!("The simulation itself."));
+        sim.insert("description".to_owned(), json!("Settings of the simulation."));
     }
     properties.insert("sim".to_owned(), sim);
     let definitions = generator.take_definitions(true);
@@ -73,7 +73,7 @@ fn build(named: bool) -> Value {
     })
 }
 
-/// The schema of a kind's tables, with its links.
+/// Schema of a kind's tables, with its links.
 fn of_kind(kind: Kind, generator: &mut SchemaGenerator) -> Value {
     let mut schema = kind.schema(generator);
     if let Some(schema) = schema.as_object_mut() {
@@ -84,7 +84,7 @@ fn of_kind(kind: Kind, generator: &mut SchemaGenerator) -> Value {
         let to: Vec<String> = link.to.iter().map(|kind| format!("`{}`", kind.name())).collect();
         let (name, absent) = match link.many {
             true => ("The name of a part, or a list of names", ""),
-            false => ("The name of a part", "; left out, the only one that there is"),
+            false => ("The name of a part", "; if left out, the only such part"),
         };
         let description = format!("{} {name}, of the kind {}{absent}.", link.doc, to.join(" or "));
         let mut schema = json!({ "type": "string", "default": null, "description": description });
@@ -97,7 +97,7 @@ fn of_kind(kind: Kind, generator: &mut SchemaGenerator) -> Value {
     schema
 }
 
-/// Adds keys that must be there, as another schema of a table has them.
+/// Marks keys as required that a second schema of the table requires.
 pub(super) fn require(schema: &mut Value, others: &Value) {
     for list in ["properties", "required"] {
         let more = others.get(list).cloned().unwrap_or_default();
@@ -118,7 +118,7 @@ fn add(schema: &mut Value, properties: impl IntoIterator<Item = (String, Value)>
     }
     let all = schema.entry("properties").or_insert_with(|| json!({}));
     all.as_object_mut().into_iter().for_each(|all| all.extend(properties.by_ref()));
-    // The forms of a choice allow nothing besides themselves, which is for the whole to say.
+    // The forms of a choice forbid other keys, which only the whole schema can decide.
     for name in ["oneOf", "anyOf"] {
         let forms = schema.get_mut(name).and_then(Value::as_array_mut);
         for form in forms.into_iter().flatten().filter_map(Value::as_object_mut) {

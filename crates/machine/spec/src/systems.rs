@@ -1,8 +1,8 @@
-//! The systems that are shipped, and where their specs are.
+//! Shipped systems and their specs.
 
 use config::Presets;
 
-/// Name and spec of every shipped system. A new one is a folder and a line.
+/// Name and spec of every shipped system. A new system is a folder and a line.
 pub const SYSTEMS: &[(&str, &str)] = &[
     ("860-pro", include_str!("../../../../systems/860-pro/spec.toml")),
     ("9100-max", include_str!("../../../../systems/9100-max/spec.toml")),
@@ -55,7 +55,7 @@ pub const SYSTEMS: &[(&str, &str)] = &[
     ("zng-wropt", include_str!("../../../../systems/zng-wropt/spec.toml")),
 ];
 
-/// The shipped systems as presets that specs can inherit from.
+/// Shipped systems as presets that specs can inherit.
 pub struct Shipped;
 
 impl Presets for Shipped {

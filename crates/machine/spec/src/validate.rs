@@ -1,4 +1,4 @@
-//! What lies between the parts of a spec. Limits of single values, and of products of a part's numbers, stand at the
+//! Checks between the parts of a spec. Limits of single values, and of products of a part's numbers, are given at the
 //! fields of the spec's types ([`config::schema::beyond`]).
 
 use crate::{Id, Kind, Loaded, MemorySpec, Part};
@@ -6,7 +6,7 @@ use config::{Diagnostic, Resolved, SpecError};
 use ssd::port::initiator::{EntranceChoice, InitiatorSpec};
 use ssd::spec::NvmeSpec;
 
-/// Refuses values that cannot be simulated: those beyond the limits that stand at the fields of the spec's types.
+/// Refuses values beyond the limits given at the fields of the spec's types.
 ///
 /// # Errors
 /// Every such value, with its limit.
@@ -20,7 +20,7 @@ pub(crate) fn limits(loaded: &Loaded) -> Result<(), Diagnostic> {
     };
     let of_table = |(name, table): (String, toml::Table)| {
         let found = config::schema::beyond(crate::document(), &table);
-        // Its keys begin with the kind; the user's, with the name.
+        // Keys of the schema begin with the kind; the user's keys begin with the name.
         let own = move |fault: SpecError| {
             let below = fault.key.split_once('.').map_or(String::new(), |(_, rest)| format!(".{rest}"));
             SpecError { key: format!("{name}{below}"), ..fault }
@@ -34,7 +34,7 @@ pub(crate) fn limits(loaded: &Loaded) -> Result<(), Diagnostic> {
     }
 }
 
-/// How to have all the keys that a spec of these parts needs.
+/// Help on how to get all keys that a spec with these parts needs.
 pub(crate) fn remedy(resolved: &Resolved) -> String {
     let has = |kind| !crate::of_kind(resolved, kind).is_empty();
     let like = match (has(Kind::Cpu), has(Kind::Gpu)) {
@@ -46,11 +46,11 @@ pub(crate) fn remedy(resolved: &Resolved) -> String {
     };
     format!(
         "`nandscape init NEW.toml --like {like}` writes a file with every key, its meaning and its source; \
-         `inherits = \"{like}\"` takes from there what a file does not say"
+         `inherits = \"{like}\"` inherits every key that a file does not set"
     )
 }
 
-/// Refuses a part that lacks another which it needs, and parts that do not go together.
+/// Refuses a part that lacks a needed part, and parts that do not go together.
 ///
 /// # Errors
 /// The first such part.
@@ -68,16 +68,16 @@ pub(crate) fn parts(loaded: &Loaded) -> Result<(), Diagnostic> {
     }
     for gpu in &spec.gpu {
         let pager = gpu.link("paging").map(|id| spec.name_of(id));
-        pages(loaded, gpu.link("l2"), pager, "the host pages into memory that is no DRAM")?;
+        pages(loaded, gpu.link("l2"), pager, "the host cannot page into memory that is not DRAM")?;
     }
     for cpu in &spec.cpu {
         let pager = cpu.link("swap").map(|id| spec.name_of(id));
-        pages(loaded, cpu.link("l2"), pager, "the operating system pages into memory that is no DRAM")?;
+        pages(loaded, cpu.link("l2"), pager, "the operating system cannot page into memory that is not DRAM")?;
     }
     Ok(())
 }
 
-/// Refuses a part whose links go nowhere.
+/// Refuses a part with missing links.
 fn needs(loaded: &Loaded, id: Id) -> Result<(), Diagnostic> {
     let absent = loaded.absent_links(id, false);
     if absent.is_empty() {
@@ -88,29 +88,29 @@ fn needs(loaded: &Loaded, id: Id) -> Result<(), Diagnostic> {
         to.iter().map(|kind| format!("`{}`", kind.name())).collect::<Vec<_>>().join(" or ")
     };
     let what = format!(
-        "the part `{name}` stands without {}",
+        "the part `{name}` lacks {}",
         absent.iter().map(named).collect::<Vec<_>>().join(", ")
     );
     let mut told = loaded.diagnose(name, &what);
     told.listed = loaded.lacking();
-    Err(told.help("a drive needs a part that asks it, such as `host`; a GPU the parts `mmu`, `network`, `l2` and `memory`; a server `mmu`, `fabric`, `directory`, `l2` and `memory`; an accelerator `group_flash`"))
+    Err(told.help("a drive needs a part that uses it, such as `host`; a GPU needs `mmu`, `network`, `l2` and `memory`; a server needs `mmu`, `fabric`, `directory`, `l2` and `memory`; an accelerator needs `group_flash`"))
 }
 
-/// Refuses paging into what is no DRAM.
+/// Refuses paging into memory other than DRAM.
 fn pages(loaded: &Loaded, l2: Option<Id>, pager: Option<&str>, what: &str) -> Result<(), Diagnostic> {
     let spec = &loaded.spec;
     let memory = l2.and_then(|l2| spec.l2[l2.number].link("memory"));
-    // Where pages of a placement lie is not the pager's.
+    // The pager does not choose where pages of a placement lie.
     let is_pageable = |id: Id| id.kind == Kind::Memory && spec.memory[id.number].spec.is_pageable();
     match pager {
         Some(pager) if !memory.is_some_and(is_pageable) => Err(loaded
             .diagnose(pager, what)
-            .help("it needs a memory that is `dram`, behind the shared cache")),
+            .help("use a `dram` memory behind the shared cache")),
         _ => Ok(()),
     }
 }
 
-/// Refuses an initiator with more queues or entries than its drive has for it.
+/// Refuses an initiator with more queues or entries than its drive offers.
 fn queues(loaded: &Loaded, part: &Part<MemorySpec>, initiator: &InitiatorSpec) -> Result<(), Diagnostic> {
     let Some(id) = part.link("drive") else { return Ok(()) };
     if id.kind == Kind::Stripe {
@@ -118,9 +118,9 @@ fn queues(loaded: &Loaded, part: &Part<MemorySpec>, initiator: &InitiatorSpec) -
             EntranceChoice::host => Ok(()),
             EntranceChoice::inner => {
                 let what =
-                    format!("`{}` is no drive by itself: nothing is inside it", loaded.spec.name_of(id));
+                    format!("`{}` is a stripe, which has no processor inside", loaded.spec.name_of(id));
                 let key = format!("{}.initiator.entrance", part.table());
-                Err(loaded.diagnose(&key, &what).help("give `host`, or a drive"))
+                Err(loaded.diagnose(&key, &what).help("use `host`, or link to a drive"))
             }
         };
     }
@@ -130,8 +130,8 @@ fn queues(loaded: &Loaded, part: &Part<MemorySpec>, initiator: &InitiatorSpec) -
         (EntranceChoice::host, _) => ("host", flash.host.queues()),
         (EntranceChoice::inner, Some(inner)) => ("inner", inner.nvme.as_ref().map(NvmeSpec::queues)),
         (EntranceChoice::inner, None) => {
-            let what = "the device has no entrance for a processor inside it";
-            let help = format!("give the table `{}.inner`", drive.table());
+            let what = "the device has no interface for a processor inside it";
+            let help = format!("add the table `{}.inner`", drive.table());
             let key = format!("{}.initiator.entrance", part.table());
             return Err(loaded.diagnose(&key, what).help(help));
         }

@@ -1,4 +1,4 @@
-//! When the measured window begins, as a spec says it and as a run decides it.
+//! Start of the measured window: in a spec and in a run.
 
 use compute::ooo::Cores;
 use config::units::{Duration, Share};
@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
 config::policies! {
-    /// Which of a server's first jobs count in no figure.
+    /// Jobs at the start of a server's run that count in no metric.
     pub family WarmupPolicy: choice {
-        /// Those before the times of jobs, from arrival to end, are steady.
+        /// Jobs before job latencies, from arrival to end, are steady.
         ///
-        /// Means of batches of jobs in the order of their ends are looked at by MSER-5 whenever a batch is complete (K. P. White,
-        /// Simulation 69(6), 1997): the jobs are steady when its truncation point has been in the former half of all that
-        /// have ended, at every look while they became more by a fourth.
+        /// MSER-5 examines means of batches of jobs, in the order of their ends, whenever a batch is complete (K. P.
+        /// White, Simulation 69(6), 1997). The jobs are steady once its truncation point has stayed in the first half
+        /// of all ended jobs, at every check, while their number grew by a fourth.
         default detected(Detected),
-        /// A number of them.
+        /// A fixed number of jobs.
         fixed(Fixed),
     }
 }
@@ -26,9 +26,10 @@ config::policies! {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Detected {
-    /// Share of the jobs of the run that is cut in any case. A transient shows against the scatter of jobs only when there are enough.
+    /// Share of the run's jobs that is excluded in any case. A transient is visible against the scatter of jobs only
+    /// with enough of them.
     pub from: Share,
-    /// Share of the jobs after which the window begins though they are not steady, which the result says.
+    /// Share of the jobs after which the window begins even if they are not steady; the result then says so.
     pub until: Share,
 }
 
@@ -36,7 +37,7 @@ pub struct Detected {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Fixed {
-    /// Jobs, over all cores.
+    /// Number of jobs, over all cores.
     pub jobs: u64,
 }
 
@@ -53,33 +54,34 @@ impl Default for Fixed {
 }
 
 impl WarmupPolicy {
-    /// Whether something is left to be measured of a run of so many jobs.
+    /// Checks that a run of `all` jobs leaves something to measure.
     ///
     /// # Errors
-    /// Shares that leave nothing, or the wrong way round; as many jobs as there are. The key is relative to the table `cpu`.
+    /// Shares that leave nothing, or in the wrong order; as many jobs as the run has. The key is relative to the table
+    /// `cpu`.
     pub fn check(&self, all: u64) -> Result<(), SpecError> {
         let (from, until) = match self {
             WarmupPolicy::detected(Detected { from, until }) => (from, until),
             WarmupPolicy::fixed(Fixed { jobs }) if *jobs > 0 && *jobs >= all => {
                 let what =
-                    format!("a warm-up of {jobs} jobs leaves none of the {all} of the run to be measured");
+                    format!("a warm-up of {jobs} jobs leaves none of the run's {all} jobs to measure");
                 return Err(SpecError::new("warmup.fixed.jobs", what)
-                    .help(format!("give fewer, or more jobs to the run (`cpu.load.jobs`, now {all})")));
+                    .help(format!("use fewer, or give the run more jobs (`cpu.load.jobs`, now {all})")));
             }
             WarmupPolicy::fixed(_) => return Ok(()),
         };
         if *until >= Share::ONE {
-            let what = format!("a warm-up of up to {until} of the jobs leaves none to be measured");
+            let what = format!("a warm-up of up to {until} of the jobs leaves none to measure");
             return Err(SpecError::new("warmup.detected.until", what).help("give `50%`"));
         }
         if from > until {
-            let what = format!("a warm-up of {from} of the jobs at least and {until} at most");
-            return Err(SpecError::new("warmup.detected.from", what).help("give at most as much as `until`"));
+            let what = format!("a warm-up of at least {from} and at most {until} of the jobs");
+            return Err(SpecError::new("warmup.detected.from", what).help("set it to at most `until`"));
         }
         Ok(())
     }
 
-    /// For a run of so many jobs; none if no job is cut.
+    /// Warm-up of a run with `jobs` jobs; `None` if no job is excluded.
     pub fn of(&self, jobs: u64) -> Option<Warmup> {
         match self {
             WarmupPolicy::detected(Detected { from, until }) => {
@@ -91,31 +93,31 @@ impl WarmupPolicy {
     }
 }
 
-/// When the measured window begins.
+/// Start of the measured window.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Warmup {
-    /// With the completion of the last of this many requests, in the order of their completions: exactly these are left out. On a
-    /// server, requests and jobs together; jobs that end in one event are left out together.
+    /// At the completion of this many requests, in the order of completion: exactly these are excluded. On a server,
+    /// requests and jobs count together; jobs that end in one event are excluded together.
     Requests(u64),
-    /// At this time, exactly: what completes before it is left out.
+    /// At this time, exactly: earlier completions are excluded.
     Until(Time),
-    /// When a server's jobs are steady.
+    /// At the time when a server's jobs are steady.
     Steady {
         /// Jobs that must have ended.
         from: u64,
-        /// Jobs after which it begins anyway.
+        /// Jobs after which the window begins in any case.
         until: u64,
     },
 }
 
-/// How the measured window began.
+/// Actual start of the measured window.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Cut {
-    /// By what.
+    /// Rule that started it.
     pub by: Warmup,
     /// Completions of requests and ends of jobs before it.
     pub jobs: u64,
-    /// Whether jobs were steady, if that was looked for.
+    /// Whether jobs were steady; `None` without detection.
     pub steady: Option<bool>,
 }
 
@@ -141,19 +143,19 @@ impl std::fmt::Display for Warmup {
 }
 
 impl Warmup {
-    /// Whether it leaves nothing out.
+    /// Whether nothing is excluded.
     pub fn is_none(self) -> bool {
         matches!(self, Warmup::Requests(0) | Warmup::Until(Time::ZERO))
     }
 
-    /// Begins to look, where something must be looked at.
+    /// Starts detection, if needed.
     pub fn watch(self, server: Option<&mut Cores>) {
         if let (Warmup::Steady { .. }, Some(server)) = (self, server) {
             server.watch();
         }
     }
 
-    /// How the window begins, if it does so now.
+    /// Start of the window, if it is now.
     pub fn over(self, completed: u64, now: Time, server: Option<&Cores>) -> Option<Cut> {
         let steady = match self {
             Warmup::Steady { .. } => Some(server.is_some_and(|server| server.is_steady())),

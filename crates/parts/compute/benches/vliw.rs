@@ -63,7 +63,7 @@ fn shipped(name: &str, side: i64) -> Kernel {
     Kernel::read(text, name, &sizes).expect("sizes")
 }
 
-/// What a round took: nanoseconds of so many units of work, and events where there are some.
+/// Time of a round: nanoseconds per unit of work, and events if any.
 struct Round {
     ns: f64,
     units: u64,
@@ -93,7 +93,7 @@ fn queue_alone(events: u64) -> Round {
 
 engine::events! {
     enum World {
-        /// Of the accelerator.
+        /// Event of the accelerator.
         Part(Event),
         /// Flash answers.
         Tells(u32),
@@ -168,7 +168,7 @@ fn sections() -> Round {
 
 engine::events! {
     enum Alone {
-        /// Of the coprocessor.
+        /// Event of the coprocessor.
         Part(coprocessor::Event),
         /// Nothing of it.
         Other(u32),
@@ -258,7 +258,7 @@ fn additions() -> Round {
     })
 }
 
-/// The accesses of a product of matrices of so many rows.
+/// Number of rows of the multiplied matrices.
 const SIDE: i64 = 96;
 
 fn followed() -> Round {
@@ -287,7 +287,7 @@ fn walked() -> Round {
     })
 }
 
-/// What is measured, and what stands beside it: as many events of a queue where nothing else is said.
+/// Measurement and its reference: by default, an event queue with as many events.
 struct Row {
     name: &'static str,
     work: fn() -> Round,

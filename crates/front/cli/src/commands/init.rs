@@ -150,7 +150,7 @@ fn meaning(param: Option<&Param>, key: &str) -> String {
     let Some(param) = param else {
         match last(key) {
             "kind" => return "What the part is. Value: the name of a kind.".to_owned(),
-            "count" => return "How many such parts there are. Value: integer, 1 to 256.".to_owned(),
+            "count" => return "Number of such parts. Value: integer, 1 to 256.".to_owned(),
             _ => {}
         }
         return format!("{}: `nandscape explain {}` tells it", last(key), last(key));

@@ -77,7 +77,7 @@ impl States for Given {
         fault: Diagnostic,
     ) -> Result<Option<Box<dyn Place + 'a>>, Diagnostic> {
         let what = format!("{}: {}", self.name, fault.what);
-        Err(Diagnostic::new(what).help("remove it and save it again: nothing of it can be trusted"))
+        Err(Diagnostic::new(what).help("remove it and save it again: none of its contents can be trusted"))
     }
 }
 

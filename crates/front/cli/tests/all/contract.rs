@@ -382,7 +382,7 @@ fn a_run_that_was_given_a_time_is_not_partial() {
     let document = run.json();
     assert_eq!((&document["partial"], &document["ok"]), (&Value::from(false), &Value::from(true)));
     assert_eq!(document["simulated_ns"], 20e6, "the next request would come later");
-    assert!(document["warnings"].to_string().contains("`sim.until` has ended the run"));
+    assert!(document["warnings"].to_string().contains("`sim.until` ended the run"));
     let requests = document["io"]["all"]["requests"].as_u64().unwrap();
     assert!((19..=21).contains(&requests), "{requests} requests of one a millisecond");
 }
@@ -453,7 +453,7 @@ fn a_trace_beyond_the_clock_is_checked_at_a_queue_depth() {
     refused(&[&check[..], &["--queue-depth", "0"]].concat(), &["--queue-depth 0", "give 1 or more"]);
     let both = ["--queue-depth", "4", "--time-scale", "1/2"];
     refused(&[&check[..], &both].concat(), &["--time-scale with --queue-depth"]);
-    refused(&["check", "d16", "--queue-depth", "4"], &["--queue-depth is for block traces"]);
+    refused(&["check", "d16", "--queue-depth", "4"], &["--queue-depth applies to block traces only"]);
 }
 
 #[test]

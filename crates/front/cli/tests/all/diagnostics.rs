@@ -372,7 +372,7 @@ fn a_part_that_is_wrong_is_not_told_as_absent() {
     let folder = tempfile::tempdir().unwrap();
     let mine = file(folder.path(), "mine.toml", "inherits = \"zng-gddr\"\nl2.memory = 0\n");
     let fault = machine::load(&mine, &[]).err().expect("a link is a name");
-    assert!(fault.to_string().contains("`l2.memory` is the name of one part"), "{fault}");
+    assert!(fault.to_string().contains("`l2.memory` must be the name of one part"), "{fault}");
     stands_in(&fault, &mine);
 }
 

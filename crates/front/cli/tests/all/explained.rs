@@ -115,7 +115,7 @@ fn a_run_behind_collection_says_so() {
     for said in [
         "the slowest 0.1 % of reads",
         "waiting for dies",
-        "programs of collection",
+        "GC programs",
         "times: ",
         "flash.ftl.over_provisioning (now 0.25, try 0.5)",
     ] {

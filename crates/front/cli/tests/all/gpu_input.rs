@@ -148,7 +148,7 @@ fn graphs_that_cannot_be() {
 
 #[test]
 fn programs_that_cannot_be() {
-    workload_refused("bsf1", &["no workload `bsf1`", "did you mean `bfs1`", "allowed: "]);
+    workload_refused("bsf1", &["unknown workload `bsf1`", "did you mean `bfs1`", "allowed: "]);
     workload_refused("bfs1-bcak", &["unknown program `bcak`", "did you mean `back`", "allowed: "]);
     workload_refused("bfs1:scal=9", &["unknown parameter `scal`", "did you mean `scale`", "allowed: scale,"]);
     workload_refused("bfs1:scale=99", &["`99` is no value of parameter `scale`", "from 1 to 24"]);

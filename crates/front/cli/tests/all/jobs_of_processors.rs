@@ -161,8 +161,8 @@ fn a_run_under_an_operating_system_says_what_paging_did() {
     for part in [
         format!("{share:.2} % of {walks} walks"),
         format!("{} for pages under way", figure("merged")),
-        format!("a fault waits {wait:.2} us on the mean"),
-        format!("{} pages left", figure("evictions")),
+        format!("a fault waits {wait:.2} us on average"),
+        format!("{} pages evicted", figure("evictions")),
         format!("{} shoot-downs", figure("shootdowns")),
         format!("{} written back", figure("write_backs")),
         format!("{halts} halts"),

@@ -252,11 +252,11 @@ fn programs_of_a_gpu_are_offloaded() {
 fn what_does_not_run_is_told_with_what_does() {
     let cases: [(&str, &str, &[&str]); 9] = [
         ("flashabacus", "betw:scale=8", &["not known as a loop nest", "gaus, FDT, gram"]),
-        ("flashabacus", "gaus:n=64,block=64", &["`block` is of a GPU"]),
+        ("flashabacus", "gaus:n=64,block=64", &["`block` applies to GPUs only"]),
         ("flashabacus", "gaus:n=64,pivot=2", &["did you mean `pivots`"]),
         ("dram-only", "wc:bytes=1kB", &["a server does not run it", "atax"]),
         ("dram-only", "atax:m=8,n=8,block=64", &["`block` is of a GPU"]),
-        ("dram-only", "atax:m=8,n=8,inputs=own", &["`inputs` is of accelerators and coprocessors"]),
+        ("dram-only", "atax:m=8,n=8,inputs=own", &["`inputs` applies to accelerators and coprocessors only"]),
         ("zng", "nn:records=10", &["a GPU does not run it", "bfs1"]),
         ("zng", "atax:block=100", &["a multiple of 32 up to 1024"]),
         ("d16", "atax:m=8,n=8", &["has no accelerator", "flashabacus, flashabacus-simd, zng, dram-only"]),
@@ -267,5 +267,5 @@ fn what_does_not_run_is_told_with_what_does() {
         }
     }
     let two = ["run", "dram-only", "--workload", "atax:m=8,n=8", "--workload", "tatp:size=1GiB"];
-    refused(&two, &["two programs of a server", "loop nests"]);
+    refused(&two, &["two programs for one server", "loop nests"]);
 }

@@ -65,13 +65,13 @@ fn a_saved_state_is_loaded_by_runs_of_other_times_and_by_no_other_machine() {
     let load = ["--load-state", path.as_str()];
     let other = |more: &[&str], said: &[&str]| refused(&arguments(&[&load[..], more].concat()), said);
     let help = "help: set `flash.geometry.channels` to 8, or save a state of this machine";
-    let what = "d16.state is the state of another machine: `flash.geometry.channels` is 8 there and 4 here";
+    let what = "d16.state is the state of a different machine: `flash.geometry.channels` is 8 there and 4 here";
     other(&["--set", "flash.geometry.channels=4"], &[what, "--> --set", "flash.geometry.channels=4", help]);
     other(&["--seed", "7"], &["`seed` is 1 there and 7 here", "--> --seed", "help: `--seed 1`"]);
     let zipf = ["run", "d16", "--workload", JOB, "--precondition", "zipf", "--load-state", &path];
-    refused(&zipf, &["another machine"]);
+    refused(&zipf, &["a different machine"]);
     let theirs = ["run", "mqsim-default", "--workload", JOB, "--load-state", &path];
-    refused(&theirs, &["another machine", "more keys differ"]);
+    refused(&theirs, &["a different machine", "more keys differ"]);
     let none = ["run", "zng", "--workload", "back:n=1024", "--load-state", &path];
     refused(&none, &["`zng` has no drive", "help: flash as memory is filled"]);
 }
@@ -91,7 +91,7 @@ fn a_damaged_state_is_told_and_so_is_none() {
     let mut flipped = whole.clone();
     flipped[whole.len() / 2] ^= 1;
     bad(&flipped, "the state is damaged: its checksum is");
-    bad(b"nothing of the kind", "this file is no state of a drive");
+    bad(b"nothing of the kind", "this file is not a saved state");
     refused(&arguments(&["--load-state", "absent.state"]), &["cannot read absent.state", "--save-state"]);
     refused(&arguments(&["--save-state", "absent/a.state"]), &["cannot write absent/a.state"]);
     let both = nandscape(&arguments(&["--save-state", &path, "--load-state", &path]));

@@ -250,7 +250,7 @@ fn what_commands_wait_for_sums_to_their_latency() {
     assert!((waits - expected).abs() < 1.0, "{waits} and {expected}");
     assert!(waits < of(&document["io"]["read"]["latency_ns"]["mean"]));
     let page = run_tiny(&arguments).well().stdout;
-    assert!(page.contains("a read, each of its fragments by itself, waits for:"), "{page}");
+    assert!(page.contains("a read, by fragment, waits for:"), "{page}");
     let whole = run_tiny(&["--workload", "fio:rw=randread,bs=4k,number_ios=50"]).well().stdout;
     assert!(whole.contains("a read waits for:"), "{whole}");
 }
@@ -422,7 +422,7 @@ fn a_file_that_is_no_workload_says_what_it_is() {
     for (system, path, said) in [
         ("dram-only", &pin, "by a Pin tool"),
         ("d16", &pin, "by a Pin tool"),
-        ("dram-only", &prose, "not a workload that is known"),
+        ("dram-only", &prose, "not a known workload"),
         ("dram-only", &requests, "requests of a host"),
     ] {
         let done = nandscape(&["run", system, "--workload", path]);

@@ -90,7 +90,7 @@ fn a_warm_up_that_leaves_nothing_is_a_failed_check() {
     }
     // Of a server's jobs it is known before.
     let jobs = ["--set", "cpu.load.jobs=100", "--set", "cpu.warmup.fixed.jobs=100"];
-    let said = ["a warm-up of 100 jobs leaves none of the 100 of the run"];
+    let said = ["a warm-up of 100 jobs leaves none of the run's 100 jobs"];
     refused(&[&["run", "dram-only", "--workload", "tatp:size=16MiB"][..], &jobs].concat(), &said);
 }
 
@@ -162,14 +162,14 @@ fn options_that_would_do_nothing_are_refused() {
         &["--sort-window", "10"],
     ] {
         let more = [&["--workload", JOB][..], option].concat();
-        refuse(&more, &[option[0], "is for block traces, and no workload here is one"]);
+        refuse(&more, &[option[0], "applies to block traces only, and no workload here is one"]);
     }
     let folder = tempfile::tempdir().unwrap();
     let trace = file(folder.path(), "t.trace", "0 0 0 8 1\n1000 0 8 8 0\n2000 0 16 8 1\n");
     let format = ["--workload", &trace, "--format", "mqsim"];
     refuse(
         &[&format[..], &["--queue-depth", "0"]].concat(),
-        &["--queue-depth 0: nothing could ever be issued"],
+        &["--queue-depth 0: no request could ever be issued"],
     );
     let both = ["--queue-depth", "2", "--time-scale", "2"];
     refuse(&[&format[..], &both].concat(), &["--time-scale with --queue-depth"]);

@@ -1,4 +1,4 @@
-//! From a plan to a machine that is ready to run.
+//! Assembly of a plan into a machine that is ready to run.
 
 mod nests;
 
@@ -32,33 +32,33 @@ use std::sync::atomic::Ordering;
 /// Programs of one run: what [`programs::program::Apps`] can number.
 const MOST_PROGRAMS: usize = 254;
 
-/// What a plan's workloads became.
+/// Workloads of a plan, sorted by the part that runs them.
 #[derive(Default)]
 pub(crate) struct Work {
-    /// Requests, each source with the number of its target: drives, and behind them stripes.
+    /// Request sources, each with its target number: drives first, then stripes.
     sources: Vec<(Box<dyn Source>, u16)>,
-    /// The programs of each GPU, by its number.
+    /// Programs of each GPU, by GPU number.
     programs: BTreeMap<usize, Vec<Box<dyn Program>>>,
-    /// Programs of the host, and whether requests of its go through its kernel.
+    /// Programs of the host, and whether its requests go through its kernel.
     of_host: Vec<Box<dyn HostProgram>>,
     to_file: bool,
-    /// The files that are laid out for requests on each of the host's drives, by its numbers for them.
+    /// Files laid out for requests on each drive of the host, by the host's drive number.
     files: BTreeMap<u16, Vec<Region>>,
-    /// The schedulers that requests want of the host's drives.
+    /// I/O schedulers that workloads set for the host's drives.
     schedulers: BTreeMap<usize, Scheduler>,
-    /// What each server runs, by its number.
+    /// Service of each server, by server number.
     services: BTreeMap<usize, Box<dyn Service>>,
-    /// The applications of each accelerator and of each coprocessor.
+    /// Applications of each accelerator and of each coprocessor.
     kernels: BTreeMap<Id, Vec<Application>>,
     warnings: Vec<String>,
     ramp: Time,
 }
 
 impl Work {
-    /// Notes the scheduler that requests want of a drive of the host.
+    /// Records the I/O scheduler that a workload sets for a drive of the host.
     ///
     /// # Errors
-    /// Others want another one.
+    /// An earlier workload sets a different scheduler.
     fn set_scheduler(
         &mut self,
         disk: usize,
@@ -69,7 +69,7 @@ impl Work {
         match self.schedulers.insert(disk, wanted) {
             Some(other) if other != wanted => {
                 let what = format!(
-                    "`{text}` sets another `ioscheduler` than a workload before it: a drive has one during a run"
+                    "`{text}` sets a different `ioscheduler` than an earlier workload: a drive has one scheduler during a run"
                 );
                 Err(Diagnostic::new(what))
             }
@@ -77,10 +77,10 @@ impl Work {
         }
     }
 
-    /// Opens every workload of a plan, or as many as there is time for.
+    /// Opens every workload of a plan, or fewer if an early end is wanted.
     ///
     /// # Errors
-    /// A workload that is wrong, or that the system cannot run.
+    /// An invalid workload, or one that the system cannot run.
     fn open(plan: &Plan, loaded: &Loaded, outside: &mut Outside<'_>) -> Result<Work, Diagnostic> {
         let mut work = Work::default();
         let mut traces = BTreeSet::new();
@@ -110,8 +110,8 @@ impl Work {
                 }
                 Opened::Host(program) => {
                     if program.progress().is_none() && loaded.spec.sim.until.is_none() {
-                        let what = format!("`{}` has no end, and the run has none either", program.name());
-                        return Err(Diagnostic::new(what).help("give it one: --set sim.until=10s"));
+                        let what = format!("`{}` never ends, and the run has no time limit", program.name());
+                        return Err(Diagnostic::new(what).help("set a limit: --set sim.until=10s"));
                     }
                     work.warnings.extend(program.notes());
                     work.of_host.push(program);
@@ -148,33 +148,33 @@ impl Work {
             crate::plan::check_options(plan, !traces.is_empty())?;
         }
         if traces.len() > 1 && plan.queue_depth.is_none() {
-            let text = "traces of different drives begin together, each with its first request";
+            let text = "traces of different drives start at the same time, each with its first request";
             work.warnings.push(text.to_owned());
         }
         if let Some(programs) = work.programs.values().find(|programs| programs.len() > MOST_PROGRAMS) {
-            let what = format!("{} programs side by side; at most {MOST_PROGRAMS}", programs.len());
-            return Err(Diagnostic::new(what).help("applications are numbered by a byte"));
+            let what = format!("{} programs side by side; at most {MOST_PROGRAMS} can run", programs.len());
+            return Err(Diagnostic::new(what).help("run fewer programs: an application's number is one byte"));
         }
         Ok(work)
     }
 }
 
 impl Work {
-    /// Gives a server what it runs.
+    /// Assigns a service to a server.
     ///
     /// # Errors
-    /// It has something already.
+    /// The server already has a service.
     fn serve(&mut self, cpu: usize, service: Box<dyn Service>) -> Result<(), Diagnostic> {
         match self.services.insert(cpu, service) {
             None => Ok(()),
-            Some(_) => Err(Diagnostic::new("two programs of a server in one run").help(
+            Some(_) => Err(Diagnostic::new("two programs for one server in one run").help(
                 "its cores serve jobs of one program, or of loop nests: give one --workload of that kind",
             )),
         }
     }
 }
 
-/// Opens workloads, those of one drive together; in the order in which they are given.
+/// Opens workloads in the given order, those of one drive together.
 fn open_each<'a>(
     plan: &Plan,
     loaded: &Loaded,
@@ -203,10 +203,10 @@ fn open_each<'a>(
     Ok(opened.into_iter().flatten().collect())
 }
 
-/// How the workloads are to be read for a drive or a stripe.
+/// Options for reading the workloads of a drive or a stripe.
 ///
 /// # Errors
-/// One that cannot be built.
+/// A drive or stripe that cannot be built.
 pub(crate) fn options(
     plan: &Plan,
     loaded: &Loaded,
@@ -237,20 +237,20 @@ fn behind(loaded: &Loaded, stripe: Id) -> Result<Behind, Diagnostic> {
     Ok(Behind { drives, chunk: part.spec.chunk.get(), bytes })
 }
 
-/// A machine that is ready to run, and what is known about it before.
+/// Machine that is ready to run, with reports of its preparation.
 pub(crate) struct Assembled {
     pub(crate) machine: Machine,
     pub(crate) warnings: Vec<String>,
-    /// What was done to each drive.
+    /// Preconditioning report of each drive.
     pub(crate) preconditions: Vec<Report>,
-    /// CPU seconds that it took.
+    /// CPU time of preconditioning, seconds.
     pub(crate) precondition_cpu_s: f64,
 }
 
-/// Builds the machine and brings its flash device into its state; nothing if an early end was wanted before that was done.
+/// Builds the machine and preconditions its flash devices; `None` if an early end was wanted before that was done.
 ///
 /// # Errors
-/// Everything that is unusable about the plan.
+/// Any value of the plan that cannot be used.
 pub(crate) fn assemble(
     plan: &Plan,
     loaded: &Loaded,
@@ -261,7 +261,7 @@ pub(crate) fn assemble(
     let spec = &loaded.spec;
     let devices = (0..spec.flash.len()).map(|number| loaded.device_at(number, plan.seed));
     let mut devices = devices.collect::<Result<Vec<_>, _>>()?;
-    // Before the device is brought into its state, which may take long: a misspelt workload should not have to wait.
+    // Opened before preconditioning, which may take long: a misspelt workload fails at once.
     let work = Work::open(plan, loaded, outside)?;
     let Work { sources, programs, services, mut of_host, to_file, files, schedulers, .. } = work;
     let Work { kernels, mut warnings, ramp, .. } = work;
@@ -348,7 +348,7 @@ pub(crate) fn assemble(
     Ok(Some(Assembled { machine, warnings, preconditions: reports, precondition_cpu_s }))
 }
 
-/// A machine with its drives, and the stripes over them.
+/// Adds drives, and the stripes over them, to a machine.
 fn with_drives(mut machine: Machine, loaded: &Loaded, devices: Vec<Device>) -> Result<Machine, Diagnostic> {
     for (part, device) in loaded.spec.flash.iter().zip(devices) {
         machine = machine.with_drive(&part.name, device);
@@ -360,7 +360,7 @@ fn with_drives(mut machine: Machine, loaded: &Loaded, devices: Vec<Device>) -> R
     Ok(machine)
 }
 
-/// The injector of requests.
+/// Builds the injector of requests.
 fn injector(
     loaded: &Loaded,
     sources: Vec<(Box<dyn Source>, u16)>,
@@ -378,7 +378,7 @@ fn injector(
     injector
 }
 
-/// The states that the run asks for, which whoever keeps states is told; unknown if nobody does.
+/// Lists the states that the run needs, for a state cache; unknown without a cache.
 fn wanted(plan: &Plan, loaded: &Loaded, outside: &Outside<'_>) -> Result<Wanted, Diagnostic> {
     let Some(states) = outside.states else {
         return Ok(Wanted { drives: vec![None; loaded.spec.flash.len()], ..Wanted::default() });
@@ -388,7 +388,7 @@ fn wanted(plan: &Plan, loaded: &Loaded, outside: &Outside<'_>) -> Result<Wanted,
     Ok(wanted)
 }
 
-/// Brings a device into its state, or takes that from where it is kept; nothing if an early end was wanted before that was done.
+/// Preconditions a device, or loads its state from the cache; `None` if an early end was wanted before that was done.
 fn prepare(
     device: &mut Device,
     number: usize,
@@ -409,7 +409,7 @@ fn prepare(
                 Ok(report) => return Ok(Some(report)),
                 Err(fault) => {
                     place = states.refuse(&wanted, fault)?;
-                    // What was loaded before the fault was found goes again.
+                    // Discard what was loaded before the fault was found.
                     *device = loaded.device_at(number, plan.seed)?;
                 }
             },
@@ -437,7 +437,7 @@ fn prepare(
     Ok(Some(report))
 }
 
-/// A fault of a key, told where the spec sets it.
+/// Reports a fault of a key at the place where the spec sets it.
 fn at_its_key(loaded: &Loaded, mut fault: Diagnostic) -> Diagnostic {
     if let Some(place) = &mut fault.place
         && place.source.is_empty()

@@ -1,4 +1,4 @@
-//! What executes loop nests: an accelerator, a coprocessor, a GPU or a server.
+//! Parts that execute loop nests: an accelerator, a coprocessor, a GPU or a server.
 
 use super::Work;
 use crate::build::{accelerator, gpu, host, server};
@@ -10,7 +10,7 @@ use programs::kernels::{self, Application, Inputs, Room, Settled};
 use programs::{program, service};
 use spec::{Id, Kind, Loaded};
 
-/// The parts that execute nests, by kind; where nothing is said, those of the first kind that there is.
+/// Parts that execute nests, by kind. The first kind that exists is the default.
 fn executors(loaded: &Loaded) -> [Vec<Id>; 4] {
     [
         of_kind(loaded, Kind::Accelerator),
@@ -20,10 +20,10 @@ fn executors(loaded: &Loaded) -> [Vec<Id>; 4] {
     ]
 }
 
-/// Refuses a program on its data that the parts it may be for are known to have no room for, before the data are made.
+/// Refuses a program whose data fit into none of its possible parts, before the data are generated.
 ///
 /// # Errors
-/// It is too large for each of them.
+/// The data exceed the room of each part.
 pub(crate) fn fits(loaded: &Loaded, bound: Bound<'_>) -> Result<(), Diagnostic> {
     let all = match bound.to {
         Some(id) => vec![id],
@@ -34,7 +34,7 @@ pub(crate) fn fits(loaded: &Loaded, bound: Bound<'_>) -> Result<(), Diagnostic> 
         Kind::Coprocessor => Some(loaded.spec.coprocessor[id.number].spec.shared().step_bytes()),
         _ => None,
     };
-    // With several parts, the one with the most room may be meant.
+    // With several parts, the largest may be meant.
     match all.iter().filter_map(room).max() {
         Some(room) if room > 0 => {
             kernels::fits(bound.text, Room { bytes: room / GROUP * GROUP, group: GROUP })
@@ -43,10 +43,10 @@ pub(crate) fn fits(loaded: &Loaded, bound: Bound<'_>) -> Result<(), Diagnostic> 
     }
 }
 
-/// The part that kernels are for.
+/// Returns the part that executes kernels.
 ///
 /// # Errors
-/// There is none, or it cannot execute them.
+/// No such part, or a part that cannot execute them.
 pub(crate) fn executes(
     plan: &Plan,
     loaded: &Loaded,
@@ -60,31 +60,31 @@ pub(crate) fn executes(
     };
     let Some(id) = part_for(loaded, bound, &candidates, "a kernel of an accelerator")? else {
         return Err(Diagnostic::new(format!(
-            "the system `{}` has no accelerator, and no GPU and no server that would execute `{}`",
+            "the system `{}` has no accelerator, coprocessor, GPU or server to execute `{}`",
             loaded.name, bound.text
         ))
-        .help("kernels need the tables `accelerator` and `group_flash`, a host with a `coprocessor`, a `gpu` or a `cpu`: flashabacus, flashabacus-simd, zng, dram-only"));
+        .help("kernels need the tables `accelerator` and `group_flash`, a host with a `coprocessor`, a `gpu` or a `cpu`; systems that have them: flashabacus, flashabacus-simd, zng, dram-only"));
     };
     match id.kind {
         Kind::Gpu | Kind::Cpu if applications.iter().any(|one| one.inputs != Inputs::Shared) => {
             let what = format!(
-                "`inputs` is of accelerators and coprocessors, and `{}` executes `{}`",
+                "`inputs` applies to accelerators and coprocessors only, but `{}` executes `{}`",
                 loaded.spec.name_of(id),
                 bound.text
             );
-            return Err(Diagnostic::new(what).help("leave it out"));
+            return Err(Diagnostic::new(what).help("leave out `inputs`"));
         }
         Kind::Gpu | Kind::Cpu | Kind::Coprocessor if applications.iter().any(|one| one.in_turn) => {
             let what = format!(
-                "`results` is of accelerators, and `{}` executes `{}`",
+                "`results` applies to accelerators only, but `{}` executes `{}`",
                 loaded.spec.name_of(id),
                 bound.text
             );
-            return Err(Diagnostic::new(what).help("leave it out"));
+            return Err(Diagnostic::new(what).help("leave out `results`"));
         }
         Kind::Accelerator if applications.iter().any(|one| one.in_turn && one.inputs != Inputs::Shared) => {
             let what = format!(
-                "instances of `{}` change the same data, and cannot have input of their own",
+                "instances of `{}` change the same data, so they cannot have separate input",
                 bound.text
             );
             return Err(Diagnostic::new(what).help("leave out `inputs` or `results`"));
@@ -99,23 +99,23 @@ pub(crate) fn executes(
         }
         _ if plan.warmup.is_some() => {
             let what =
-                "kernels of an accelerator run from their offload to their end: a run of them has no warm-up";
-            return Err(Diagnostic::new(what).help("leave --warmup out"));
+                "a run of kernels on an accelerator has no warm-up: kernels are measured from offload to end";
+            return Err(Diagnostic::new(what).help("leave out --warmup"));
         }
         _ if applications.iter().any(|one| one.block.is_some()) => {
             let what =
-                format!("`block` is of a GPU, and `{}` executes `{}`", loaded.spec.name_of(id), bound.text);
-            return Err(Diagnostic::new(what).help("leave it out"));
+                format!("`block` applies to GPUs only, but `{}` executes `{}`", loaded.spec.name_of(id), bound.text);
+            return Err(Diagnostic::new(what).help("leave out `block`"));
         }
         _ => {}
     }
     Ok(id)
 }
 
-/// The loop nests of a program of a GPU, where it is for something else that executes nests.
+/// Loop nests of a GPU program, where a part other than a GPU executes them.
 ///
 /// # Errors
-/// A program that is not known as a nest.
+/// A program that is not a known loop nest.
 pub(crate) fn of_programs(loaded: &Loaded, bound: Bound<'_>) -> Result<Option<Vec<Application>>, Diagnostic> {
     let kinds = match bound.to {
         Some(id) => vec![id.kind],
@@ -130,7 +130,7 @@ pub(crate) fn of_programs(loaded: &Loaded, bound: Bound<'_>) -> Result<Option<Ve
     }
 }
 
-/// Gives instances input of their own that are to have it where it fits, part by part, and notes what came of it.
+/// Gives instances with `inputs=fit` separate input where it fits, part by part, and notes the outcome.
 ///
 /// # Errors
 /// Flash or a drive that cannot be built.
@@ -148,11 +148,11 @@ pub(super) fn settle_inputs(work: &mut Work, plan: &Plan, loaded: &Loaded) -> Re
         };
         let Some(Settled { inputs, needed }) = kernels::settle(applications, unit, room) else { continue };
         let whose = match inputs {
-            Inputs::Own => "each instance has input of its own",
+            Inputs::Own => "each instance has separate input",
             _ => "instances share their input",
         };
         work.warnings.push(format!(
-            "`inputs=fit` on `{}`: {whose}; data of all instances with input of their own are {}, and there is room for {}",
+            "`inputs=fit` on `{}`: {whose}; separate input for all instances takes {}, and there is room for {}",
             loaded.spec.name_of(*id),
             Bytes::new(needed * unit),
             Bytes::new(room * unit)
@@ -161,10 +161,10 @@ pub(super) fn settle_inputs(work: &mut Work, plan: &Plan, loaded: &Loaded) -> Re
     Ok(())
 }
 
-/// Gives GPUs and servers the kernels that are theirs.
+/// Assigns kernels to GPUs and servers.
 ///
 /// # Errors
-/// A server that runs something else already.
+/// A server that already runs something else.
 pub(super) fn hand_out(work: &mut Work) -> Result<(), Diagnostic> {
     for (id, applications) in std::mem::take(&mut work.kernels) {
         match id.kind {

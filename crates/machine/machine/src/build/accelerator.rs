@@ -1,5 +1,4 @@
-//! From a spec to an accelerator with the flash that it governs, to coprocessors, and from kernels to the program
-//! of a host that drives one.
+//! Builds accelerators with the flash that they govern, coprocessors, and the host program that drives a coprocessor.
 
 use crate::parts::driven::{Driven, OffloadedKernels};
 use crate::parts::governed::{Governed, Offload};
@@ -18,13 +17,13 @@ use ssd::page_groups::GroupsFlash;
 use ssd::spec::Built;
 use std::sync::Arc;
 
-/// Page groups of an accelerator's flash at most: 512 GiB.
+/// Most page groups of an accelerator's flash: 512 GiB.
 const MOST_GROUPS: u64 = 1 << 23;
 
 /// Refuses accelerators and flash of page groups that cannot be built, or not together.
 ///
 /// # Errors
-/// The first value that cannot be.
+/// The first value that cannot be built.
 pub(crate) fn check(loaded: &Loaded) -> Result<(), Diagnostic> {
     for (number, part) in loaded.spec.accelerator.iter().enumerate() {
         flash(loaded, number, 0)?;
@@ -35,11 +34,11 @@ pub(crate) fn check(loaded: &Loaded) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// The flash of the accelerator of this number, on which nothing was written.
+/// Erased flash of the accelerator with this number.
 fn flash(loaded: &Loaded, number: usize, seed: u64) -> Result<(GroupsFlash, &str), Diagnostic> {
     let part = &loaded.spec.accelerator[number];
     let Some(storage) = part.link("storage").and_then(|id| loaded.spec.group_flash.get(id.number)) else {
-        return Err(Diagnostic::new(format!("`{}` has no flash that it governs", part.name)));
+        return Err(Diagnostic::new(format!("`{}` governs no flash", part.name)));
     };
     let explain = |error| loaded.explain(storage.table(), error);
     storage.spec.check().map_err(explain)?;
@@ -48,7 +47,7 @@ fn flash(loaded: &Loaded, number: usize, seed: u64) -> Result<(GroupsFlash, &str
     let group = u64::from(geometry.channels) * u64::from(geometry.planes) * geometry.page.get();
     if group != GROUP {
         let what = format!(
-            "a page group of {} channels and {} planes with pages of {} is {group} B; an accelerator's memory is divided into groups of {GROUP} B",
+            "a page group of {} channels x {} planes x {} pages has {group} B; an accelerator needs groups of {GROUP} B",
             geometry.channels, geometry.planes, geometry.page,
         );
         return Err(loaded.diagnose(&key("page"), &what).help(whole_groups(geometry, &key)));
@@ -56,14 +55,15 @@ fn flash(loaded: &Loaded, number: usize, seed: u64) -> Result<(GroupsFlash, &str
     let groups: u64 =
         [geometry.packages, geometry.dies, geometry.blocks, geometry.pages].map(u64::from).iter().product();
     if groups > MOST_GROUPS {
-        let what = format!("{groups} page groups; an accelerator governs at most {MOST_GROUPS}");
+        let what = format!("{groups} page groups; an accelerator governs at most {MOST_GROUPS} page groups");
         return Err(loaded.diagnose(&key("blocks"), &what));
     }
     let context = Built { seed, name: storage.name.clone(), fold: loaded.spec.sim.fold };
     Ok((GroupsFlash::new(&storage.spec, &context).map_err(explain)?, &storage.name))
 }
 
-/// What makes a page group as large as memory's groups: pages of another size, or another number of planes. Both leave the number of groups as it is.
+/// Help for a page group of the wrong size: a page size or a number of planes that fixes it and keeps the number of
+/// groups.
 fn whole_groups(geometry: &GroupGeometry, key: &dyn Fn(&str) -> String) -> String {
     let GroupGeometry { channels, planes, page, .. } = geometry;
     let of = |others: u64| GROUP.is_multiple_of(others).then(|| GROUP / others);
@@ -75,12 +75,12 @@ fn whole_groups(geometry: &GroupGeometry, key: &dyn Fn(&str) -> String) -> Strin
     ];
     let ways: Vec<String> = ways.into_iter().flatten().collect();
     match &ways[..] {
-        [] => "channels x planes x page have to be 64KiB: powers of two".to_owned(),
-        ways => format!("set {} as well: the flash then has as many groups as before", ways.join(" or ")),
+        [] => "channels x planes x page must be 64KiB, each a power of two".to_owned(),
+        ways => format!("also set {}: the number of page groups then stays the same", ways.join(" or ")),
     }
 }
 
-/// Page groups of data that the flash of the accelerator of this number holds.
+/// Page groups that the flash of the accelerator with this number holds.
 ///
 /// # Errors
 /// Flash that cannot be built.
@@ -88,7 +88,7 @@ pub(crate) fn groups(loaded: &Loaded, number: usize, seed: u64) -> Result<u64, D
     flash(loaded, number, seed).map(|(flash, _)| flash.capacity().into())
 }
 
-/// The accelerator of this number, idle, over flash on which nothing was written.
+/// Idle accelerator with this number, over erased flash.
 fn governed(loaded: &Loaded, number: usize, seed: u64) -> Result<Governed, Diagnostic> {
     let part = &loaded.spec.accelerator[number];
     let (flash, storage) = flash(loaded, number, seed)?;
@@ -113,10 +113,10 @@ fn governed(loaded: &Loaded, number: usize, seed: u64) -> Result<Governed, Diagn
     })
 }
 
-/// An accelerator with the kernels of a run, which a user asked for in these words.
+/// Builds an accelerator with the kernels of a run; `asked` holds the user's workload texts.
 ///
 /// # Errors
-/// More data than its flash holds.
+/// More data than the flash holds.
 pub(crate) fn build(
     loaded: &Loaded,
     number: usize,
@@ -135,23 +135,23 @@ pub(crate) fn build(
     Ok(governed)
 }
 
-/// Which of a host's drives has the files of kernels.
+/// Drive of a host that holds the files of kernels.
 pub(crate) const DRIVE: u16 = 0;
 
 /// Refuses coprocessors that cannot be built.
 ///
 /// # Errors
-/// The first value that cannot be.
+/// The first value that cannot be built.
 pub(crate) fn check_coprocessors(loaded: &Loaded) -> Result<(), Diagnostic> {
     all_coprocessors(loaded).map(drop)
 }
 
-/// The coprocessors that programs of the host can drive.
+/// Coprocessors that programs of the host can drive.
 pub(crate) fn coprocessors_of_host(loaded: &Loaded) -> Vec<Id> {
     loaded.spec.host.first().map_or(Vec::new(), |host| host.linked("coprocessors").to_vec())
 }
 
-/// All coprocessors, idle.
+/// Builds all coprocessors, idle.
 ///
 /// # Errors
 /// The first value that cannot be built.
@@ -159,16 +159,16 @@ pub(crate) fn all_coprocessors(loaded: &Loaded) -> Result<Vec<Driven>, Diagnosti
     let build = |part: &Part<DrivenSpec>| {
         let coprocessor =
             Coprocessor::new(&part.spec.shared()).map_err(|error| loaded.explain(part.table(), error))?;
-        // Hosts but the first have no programs.
+        // Only the first host has programs.
         Ok(Driven { name: part.name.clone(), coprocessor, host: 0, kernels: None })
     };
     loaded.spec.coprocessor.iter().map(build).collect()
 }
 
-/// The program that has a coprocessor execute the kernels of a run, which a user asked for in these words. It is the host's of this number.
+/// Builds the program of the host that has a coprocessor execute the kernels of a run.
 ///
 /// # Errors
-/// A kernel that the coprocessor's memory has no room for, or whose work is not known.
+/// A kernel that exceeds the coprocessor's memory, or whose work is unknown.
 pub(crate) fn driving_program(
     loaded: &Loaded,
     driven: &mut Driven,
@@ -195,7 +195,7 @@ pub(crate) fn driving_program(
     Ok(offload::Offload::new(&driven.name, plans, costs, (device as u16, DRIVE)))
 }
 
-/// What instances of applications have to do; applications of the same program are one.
+/// Work of each application's instances; applications of the same program are one.
 fn plans(coprocessor: &mut Coprocessor, applications: &[Application]) -> Result<Vec<(Plan, u32)>, SpecError> {
     let mut known: Vec<(&Program, u32)> = Vec::new();
     let mut plans = Vec::new();
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
     use programs::kernels::mixes::CAPACITY;
 
-    /// Mixes are drawn so that the flash holds them, whichever way page groups are translated.
+    /// Mixes are sized to fit the flash under every translation of page groups.
     #[test]
     fn mixes_are_drawn_for_the_flash_that_there_is() {
         let capacity = |system: &str, set: &[String]| {

@@ -1,4 +1,4 @@
-//! From a spec to a GPU.
+//! Builds a GPU from a spec.
 
 use super::memory::{self, Extent, Places};
 use super::seed_of;
@@ -18,7 +18,7 @@ use proto::memory::LINE;
 use proto::simt::Programs;
 use spec::{Id, Kind, Loaded, Part};
 
-/// Checks every table of a GPU that a spec has, and those that it shares with servers.
+/// Checks every table of a GPU, and those that it shares with servers.
 ///
 /// # Errors
 /// The first value that cannot be built.
@@ -39,7 +39,7 @@ pub(crate) fn check(loaded: &Loaded) -> Result<(), Diagnostic> {
     for part in spec.gpu.iter().filter_map(|gpu| Some(&spec.l2[gpu.link("l2")?.number])) {
         let line = part.spec.line;
         if line.get() != LINE {
-            let what = format!("a warp's accesses are merged into lines of {LINE} B, not of {line}");
+            let what = format!("a warp's accesses merge into lines of {LINE} B; the line is {line} B");
             return Err(loaded.diagnose(&format!("{}.line", part.table()), &what));
         }
     }
@@ -57,10 +57,10 @@ pub(crate) fn check(loaded: &Loaded) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// What programs need around a GPU.
+/// Tables that programs need around a GPU.
 ///
 /// # Errors
-/// A system without one of them.
+/// A system that lacks one of the tables.
 pub(crate) fn tables(loaded: &Loaded, number: usize) -> Result<Tables<'_>, Diagnostic> {
     let spec = &loaded.spec;
     let found = || {
@@ -76,13 +76,13 @@ pub(crate) fn tables(loaded: &Loaded, number: usize) -> Result<Tables<'_>, Diagn
         })
     };
     found().ok_or_else(|| {
-        let what = if spec.gpu.is_empty() { "GPU" } else { "memory behind its GPU's shared cache" };
+        let what = if spec.gpu.is_empty() { "GPU" } else { "memory behind the GPU's shared cache" };
         Diagnostic::new(format!("the system `{}` has no {what}", loaded.name))
             .help("programs need the tables `gpu`, `mmu`, `network`, `l2` and `memory`")
     })
 }
 
-/// The parts around a GPU.
+/// Parts around a GPU.
 pub(crate) struct Tables<'a> {
     gpu: &'a Part<GpuSpec>,
     mmu: &'a Part<MmuSpec>,
@@ -92,7 +92,7 @@ pub(crate) struct Tables<'a> {
     paging: Option<&'a Part<PagingSpec>>,
 }
 
-/// The endpoints of the network behind its banks, in turn; DRAM is beside who asks it.
+/// Network endpoints behind the banks, in turn; DRAM is beside the part that asks it.
 struct OnNoc {
     next: u32,
 }
@@ -108,13 +108,14 @@ impl Places for OnNoc {
     }
 }
 
-/// What the GPU of this number runs; each can begin anew if the GPU repeats what ends early. One alone is never repeated.
+/// Programs of the GPU with this number. Several can restart if the GPU repeats those that end early; a single one is
+/// never repeated.
 fn applications(loaded: &Loaded, number: usize, programs: Vec<Box<dyn Program>>) -> Apps {
     let repeats = loaded.spec.gpu[number].spec.repeat && programs.len() > 1;
     if repeats { Apps::new(programs).repeatable() } else { Apps::new(programs) }
 }
 
-/// Builds the GPU of this number for the applications.
+/// Builds the GPU with this number for the applications.
 ///
 /// # Errors
 /// A spec that cannot be built, or applications that do not fit.
@@ -173,27 +174,27 @@ pub(crate) fn build(
     Ok(Built { complex, memory, pager, pages })
 }
 
-/// Whether the page table reaches every application's data, and granules are whole pages.
+/// Checks that the page table reaches every application's data, and that granules are whole pages.
 fn check_pages(loaded: &Loaded, tables: &Tables<'_>, programs: &Apps, mmu: &Mmu) -> Result<(), Diagnostic> {
     for app in 0..programs.apps() {
         let (bytes, span) = (programs.footprint(app), mmu.span());
         if bytes > span {
             let name = programs.program(app).name();
-            let what = format!("`{name}` has {bytes} B of addresses; the page table reaches {span} B");
+            let what = format!("`{name}` needs {bytes} B of addresses; the page table reaches {span} B");
             return Err(loaded.diagnose(&format!("{}.table", tables.mmu.table()), &what));
         }
     }
     match tables.paging {
         Some(paging) if !paging.spec.granule.get().is_multiple_of(mmu.reach()) => {
             let (granule, reach) = (paging.spec.granule, mmu.reach());
-            let what = format!("a granule of {granule} is no whole number of pages of {reach} B");
+            let what = format!("granule {granule} is not a multiple of the page size {reach} B");
             Err(loaded.diagnose(&format!("{}.granule", paging.table()), &what))
         }
         _ => Ok(()),
     }
 }
 
-/// What the applications take: each begins with a translation entry of its own.
+/// Address extent of the applications: each begins with a new translation entry.
 fn extent(programs: &Apps, mmu: &Mmu) -> Extent {
     let mut from = 0;
     let place = |app| {
@@ -210,6 +211,6 @@ fn extent(programs: &Apps, mmu: &Mmu) -> Extent {
         top: mmu.top(),
         reach: mmu.reach(),
         is_translated: true,
-        takes: ("the programs take", "fewer or smaller programs, or more flash"),
+        takes: ("the programs need", "fewer or smaller programs, or more flash"),
     }
 }

@@ -1,4 +1,4 @@
-//! A host's path to its drives.
+//! Builds a host's path to its drives.
 
 use crate::parts::{Hosted, Target};
 use config::Diagnostic;
@@ -11,14 +11,13 @@ use spec::{Id, Kind, Loaded, queues, queues_of};
 use ssd::spec::FlashSpec;
 use std::collections::BTreeMap;
 
-/// Bytes of a logical block that a host addresses.
+/// Size of a logical block that a host addresses, bytes.
 const BLOCK: u32 = 512;
 
-/// The host with its programs, the files that are laid out for requests on each of its drives, and the schedulers that requests want of them, by
-/// the numbers of the drives.
+/// Builds the host with its programs, and with the files and I/O schedulers of its drives, by drive number.
 ///
 /// # Errors
-/// What cannot be built.
+/// A value that cannot be built.
 pub(crate) fn build(
     loaded: &Loaded,
     programs: Vec<Box<dyn HostProgram>>,
@@ -27,7 +26,7 @@ pub(crate) fn build(
 ) -> Result<Hosted, Diagnostic> {
     let Some(part) = loaded.spec.host.first() else {
         return Err(Diagnostic::new(format!("the system `{}` has no host", loaded.name)).help(
-            "requests through a page cache, and programs of a host, need the tables `flash` and `host`",
+            "requests through a page cache and programs of a host need the tables `flash` and `host`",
         ));
     };
     let spec = part.spec.linux.clone().unwrap_or_default();
@@ -53,10 +52,10 @@ pub(crate) fn build(
     })
 }
 
-/// Bytes of the file that fills a drive of the host.
+/// Size of the file that fills a drive of the host, bytes.
 ///
 /// # Errors
-/// What cannot be built.
+/// A value that cannot be built.
 pub(crate) fn file_bytes(loaded: &Loaded, drive: Id) -> Result<u64, Diagnostic> {
     let Some(part) = loaded.spec.host.first() else { return Ok(0) };
     let spec: PathSpec = part.spec.linux.clone().unwrap_or_default();
@@ -64,7 +63,7 @@ pub(crate) fn file_bytes(loaded: &Loaded, drive: Id) -> Result<u64, Diagnostic> 
     linux::path::file_bytes(&spec, loaded.capacity_of(drive)?).map_err(explain)
 }
 
-/// The scheduler of this name: as the spec has it, if it is the one that the spec has.
+/// I/O scheduler with this name, with the spec's settings if the spec names the same one.
 fn policy(wanted: Scheduler, spec: &SchedulerPolicy) -> SchedulerPolicy {
     match (wanted, spec) {
         (Scheduler::MqDeadline, SchedulerPolicy::mq_deadline(_))
@@ -82,7 +81,7 @@ fn target(drive: Id) -> Target {
     }
 }
 
-/// What the host's driver learns of a drive.
+/// Properties of a drive that the host's driver sees.
 fn disk(loaded: &Loaded, drive: Id) -> Result<DiskSpec, Diagnostic> {
     let (queues, members) = match drive.kind {
         Kind::Stripe => {
@@ -103,7 +102,7 @@ fn disk(loaded: &Loaded, drive: Id) -> Result<DiskSpec, Diagnostic> {
     Ok(DiskSpec { bytes: loaded.capacity_of(drive)?, device, scheduler: None })
 }
 
-/// Whether what a drive has taken can be lost with its power.
+/// Whether a drive may lose acknowledged writes at a power failure.
 fn is_volatile(spec: &FlashSpec) -> bool {
     spec.buffer.as_ref().is_some_and(|buffer| !buffer.protected)
         || spec.registers.as_ref().is_some_and(|registers| !registers.protected)

@@ -1,4 +1,4 @@
-//! From a spec to what stands behind a shared cache, whatever the processor in front of it.
+//! Builds the memory behind a shared cache, whatever the processor.
 
 use super::seed_of;
 use crate::parts::memory::Memory;
@@ -13,25 +13,25 @@ use ssd::port::engine::Engine;
 use ssd::port::initiator::Initiator;
 use std::ops::Range;
 
-/// What the addresses behind a shared cache hold.
+/// Address extent behind a shared cache.
 pub(super) struct Extent {
-    /// Bytes of a line of the cache.
+    /// Line size of the cache, bytes.
     pub(super) line: u64,
-    /// Where each application's data are, in turn.
+    /// Address range of each application's data, in turn.
     pub(super) apps: Vec<(u8, Range<u64>)>,
-    /// End of the data; page tables begin here.
+    /// End of the data and start of page tables.
     pub(super) data: u64,
-    /// End of the page tables.
+    /// End of page tables.
     pub(super) top: u64,
-    /// Bytes that one translation covers.
+    /// Bytes covered by one translation.
     pub(super) reach: u64,
-    /// Whether the addresses are as translations give them.
+    /// Whether addresses are translated.
     pub(super) is_translated: bool,
-    /// Who takes them, as a message says it, and what would help where there are too many.
+    /// Subject of the message for data that do not fit, and its help.
     pub(super) takes: (&'static str, &'static str),
 }
 
-/// Checks a memory and those behind it, for lines of so many bytes.
+/// Checks a memory and those behind it, for lines of `line` bytes.
 ///
 /// # Errors
 /// The first value that cannot be built.
@@ -49,8 +49,8 @@ fn check_placement(loaded: &Loaded, part: &Part<PlacementSpec>, line: u64) -> Re
     part.spec.check().map_err(|error| loaded.explain(part.table(), error))?;
     let (sizes, targets) = (part.spec.sizes.len(), part.linked("targets"));
     if sizes != targets.len() {
-        let what = format!("{sizes} sizes for {} memories (`{}.targets`)", targets.len(), part.table());
-        return Err(loaded.diagnose(&format!("{}.sizes", part.table()), &what).help("give a size for each"));
+        let what = format!("{sizes} sizes for {} memories in `{}.targets`", targets.len(), part.table());
+        return Err(loaded.diagnose(&format!("{}.sizes", part.table()), &what).help("give one size for each memory"));
     }
     for target in targets {
         check(loaded, *target, line)?;
@@ -58,14 +58,14 @@ fn check_placement(loaded: &Loaded, part: &Part<PlacementSpec>, line: u64) -> Re
     Ok(())
 }
 
-/// A fault of a memory's own, at its key.
+/// Reports a memory's own fault at its key.
 fn explain(loaded: &Loaded, part: &Part<MemorySpec>, error: SpecError) -> Diagnostic {
     loaded.explain(&format!("{}.{}", part.table(), part.spec.form()), error)
 }
 
-/// Where the controllers of memories stand: told how many there are, it says where, or that they are beside who asks.
+/// Endpoints of memory controllers; `None` beside the part that asks.
 pub(super) trait Places {
-    /// For a memory behind a shared cache, or behind another.
+    /// Returns endpoints for a memory behind a shared cache, or behind a different memory.
     fn place(&mut self, memory: &Memory, is_behind: bool) -> Option<Box<[u32]>>;
 }
 
@@ -103,7 +103,7 @@ fn store(
     Ok(Stored { name: part.name.clone(), memory, controllers, drive, behind })
 }
 
-/// Builds a placement and its memories, each for the frames that pages can have there.
+/// Builds a placement and its memories, each sized for the frames that pages can have there.
 fn place(
     loaded: &Loaded,
     part: &Part<PlacementSpec>,
@@ -131,7 +131,7 @@ fn place(
     Ok(Stored { name: part.name.clone(), memory, controllers, drive: Target::Drive(0), behind })
 }
 
-/// Where a link to a drive goes.
+/// Target of a link to a drive.
 pub(super) fn target(link: Option<Id>) -> Target {
     match link {
         Some(Id { kind: Kind::Stripe, number }) => Target::Stripe(number as u16),
@@ -189,10 +189,10 @@ fn memory(loaded: &Loaded, id: Id, extent: &Extent, seed: u64) -> Result<Memory,
     })
 }
 
-/// Whether a drive has room for so many bytes; its capacity.
+/// Checks that a drive has room for the data; returns its capacity, bytes.
 ///
 /// # Errors
-/// If it has not.
+/// The data do not fit.
 pub(super) fn check_drive(
     loaded: &Loaded,
     drive: Id,
@@ -215,11 +215,11 @@ fn check_room(
         return Ok(());
     }
     let (takes, help) = extent.takes;
-    let what = format!("{takes} {needed} B of flash that holds {capacity} B");
+    let what = format!("{takes} {needed} B; the flash holds {capacity} B");
     Err(loaded.diagnose(table, &what).help(help))
 }
 
-/// Whether the table of flash on the network and that of the memory management unit are one.
+/// Checks that flash on the network and the memory management unit have entries of one size.
 fn check_reach(
     loaded: &Loaded,
     part: &Part<MemorySpec>,
@@ -231,15 +231,15 @@ fn check_reach(
         return Ok(());
     }
     let what = format!(
-        "an entry of the mapping table covers {entry} B, a translation entry {reach} B: with `direct` the two are one table"
+        "a mapping entry covers {entry} B, but a translation entry covers {reach} B: with `direct`, both must be equal"
     );
     Err(loaded.diagnose(part.table(), &what))
 }
 
-/// Brings log blocks into the state that the spec has them in at the start.
+/// Fills log blocks as the spec sets for the start.
 ///
 /// # Errors
-/// A share for an application that is not there.
+/// A share for an application that does not exist.
 fn fill_logs(
     loaded: &Loaded,
     part: &Part<MemorySpec>,

@@ -1,4 +1,5 @@
-//! From a spec to a processor with its network, caches and memory, to a host with its path to drives, to an accelerator with its flash, and to coprocessors.
+//! Builds processors with network, caches and memory, hosts with their drives, accelerators with flash, and
+//! coprocessors.
 
 pub(crate) mod accelerator;
 pub(crate) mod gpu;
@@ -12,7 +13,7 @@ pub(crate) use warm::Source;
 use engine::Rng;
 use spec::Id;
 
-/// The seed of a part: the first of a kind has that of the run, a later one its own, whatever the user calls it.
+/// Seed of a part: the run's for the first of a kind, a derived one for each later part, independent of names.
 fn seed_of(seed: u64, id: Id) -> u64 {
     match id.number {
         0 => seed,

@@ -1,4 +1,4 @@
-//! From a spec to a server.
+//! Builds a server from a spec.
 
 use super::memory::{self, Extent, Places};
 use super::seed_of;
@@ -20,12 +20,12 @@ use proto::cpu::Service;
 use proto::memory::{CPU_LINE, PAGE};
 use spec::{Id, Kind, Loaded, Part, ServerSpec};
 
-/// The application that a service is.
+/// Application number of a service.
 const APP: u8 = 0;
-/// What helps where a service has no room.
+/// Help for a service that does not fit.
 const TOO_LARGE: &str = "a smaller service (size=..., of a recorded program memory=shared), or more flash";
 
-/// Checks every table that only a server has, and what the tables of a server say together.
+/// Checks every table that only a server has, and that the tables of a server agree.
 ///
 /// # Errors
 /// The first value that cannot be built.
@@ -48,7 +48,7 @@ pub(crate) fn check(loaded: &Loaded) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Whether the operating system can page: it does so page by page, and wakes threads.
+/// Checks that the operating system can page: its page size and its thread scheduler.
 fn check_swap(
     loaded: &Loaded,
     cpu: &Part<ServerSpec>,
@@ -58,23 +58,23 @@ fn check_swap(
     swap.spec.check().map_err(|e| loaded.explain(swap.table(), e))?;
     let reach = Mmu::new(&mmu.spec, 0, CPU_LINE).map_err(|e| loaded.explain(mmu.table(), e))?.reach();
     if reach != PAGE {
-        let what = format!("a translation covers {reach} B; the operating system pages by {PAGE} B");
+        let what = format!("a translation covers {reach} B; with `swap` it must cover the operating system's page of {PAGE} B");
         return Err(loaded.diagnose(&format!("{}.table", mmu.table()), &what));
     }
     if cpu.spec.cores.threads.scheduler != ThreadScheduling::notified {
-        let what = "an operating system wakes a thread when its page has come: no other scheduler is modelled with `swap`";
+        let what = "with `swap`, the scheduler must be `notified`: the operating system wakes a thread when its page arrives";
         let key = format!("{}.threads.scheduler", cpu.table());
-        return Err(loaded.diagnose(&key, what).help("give `notified`"));
+        return Err(loaded.diagnose(&key, what).help("set it to `notified`"));
     }
     if cpu.spec.cores.threads.miss == MissAction::serial {
-        let what = "a core asks memory for one page at a time; pages that an operating system brings are asked for by translations, which do not wait for each other";
+        let what = "with `swap`, a core cannot fetch one page at a time: page faults come from translations, which do not wait for each other";
         let key = format!("{}.threads.miss", cpu.table());
-        return Err(loaded.diagnose(&key, what).help("give `switch` or `wait`"));
+        return Err(loaded.diagnose(&key, what).help("set it to `switch` or `wait`"));
     }
     Ok(())
 }
 
-/// Whether there is a core and a cache bank for each router of the mesh.
+/// Checks that each router of the mesh has a core and a cache bank.
 fn check_tiles(
     loaded: &Loaded,
     cpu: &Part<ServerSpec>,
@@ -96,18 +96,18 @@ fn check_tiles(
     let (key, what) = if rows * columns != cores {
         let routers = rows * columns;
         let what = format!(
-            "{cores} cores (`{of_cores}`) on a mesh of {rows} rows (`{of_rows}`) of {columns} routers (`{of_columns}`), which are {routers}: each core has a router"
+            "{cores} cores (`{of_cores}`) on a mesh of {rows} rows (`{of_rows}`) x {columns} columns (`{of_columns}`) = {routers} routers: each core needs one router"
         );
         (&of_cores, what)
     } else if u32::from(banks) != cores {
         let what =
-            format!("{banks} banks (`{of_banks}`) for {cores} cores (`{of_cores}`): each core has a bank");
+            format!("{banks} banks (`{of_banks}`) for {cores} cores (`{of_cores}`): each core needs one bank");
         (&of_banks, what)
     } else if line.get() != CPU_LINE {
-        let what = format!("the first-level caches of cores have lines of {CPU_LINE} B, not of {line}");
+        let what = format!("first-level caches have lines of {CPU_LINE} B; the line is {line} B");
         return a_line("line", what);
     } else if interleave.get() != CPU_LINE {
-        let what = format!("banks change every {interleave}: those of a server change with every line");
+        let what = format!("banks interleave every {interleave}: a server's banks must interleave every line");
         return a_line("interleave", what);
     } else {
         return Ok(());
@@ -118,13 +118,13 @@ fn check_tiles(
     )))
 }
 
-/// The rows and columns of the mesh of so many routers that is nearest to a square.
+/// Rows and columns of the mesh of `routers` routers that is nearest to a square.
 fn squarest(routers: u32) -> (u32, u32) {
     let rows = (1..=routers.isqrt()).rev().find(|rows| routers.is_multiple_of(*rows)).unwrap_or(1);
     (rows, routers / rows)
 }
 
-/// The parts around the cores of a server.
+/// Parts around the cores of a server.
 pub(crate) struct Tables<'a> {
     cpu: &'a Part<ServerSpec>,
     mmu: &'a Part<MmuSpec>,
@@ -135,7 +135,7 @@ pub(crate) struct Tables<'a> {
     swap: Option<&'a Part<SwapSpec>>,
 }
 
-/// The parts around the cores of this number; nothing if one is not there.
+/// Parts around the cores with this number; `None` if one is missing.
 fn around(loaded: &Loaded, number: usize) -> Option<Tables<'_>> {
     let spec = &loaded.spec;
     let cpu = spec.cpu.get(number)?;
@@ -151,22 +151,22 @@ fn around(loaded: &Loaded, number: usize) -> Option<Tables<'_>> {
     })
 }
 
-/// What a service needs around the cores of this number, and their memory.
+/// Tables that a service needs around the cores with this number, and their memory.
 ///
 /// # Errors
-/// A system without one of them.
+/// A system that lacks one of the tables.
 pub(crate) fn tables(loaded: &Loaded, number: usize) -> Result<(Tables<'_>, Id), Diagnostic> {
     let found = around(loaded, number).and_then(|tables| tables.memory.map(|memory| (tables, memory)));
     found.ok_or_else(|| {
         let none = loaded.spec.cpu.is_empty();
-        let what = if none { "cores of a server" } else { "memory behind its cores' shared cache" };
+        let what = if none { "cores of a server" } else { "memory behind the cores' shared cache" };
         Diagnostic::new(format!("the system `{}` has no {what}", loaded.name)).help(
             "programs of a server need the tables `cpu`, `mmu`, `fabric`, `directory`, `l2` and `memory`",
         )
     })
 }
 
-/// Controllers at the edge of a mesh; DRAM behind another memory is beside that.
+/// Controllers at the edge of a mesh; DRAM behind a different memory is beside it.
 struct OnMesh {
     rows: u32,
     columns: u32,
@@ -183,7 +183,7 @@ impl Places for OnMesh {
     }
 }
 
-/// Builds the server of this number for a service, its DRAM cache or its paged memory warm.
+/// Builds the server with this number for a service, its DRAM cache or its paged memory warm.
 ///
 /// # Errors
 /// A spec that cannot be built, or a service that does not fit.
@@ -199,7 +199,7 @@ pub(crate) fn build(
     let ServerSpec { cores: cpu, start } = &tables.cpu.spec;
     service.serve_on(cpu.cores, cpu.threads.count);
     let of_mmu = |error| loaded.explain(tables.mmu.table(), error);
-    // A translation covers what the page table says, whatever the application.
+    // The page table sets the reach of a translation, whatever the application.
     let reach = Mmu::new(&tables.mmu.spec, 0, CPU_LINE).map_err(of_mmu)?.reach();
     let mut cores = Cores::new(cpu, reach, seed).map_err(|e| loaded.explain(tables.cpu.table(), e))?;
     let jobs = service.jobs();
@@ -216,7 +216,7 @@ pub(crate) fn build(
         top,
         reach,
         is_translated: true,
-        takes: ("the service takes", TOO_LARGE),
+        takes: ("the service needs", TOO_LARGE),
     };
     let mesh = &tables.fabric.spec.mesh;
     let mut places = OnMesh { rows: mesh.rows, columns: mesh.columns };
@@ -260,8 +260,8 @@ pub(crate) fn build(
     Ok(Built { complex, memory: stored, pager, pages })
 }
 
-/// The operating system's paging, if the system has it, and the drive that it pages from. Its frames are the first of DRAM. No more of
-/// them are ever taken than the service has pages, so that they end before the page tables, which are always there.
+/// The operating system's paging, if the system has it, and the drive that it pages from. Its frames are the first of
+/// DRAM: at most as many as the service has pages, so they end before the page tables, which stay in DRAM.
 fn swap(
     loaded: &Loaded,
     tables: &Tables<'_>,
@@ -283,7 +283,7 @@ fn mmu(loaded: &Loaded, tables: &Tables<'_>, core: u16, bytes: u64) -> Result<Mm
     let mut mmu = Mmu::new(&part.spec, core, CPU_LINE).map_err(|e| loaded.explain(part.table(), e))?;
     let span = mmu.span();
     if bytes > span {
-        let what = format!("the service has {bytes} B of addresses; the page table reaches {span} B");
+        let what = format!("the service needs {bytes} B of addresses; the page table reaches {span} B");
         return Err(loaded.diagnose(&format!("{}.table", part.table()), &what));
     }
     let residency = if tables.swap.is_some() { Residency::Asked } else { Residency::Always };
@@ -296,18 +296,18 @@ fn mmu(loaded: &Loaded, tables: &Tables<'_>, core: u16, bytes: u64) -> Result<Mm
     Ok(mmu)
 }
 
-// Where memory controllers stand on a mesh.
+// Positions of memory controllers on a mesh.
 
-/// The router of each of `count` controllers on a mesh of `rows` by `columns` routers: evenly around its edge, clockwise from
-/// the corner of router 0. With `P` routers on the edge, controller `m` is at the one number `m P / count`: on a square
-/// mesh four controllers are at the corners.
+/// Routers of `count` controllers on a mesh of `rows` by `columns` routers: evenly around the edge, clockwise from the
+/// corner of router 0. With `P` routers on the edge, controller `m` is at number `m P / count` of the edge: on a square
+/// mesh, four controllers are at the corners.
 pub(super) fn controllers(rows: u32, columns: u32, count: u16) -> Vec<u32> {
     let edge = edge(rows, columns);
     let at = |m: u16| edge[usize::from(m) * edge.len() / usize::from(count)];
     (0..count).map(at).collect()
 }
 
-/// The routers of the edge, clockwise.
+/// Routers of the edge, clockwise.
 fn edge(rows: u32, columns: u32) -> Vec<u32> {
     let router = |row: u32, column: u32| row * columns + column;
     if rows == 1 || columns == 1 {
@@ -348,7 +348,7 @@ mod tests {
         assert_eq!(controllers(3, 4, 1), [0]);
         assert_eq!(controllers(1, 6, 3), [0, 2, 4]);
         assert_eq!(controllers(1, 1, 4), [0, 0, 0, 0]);
-        // More than routers of the edge share some.
+        // More controllers than edge routers share some routers.
         assert_eq!(controllers(2, 1, 4), [0, 0, 1, 1]);
     }
 }

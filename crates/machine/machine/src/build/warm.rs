@@ -1,19 +1,19 @@
-//! Filling memory that holds pages of the data, a DRAM cache or what the operating system pages into, before the run: jobs
-//! executed on their data without time.
+//! Warm-up of memory that holds pages (a DRAM cache, or the operating system's frames): jobs run on their data without
+//! time.
 //!
-//! Memory of gigabytes takes seconds of a server's time to fill, of which a run simulates milliseconds. So jobs are executed
-//! before it, one after another, and every page that they touch goes into memory as it would in the run. They end
-//! once as many pages were missing as it has room for: then every page in it was chosen by the replacement policy
-//! among those that jobs ask for, and what is missing from then on is what is missing in a long run. They end as well when
-//! the second half of them has brought less than a hundredth of the pages, or when there have been as many as `cpu.fill_jobs` says.
+//! Memory of gigabytes takes seconds of a server's time to fill, and a run simulates milliseconds. So jobs run before
+//! it, one after another, and every page that they touch enters memory as it would in the run. Filling ends once as
+//! many pages have missed as memory has room for: then the replacement policy chose every resident page among those
+//! that jobs ask for, and misses are those of a long run. Filling also ends when its second half brought less than a
+//! hundredth of the pages, or after `cpu.fill_jobs` jobs.
 //!
-//! If the program's pages fit or nearly fit, a long run brings all of them, but jobs ask for the last ones seldom. So
-//! every page is brought after the first jobs, and more jobs then bring back those that are asked for most.
+//! If the program's pages fit or nearly fit, a long run brings all of them, but jobs seldom ask for the last ones. So
+//! every page is brought after the first jobs, and more jobs then bring back the most popular pages.
 //!
-//! The jobs have numbers that the run never reaches, so that they ask for other objects of the same popularity. What they
-//! change in the program's data stays changed.
+//! Warm-up jobs have numbers that the run never reaches, so they ask for different objects of the same popularity.
+//! Their changes to the program's data stay.
 //!
-//! What that leaves of memory and of the program's data is a state, which runs that agree in what it depends on can share.
+//! The filled memory and the changed data are a state. Runs that agree in its inputs can share it.
 
 use config::Diagnostic;
 use engine::Snapshot as _;
@@ -27,31 +27,32 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Fewer jobs say nothing about how many pages are still missing.
+/// Jobs before the number of missing pages is judged: fewer say nothing about it.
 const LEAST: u64 = 4096;
 
-/// Pages nearly fit if they exceed the room by at most one part in so many. *Chosen*: jobs reach four fifths of a program's pages
-/// soon, and the rest later and later.
+/// Pages nearly fit if they exceed the room by at most one part in `NEARLY`. *Chosen*: jobs soon reach four fifths of a
+/// program's pages, and the rest ever more slowly.
 const NEARLY: u64 = 4;
 
-/// The first number of a job that warms: jobs of a run are numbered from zero.
+/// Number of the first warm-up job: jobs of a run are numbered from zero.
 const FIRST: u64 = 1 << 40;
 
 /// Memory that holds pages of the data. Pages are counted from zero.
 pub(super) trait Holds {
-    /// Pages that it has room for.
+    /// Capacity, pages.
     fn room(&self) -> u64;
     /// Whether a page is in it.
     fn holds(&self, page: u64) -> bool;
-    /// An access without time: the page is in it afterwards.
+    /// Accesses a page without time: the page is resident afterwards.
     fn touch(&mut self, page: u64, write: bool);
-    /// Appends what accesses have left.
+    /// Appends the state that accesses have left.
     fn save(&self, out: &mut Vec<u8>);
-    /// Takes that off the front of `input`; `None` if it is malformed, contradicts itself, or has pages beyond the first `pages`.
+    /// Restores that state from the front of `input`; `None` if it is malformed, contradicts itself, or has pages
+    /// beyond the first `pages`.
     fn load(&mut self, input: &mut &[u8], pages: u64) -> Option<()>;
 }
 
-/// Physical addresses are virtual ones: the service is alone.
+/// Physical addresses equal virtual ones: the service is alone.
 impl Holds for DramCache {
     fn room(&self) -> u64 {
         self.capacity() / PAGE
@@ -88,14 +89,15 @@ impl Holds for Swap {
     }
 }
 
-/// Page tables that lie in the cache as well, walked without time.
+/// Page tables that lie in the cache too, walked without time.
 pub(super) struct Tables {
-    /// One set for all cores, or one of each.
+    /// Table sets: one for all cores, or one for each core.
     sets: Vec<Box<dyn Table>>,
 }
 
 impl Tables {
-    /// So many sets of page tables of a service with so many bytes, where memory management units lay them out.
+    /// Returns `sets` sets of page tables for a service of `bytes` bytes, laid out as memory management units lay them
+    /// out.
     pub(super) fn new(spec: &MmuSpec, bytes: u64, sets: u16) -> Tables {
         let mut base = None;
         let set = |_| {
@@ -108,7 +110,7 @@ impl Tables {
         Tables { sets: (0..sets).map(set).collect() }
     }
 
-    /// Reads the entries of a walk for a page, on behalf of one of so many slots.
+    /// Reads the entries of a walk for a page, on behalf of one slot.
     fn walk(&mut self, page: u64, (slot, slots): (u32, u32), mut read: impl FnMut(u64)) {
         let set = u64::from(slot) * self.sets.len() as u64 / u64::from(slots);
         let (table, mut level) = (&mut self.sets[set as usize], 0);
@@ -118,44 +120,44 @@ impl Tables {
     }
 }
 
-/// What memory is filled by.
+/// Settings of a filling.
 pub(super) struct Filling {
     /// Page tables, if they lie in the cache.
     pub(super) tables: Option<Tables>,
-    /// Where the program's text lies.
+    /// Address range of the program's text.
     pub(super) text: Range<u64>,
     /// Slots that jobs take in turn.
     pub(super) slots: u32,
-    /// Jobs at most.
+    /// Most jobs.
     pub(super) most: u64,
-    /// Pages of addresses, those of page tables among them.
+    /// Pages of addresses, page tables included.
     pub(super) pages: u64,
 }
 
-/// Where what filling leaves may come from, as bytes.
+/// Store of filled states, as bytes.
 pub(crate) trait Source {
-    /// The bytes, if they are there.
+    /// Returns the bytes, if present.
     ///
     /// # Errors
-    /// What is kept cannot be used.
+    /// The kept state cannot be used.
     fn find(&mut self) -> Result<Option<Arc<Vec<u8>>>, Diagnostic>;
-    /// Whether somebody wants the bytes that were not there.
+    /// Whether the missing bytes are wanted.
     fn is_awaited(&self) -> bool;
-    /// Takes them.
+    /// Stores the bytes.
     fn keep(&mut self, bytes: Vec<u8>);
-    /// The bytes that were found are malformed, or contradict themselves.
+    /// Rejects bytes that are malformed or contradict themselves.
     ///
     /// # Errors
-    /// They are not to be made again.
+    /// The state must not be made again.
     fn refuse(&mut self) -> Result<(), Diagnostic>;
-    /// Set to end filling early.
+    /// Flag that ends filling early.
     fn stop(&self) -> &AtomicBool;
 }
 
-/// Fills memory, or takes what that leaves from where it is kept; how many jobs it took.
+/// Fills memory, or restores a kept state; returns the number of jobs.
 ///
 /// # Errors
-/// What is kept cannot be used.
+/// The kept state cannot be used.
 pub(super) fn fill(
     service: &mut dyn Service,
     memory: &mut impl Holds,
@@ -170,7 +172,7 @@ pub(super) fn fill(
             return Ok(jobs);
         }
         from.refuse()?;
-        // What was loaded before the fault was found goes again.
+        // Discard what was loaded before the fault was found.
         let input = &mut empty.as_slice();
         let is_empty = service.load(input).is_some() && memory.load(input, by.pages).is_some();
         assert!(is_empty, "memory takes back what it has just saved");
@@ -186,7 +188,7 @@ pub(super) fn fill(
     Ok(jobs)
 }
 
-/// Brings memory, of so many pages, and the program's data to what was saved; how many jobs had filled them.
+/// Restores memory of `pages` pages and the program's data; returns the number of jobs that had filled them.
 fn load(mut input: &[u8], service: &mut dyn Service, memory: &mut impl Holds, pages: u64) -> Option<u64> {
     let input = &mut input;
     let jobs = u64::load(input)?;
@@ -195,7 +197,7 @@ fn load(mut input: &[u8], service: &mut dyn Service, memory: &mut impl Holds, pa
     input.is_empty().then_some(jobs)
 }
 
-/// Fills memory, as far as it comes before `stop` is set; how many jobs it took.
+/// Fills memory until done or until `stop` is set; returns the number of jobs.
 fn warm(service: &mut dyn Service, memory: &mut impl Holds, mut by: Filling, stop: &AtomicBool) -> u64 {
     let (room, pages) = (memory.room(), service.footprint().div_ceil(PAGE));
     let fits = pages <= room + room / NEARLY;
@@ -205,7 +207,7 @@ fn warm(service: &mut dyn Service, memory: &mut impl Holds, mut by: Filling, sto
         memory.touch(page, write);
         absent
     };
-    // What was missing so far, and when there had been half as many jobs.
+    // Pages missed so far, and when half as many jobs had run.
     let (mut jobs, mut missing, mut half) = (0, 0, 0);
     while jobs < by.most && missing < enough && !stop.load(Ordering::Relaxed) {
         let slot = (jobs % u64::from(by.slots)) as u32;
@@ -213,7 +215,7 @@ fn warm(service: &mut dyn Service, memory: &mut impl Holds, mut by: Filling, sto
         jobs += 1;
         tape.clear();
         while service.step(slot, &mut tape) {}
-        // Operations of one page in a row are one touch, as the caches above would have it.
+        // Operations on one page in a row are one touch: the caches above would absorb the rest.
         let mut latest = None;
         for op in tape.iter().filter(|op| op.width > 0) {
             let now = (op.address / PAGE, matches!(op.kind, OpKind::Store | OpKind::Atomic));
@@ -230,7 +232,7 @@ fn warm(service: &mut dyn Service, memory: &mut impl Holds, mut by: Filling, sto
             for page in 0..pages {
                 missing = touch(page, false);
             }
-            // Those that are not there any more, and a few.
+            // Pages evicted since, and a few more.
             (half, enough) = (missing, missing + pages.saturating_sub(room) + pages.div_ceil(100));
         } else if jobs.is_power_of_two() && jobs >= LEAST {
             if missing - half < missing.div_ceil(100) {
@@ -239,7 +241,7 @@ fn warm(service: &mut dyn Service, memory: &mut impl Holds, mut by: Filling, sto
             half = missing;
         }
     }
-    // Every job has fetched from it.
+    // Every job has fetched from the text.
     for page in by.text.start / PAGE..by.text.end.div_ceil(PAGE) {
         touch(page, false);
     }
@@ -252,7 +254,8 @@ mod tests {
     use engine::Rng;
     use proto::cpu::Op;
 
-    /// A job loads from one page. Half of the jobs ask for one page, a quarter for another, and so on; one in 16 for any.
+    /// Each job loads from one page: half of the jobs from one page, a quarter from the next, and so on; one job in 16
+    /// from any.
     struct Skewed {
         pages: u64,
         rng: Rng,

@@ -1,8 +1,7 @@
-//! The course of a run: how its measured window begins, whether work advances while time does, what drives look
-//! like over time, and how it ends.
+//! Course of a run: start of the measured window, progress of the work, drives over time, and the end.
 //!
-//! A drive is read when a completion of the host's begins another window of its series: nothing is scheduled for
-//! it, and a drive that nobody asks for anything is not looked at.
+//! A drive is read when a completion of the host begins a new window of its series. Nothing is scheduled for it, and an
+//! idle drive is not read.
 
 use super::Machine;
 use engine::{Mutant, Time, planted};
@@ -11,31 +10,31 @@ use spec::warmup::Cut;
 use ssd::Device;
 use stats::Samples;
 
-/// Why a run ended.
+/// Reason for the end of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
     /// All work was done.
     Done,
-    /// Somebody asked it to stop.
+    /// The run was interrupted.
     Interrupted,
-    /// Nothing is pending, but work is left.
+    /// No event is pending, but work is left.
     Deadlock,
-    /// Time does not move any more.
+    /// Simulated time no longer advances.
     Stall,
-    /// Time moves, and work that is under way has not advanced for an hour of it.
+    /// Simulated time advances, but work under way has not for an hour of it.
     Standstill,
     /// A source failed.
     Failed,
-    /// Simulated time has come to the end of the clock.
+    /// Simulated time reached the end of the clock.
     Horizon,
-    /// The time is over that the run was given.
+    /// The time limit of the run was reached.
     Until,
 }
 
-/// Simulated time after which work that has not advanced is stuck.
+/// Simulated time after which work without progress is stuck.
 pub(crate) const PATIENCE: Time = Time::from_s(3_600);
 
-/// When the work of a machine was last seen to advance.
+/// Last observed progress of a machine's work.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Advance {
     done: u64,
@@ -43,7 +42,7 @@ pub(crate) struct Advance {
 }
 
 impl Advance {
-    /// Whether something has been under way for longer than [`PATIENCE`], with as much done as before.
+    /// Whether work has been under way for longer than [`PATIENCE`] without progress.
     pub(crate) fn is_stuck(&mut self, done: u64, is_under_way: bool, now: Time) -> bool {
         if done != self.done || !is_under_way {
             *self = Advance { done, since: now };
@@ -51,17 +50,17 @@ impl Advance {
         now.since(self.since) > PATIENCE
     }
 
-    /// Since when nothing has been done.
+    /// Time of the last progress.
     pub(crate) fn since(&self) -> Time {
         self.since
     }
 }
 
-/// A measured window that neither a count of requests nor a time begins.
+/// Start of a measured window that neither a count of requests nor a time decides.
 pub(super) const NEVER: (u64, Time) = (u64::MAX, Time::MAX);
 
 impl Machine {
-    /// The measured window begins with the event in which the last job of the warm-up ends, or jobs become steady.
+    /// Begins the measured window with the event in which the last warm-up job ends, or jobs become steady.
     pub(super) fn consider_warmup(&mut self) {
         let (completed, now) = (self.completed(), self.now());
         let server = self.server().map(|(_, ooo)| &ooo.cores);
@@ -70,7 +69,7 @@ impl Machine {
         }
     }
 
-    /// The measured window begins, because of a count of requests or a time.
+    /// Begins the measured window because of a count of requests or a time.
     #[cold]
     pub(super) fn begin_at(&mut self, at: Time) {
         if let Some(by) = self.warmup {
@@ -78,7 +77,7 @@ impl Machine {
         }
     }
 
-    /// What was measured before `now`, the present or a time since the last event, is forgotten.
+    /// Discards measurements before `now`, which is the present or a time since the last event.
     fn begin_window(&mut self, cut: Cut, now: Time) {
         self.warmup = None;
         self.window = NEVER;
@@ -95,10 +94,10 @@ impl Machine {
     }
 }
 
-/// Readings of a drive that are kept.
+/// Most readings of a drive to keep.
 const READINGS: usize = 512;
 
-/// What a drive shows at one moment.
+/// State of a drive at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reading {
     /// Bytes in the buffer that are not on flash.
@@ -107,11 +106,11 @@ pub(crate) struct Reading {
     pub(crate) free: u64,
     /// Bytes written by the host in the measured window.
     pub(crate) written: u64,
-    /// Bytes programmed in it.
+    /// Bytes programmed in the measured window.
     pub(crate) programmed: u64,
-    /// Time that channels have been busy since the beginning, all of them together, picoseconds.
+    /// Busy time of all channels since the beginning, picoseconds.
     pub(crate) channels: u128,
-    /// Time that dies have been busy since the beginning, all of them together, picoseconds.
+    /// Busy time of all dies since the beginning, picoseconds.
     pub(crate) dies: u128,
 }
 
@@ -133,16 +132,16 @@ impl Reading {
     }
 }
 
-/// Readings of every drive.
+/// Readings of all drives.
 #[derive(Debug, Default)]
 pub(crate) struct Gauges {
     drives: Vec<Samples<Reading>>,
-    /// The windows that the host's series had begun when they were read last.
+    /// Number of windows of the host's series at the last reading.
     turns: u64,
 }
 
 impl Gauges {
-    /// Whether it is time to read.
+    /// Whether a reading is due.
     #[inline]
     pub(crate) fn are_due(&self, turns: u64) -> bool {
         self.turns != turns
@@ -158,12 +157,12 @@ impl Gauges {
         }
     }
 
-    /// Forgets what was read: the end of warm-up.
+    /// Discards readings at the end of warm-up.
     pub(crate) fn reset(&mut self) {
         self.drives.iter_mut().for_each(Samples::clear);
     }
 
-    /// The readings of a drive.
+    /// Readings of a drive.
     pub(crate) fn of(&self, drive: usize) -> &[(Time, Reading)] {
         self.drives.get(drive).map_or(&[], Samples::kept)
     }

@@ -1,4 +1,4 @@
-//! The machine: parts, wires, and the loop that runs them.
+//! The machine: parts, wires, and the event loop.
 
 pub(crate) mod course;
 
@@ -24,55 +24,55 @@ use spec::warmup::{Cut, Warmup};
 use ssd::{Check, Device};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Steps at one instant after which the machine is taken to be stuck.
+/// Steps at one instant after which the machine counts as stuck.
 const STALL_STEPS: u64 = 1_000_000;
-/// The clock ends at 2^64 ps. What is scheduled next lies within an hour (`validate`) or at a source's own time, so a run
-/// that ends a day before never passes the end.
+/// End of the run: the clock ends at 2^64 ps. The next event is within an hour (`validate`) or at a source's own time,
+/// so a run that ends a day earlier never passes the end of the clock.
 const HORIZON: Time = Time::from_s(u64::MAX / 1_000_000_000_000 - 86_400);
-/// Events between two looks at the outside: interrupts, progress.
+/// Events between two checks for interrupts and progress reports.
 const SLICE: u64 = 1 << 16;
 
-/// A machine that runs.
+/// Machine under simulation.
 pub struct Machine {
     wires: Wires,
     parts: Parts,
-    /// Where requests come from.
+    /// Source of requests.
     pub injector: Injector,
-    /// Events run.
+    /// Number of events run.
     pub events: u64,
     /// Start of the measured window.
     pub measured_from: Time,
-    /// What begins the measured window, while it has not begun.
+    /// Condition that begins the measured window, until it has begun.
     pub(crate) warmup: Option<Warmup>,
-    /// How the measured window began; none if it began with the run.
+    /// Actual start of the measured window; `None` if it began with the run.
     pub(crate) cut: Option<Cut>,
-    /// The completions of requests and the time at which it begins, where one of them decides; otherwise never.
+    /// Number of completions and time at which the window begins, if one of them decides; otherwise never.
     window: (u64, Time),
-    /// Whether the jobs of a server may begin it: they are looked at after each event.
+    /// Whether the jobs of a server may begin the window: they are checked after each event.
     counts_jobs: bool,
-    /// The present instant as the search for stalls knows it, and the events run at it: longer than a slice.
+    /// Present instant of the search for stalls, and the events run at it, across slices.
     instant: Time,
     steps: u64,
-    /// When work last advanced.
+    /// Last progress of the work.
     pub(crate) advance: Advance,
-    /// Events of a slice that a pause has left.
+    /// Events of a slice left over by a pause.
     left: u64,
-    /// When the run ends, though its work may not be done.
+    /// Time limit of the run.
     until: Option<Time>,
-    /// The drive that has answered a stripe last.
+    /// Drive that last answered a stripe.
     answered_by: u16,
-    /// What drives look like over time.
+    /// Readings of drives over time.
     gauges: Gauges,
 }
 
-/// Whether a completion is that of a request of the host.
+/// Whether a completion belongs to a request of the host.
 #[inline]
 fn is_of_host(completion: Completion) -> bool {
     matches!(Sender::of(completion.to), Sender::Injector(_))
 }
 
 impl Machine {
-    /// A machine at time zero.
+    /// Creates a machine at time zero.
     pub fn new(device: impl Into<Option<Device>>, injector: Injector, warmup: Option<Warmup>) -> Machine {
         let warmup = warmup.filter(|warmup| !warmup.is_none());
         let window = match warmup {
@@ -104,7 +104,7 @@ impl Machine {
         }
     }
 
-    /// Gives the machine another drive, of this name.
+    /// Adds a drive with this name.
     #[must_use]
     pub(crate) fn with_drive(mut self, name: &str, device: Device) -> Machine {
         let number = self.parts.drives.len() as u16;
@@ -113,7 +113,7 @@ impl Machine {
         self
     }
 
-    /// Gives the machine a stripe of drives that it has, of this name.
+    /// Adds a stripe of existing drives with this name.
     #[must_use]
     pub(crate) fn with_stripe(mut self, name: &str, stripe: Stripe, drives: Vec<u16>) -> Machine {
         for (member, drive) in (0..).zip(&drives) {
@@ -125,19 +125,19 @@ impl Machine {
         self
     }
 
-    /// Gives the machine a coprocessor of a host that comes next.
+    /// Adds a coprocessor of a host that is added next.
     #[must_use]
     pub(crate) fn with_driven(mut self, driven: Driven) -> Machine {
         self.parts.driven.push(driven);
         self
     }
 
-    /// Coprocessors of hosts.
+    /// Returns the coprocessors of hosts.
     pub(crate) fn driven(&self) -> &[Driven] {
         &self.parts.driven
     }
 
-    /// Gives the machine a host's path to drives or stripes that it has; the files that fill them are targets of the injector.
+    /// Adds a host's path to existing drives or stripes; the files that fill them become targets of the injector.
     #[must_use]
     pub(crate) fn with_host(mut self, hosted: Hosted) -> Machine {
         let host = self.parts.hosts.len() as u16;
@@ -148,24 +148,24 @@ impl Machine {
         self
     }
 
-    /// Gives the machine an accelerator with the flash that it governs.
+    /// Adds an accelerator with the flash that it governs.
     #[must_use]
     pub(crate) fn with_governed(mut self, governed: Governed) -> Machine {
         self.parts.governed.push(governed);
         self
     }
 
-    /// The accelerators that have work, each with the flash that it governs.
+    /// Returns the accelerators that have work, each with its flash.
     pub(crate) fn governed(&self) -> &[Governed] {
         &self.parts.governed
     }
 
-    /// The hosts whose path to their drives is simulated.
+    /// Returns the hosts whose path to their drives is simulated.
     pub(crate) fn hosts(&self) -> &[Hosted] {
         &self.parts.hosts
     }
 
-    /// What a target of the injector is called, where there are several.
+    /// Name of a target of the injector, if there are several.
     pub(crate) fn target_of(&self, target: u16) -> Option<&str> {
         let parts = &self.parts;
         if parts.targets.len() < 2 {
@@ -174,21 +174,21 @@ impl Machine {
         parts.targets.get(usize::from(target)).map(|target| self.name_of(*target))
     }
 
-    /// Whether requests of a flow of the injector go through a host's kernel.
+    /// Whether requests of an injector's flow go through a host's kernel.
     pub(crate) fn is_through_a_kernel(&self, flow: u16) -> bool {
         let target = self.injector.flows.get(usize::from(flow)).map(|flow| usize::from(flow.target));
         let target = target.and_then(|target| self.parts.targets.get(target));
         matches!(target, Some(Target::File { .. }))
     }
 
-    /// Whether requests of the injector, which has opened their flows, go through a host's page cache.
+    /// Whether requests of the injector go through a host's page cache; flows must be open.
     pub(crate) fn uses_a_page_cache(&self) -> bool {
         let of = |target: u16| self.parts.targets.get(usize::from(target));
         let is_buffered = |target| matches!(of(target), Some(Target::File { way: Way::Buffered, .. }));
         self.injector.flows.iter().any(|flow| is_buffered(flow.target))
     }
 
-    /// What a target is called.
+    /// Name of a target.
     pub(crate) fn name_of(&self, target: Target) -> &str {
         match target {
             Target::Drive(number) => &self.parts.drives[usize::from(number)].name,
@@ -197,36 +197,36 @@ impl Machine {
         }
     }
 
-    /// The stripes, each with its name.
+    /// Returns the stripes with their names.
     pub fn stripes(&self) -> impl Iterator<Item = (&str, &Stripe)> {
         self.parts.stripes.iter().map(|at| (at.name.as_str(), &at.stripe))
     }
 
-    /// The drives, each with its name.
+    /// Returns the drives with their names.
     pub fn drives(&self) -> impl Iterator<Item = (&str, &Device)> {
         self.parts.drives.iter().map(|drive| (drive.name.as_str(), &drive.device))
     }
 
-    /// The drive of this number, with its name where there are several.
+    /// Returns the drive with this number, with its name if there are several.
     pub(crate) fn drive_at(&self, number: u16) -> Option<(Option<String>, &Device)> {
         let drive = self.parts.drives.get(usize::from(number))?;
         Some(((self.parts.drives.len() > 1).then(|| drive.name.clone()), &drive.device))
     }
 
-    /// The flash device.
+    /// Returns the flash device.
     ///
     /// # Panics
-    /// If the machine has none.
+    /// If the machine has no flash device.
     pub fn device(&self) -> &Device {
         self.drive().expect("a machine with a flash device")
     }
 
-    /// The flash device, if there is one.
+    /// Returns the flash device, if present.
     pub fn drive(&self) -> Option<&Device> {
         self.parts.drives.first().map(|drive| &drive.device)
     }
 
-    /// Gives the machine a processor with its network, caches and memory.
+    /// Adds a processor with its network, caches and memory.
     #[must_use]
     pub(crate) fn with(mut self, built: Built) -> Machine {
         if matches!(built.complex.processor, Processor::Ooo(_)) {
@@ -238,24 +238,24 @@ impl Machine {
         self
     }
 
-    /// Ends the run at a time, though its work may not be done.
+    /// Sets a time limit for the run.
     #[must_use]
     pub fn with_end(mut self, until: Option<Time>) -> Machine {
         self.until = until;
         self
     }
 
-    /// When the run ends at the latest.
+    /// Time limit of the run.
     pub(crate) fn until(&self) -> Option<Time> {
         self.until
     }
 
-    /// The processors, each with what is around it.
+    /// Returns the processors, each with its surrounding parts.
     pub fn complexes(&self) -> &[Complex] {
         &self.parts.complexes
     }
 
-    /// The cores of every server that has work, and what is around them.
+    /// Returns the cores of every server that has work, with their surrounding parts.
     pub fn servers(&self) -> impl Iterator<Item = (&Complex, &Ooo)> {
         self.parts.complexes.iter().filter_map(|complex| match &complex.processor {
             Processor::Ooo(ooo) => Some((complex, &**ooo)),
@@ -263,7 +263,7 @@ impl Machine {
         })
     }
 
-    /// The multiprocessors of every GPU that has work, and what is around them.
+    /// Returns the multiprocessors of every GPU that has work, with their surrounding parts.
     pub fn gpus(&self) -> impl Iterator<Item = (&Complex, &Simt)> {
         self.parts.complexes.iter().filter_map(|complex| match &complex.processor {
             Processor::Simt(simt) => Some((complex, &**simt)),
@@ -271,27 +271,27 @@ impl Machine {
         })
     }
 
-    /// The cores of a server, if there are any, and what is around them.
+    /// Returns the cores of a server with their surrounding parts, if present.
     pub fn server(&self) -> Option<(&Complex, &Ooo)> {
         self.servers().next()
     }
 
-    /// The multiprocessors of a GPU, if there are any, and what is around them.
+    /// Returns the multiprocessors of a GPU with their surrounding parts, if present.
     pub fn gpu(&self) -> Option<(&Complex, &Simt)> {
         self.gpus().next()
     }
 
-    /// The drives, to change how they decide.
+    /// Returns the drives, to change their policies.
     pub(crate) fn drives_mut(&mut self) -> impl Iterator<Item = &mut Device> {
         self.parts.drives.iter_mut().map(|drive| &mut drive.device)
     }
 
-    /// The processors, to change how they decide.
+    /// Returns the processors, to change their policies.
     pub(crate) fn complexes_mut(&mut self) -> impl Iterator<Item = &mut Complex> {
         self.parts.complexes.iter_mut()
     }
 
-    /// The memory of a name.
+    /// Returns the memory with this name.
     pub(crate) fn memory_called(&mut self, name: &str) -> Option<&mut Memory> {
         self.parts.memories.iter_mut().find(|at| at.name == name).map(|at| &mut at.memory)
     }
@@ -303,17 +303,17 @@ impl Machine {
         })
     }
 
-    /// The memories behind that of a processor's shared cache, each with its name.
+    /// Returns the memories behind that of a processor's shared cache, with their names.
     pub(crate) fn memories_behind(&self, complex: &Complex) -> impl Iterator<Item = &Behind> {
         self.parts.memories_behind(complex)
     }
 
-    /// The memory behind a processor's shared cache, and what it is called.
+    /// Returns the memory behind a processor's shared cache, with its name.
     pub(crate) fn place_of(&self, complex: &Complex) -> &Behind {
         self.parts.place_of(complex)
     }
 
-    /// The drives that a memory's block commands come to.
+    /// Returns the drives that receive a memory's block commands.
     pub(crate) fn drives_of(&self, memory: &Behind) -> impl Iterator<Item = &Device> {
         let numbers = match memory.drive {
             Target::Drive(drive) => vec![drive],
@@ -326,22 +326,22 @@ impl Machine {
             .map(|at| &at.device)
     }
 
-    /// All memories on the network of a processor.
+    /// Returns all memories on the network of a processor.
     pub(crate) fn memories_on(&self, complex: &Complex) -> impl Iterator<Item = &Memory> {
         self.parts.memories_of(complex)
     }
 
-    /// The memory behind a processor's shared cache.
+    /// Returns the memory behind a processor's shared cache.
     pub fn memory_of(&self, complex: &Complex) -> &Memory {
         self.parts.memory_of(complex)
     }
 
-    /// What brings pages that a processor misses.
+    /// Returns the pager of a processor's missing pages.
     pub fn pager_of(&self, complex: &Complex) -> Option<&Pager> {
         self.parts.pager_of(complex)
     }
 
-    /// Time that a processor's requests have waited for each stage, in all parts together.
+    /// Time that a processor's requests have waited in each stage, summed over all parts.
     pub fn tally(&self, complex: &Complex) -> Tally {
         self.parts.tally(complex)
     }
@@ -356,50 +356,50 @@ impl Machine {
         self.parts.outstanding(complex)
     }
 
-    /// Accounts of a processor and of what is around it that must agree; `still` if nothing is pending.
+    /// Checks of the accounts of a processor and its surrounding parts; `still` if no event is pending.
     pub fn checks_of(&self, complex: &Complex, still: bool) -> Vec<Check> {
         self.parts.checks(complex, still, self.now())
     }
 
-    /// Why the run cannot go on: a source's failure, or a kernel that fits on no multiprocessor.
+    /// Reason why the run cannot continue: a source's failure, or a kernel that fits on no multiprocessor.
     pub fn failure(&self) -> Option<Diagnostic> {
         self.injector.failure.clone().or_else(|| self.gpus().find_map(|(_, simt)| simt.failure()))
     }
 
-    /// Commands at the drive of this number that do not come from the injector.
+    /// Number of commands at the drive with this number that do not come from the injector.
     pub fn claimed(&self, drive: usize) -> i64 {
         self.parts.drives[drive].claimed
     }
 
-    /// Requests of the host that have been completed since the measured window began, or jobs of a server since the run began.
+    /// Host requests completed since the measured window began, or server jobs completed since the run began.
     pub fn completed(&self) -> u64 {
         self.injector.requests + self.servers().map(|(_, ooo)| ooo.cores.jobs_ended()).sum::<u64>()
     }
 
-    /// All parts that spend energy.
+    /// Returns all parts that spend energy.
     pub(crate) fn spenders(&self) -> Vec<Spender> {
         self.parts.spenders(self.now())
     }
 
-    /// The check of every part's energy by counts and by the constants of the resolved spec.
+    /// Check of every part's energy against its counts and the constants of the resolved spec.
     pub(crate) fn audit(&self, spec: &Value, spenders: &[Spender]) -> Check {
         let span = Span { from: self.measured_from, now: self.now() };
         bill::check(&self.parts.audit(spec, spenders, span))
     }
 
-    /// The present.
+    /// Present simulated time.
     pub fn now(&self) -> Time {
         self.wires.queue.now()
     }
 
-    /// Runs to the end, or until `stop` is set. `watch` is called now and then.
+    /// Runs to the end, or until `stop` is set. `watch` is called from time to time.
     pub fn run(&mut self, stop: &AtomicBool, watch: impl FnMut(&Machine)) -> End {
         self.begin();
-        // A pause beyond all time never comes.
+        // A pause at the end of all time never comes.
         self.go_on(stop, Time::MAX, watch).unwrap_or(End::Horizon)
     }
 
-    /// Starts everything; once, before the first [`Machine::go_on`].
+    /// Starts all parts; call once, before the first [`Machine::go_on`].
     pub fn begin(&mut self) {
         self.read_gauges(self.now());
         self.injector.start(&mut self.wires.at(0));
@@ -410,8 +410,8 @@ impl Machine {
         self.route();
     }
 
-    /// Runs to the end, or until `stop` is set, or up to and with the first event at `pause` or later: then there is no end yet. What comes
-    /// after a pause, or after `stop`, is the same bit for bit as without it.
+    /// Runs to the end, until `stop` is set, or through the first event at `pause` or later; then this returns `None`.
+    /// The run after a pause, or after `stop`, is bit for bit the same as without it.
     pub fn go_on(&mut self, stop: &AtomicBool, pause: Time, mut watch: impl FnMut(&Machine)) -> Option<End> {
         if pause < Time::MAX || self.until.is_some() || self.warmup.is_some() {
             self.parts.one_by_one();
@@ -438,7 +438,7 @@ impl Machine {
         }
     }
 
-    /// Runs a slice of events, or what a pause has left of it; the end, if it has come.
+    /// Runs a slice of events, or the rest that a pause left; returns the end, if reached.
     fn slice(&mut self, pause: Time) -> Option<End> {
         let (mut instant, mut steps) = (self.instant, self.steps);
         let horizon = self.until.unwrap_or(HORIZON);
@@ -458,7 +458,7 @@ impl Machine {
                 instant = now;
                 steps = 0;
                 if now > horizon {
-                    // A run lasts for what it was given, not up to whatever comes next.
+                    // A run lasts for its time limit, not until the next event.
                     self.until.iter().for_each(|until| self.wires.queue.end_at(*until));
                     return Some(if self.until.is_some() { End::Until } else { End::Horizon });
                 }
@@ -496,10 +496,10 @@ impl Machine {
         self.failure().is_some().then_some(End::Failed)
     }
 
-    /// Delivers messages, in order, until none is left.
+    /// Delivers messages in order until none is left.
     #[inline]
     fn route(&mut self) {
-        // Looked at where it lies: of most messages only a part is copied.
+        // Read in place: of most messages only a part is copied.
         while let Some(message) = self.wires.messages.front() {
             match *message {
                 Message::Drive(from, ssd::Out::Complete(completion)) => {
@@ -517,7 +517,7 @@ impl Machine {
                 }
                 Message::Stripe(_, mem::stripe::Out::Complete(completion)) if is_of_host(completion) => {
                     self.wires.messages.pop_front();
-                    // Its last command has just been answered.
+                    // The stripe's last command has just been answered.
                     self.answered(self.answered_by, completion);
                 }
                 Message::Host(_, linux::path::Out::Complete(completion)) => {
@@ -530,7 +530,7 @@ impl Machine {
         }
     }
 
-    /// A completion goes to whoever has sent the command.
+    /// Delivers a completion to the part that sent the command.
     #[inline]
     fn complete(&mut self, drive: u16, completion: Completion) {
         if is_of_host(completion) {
@@ -541,7 +541,7 @@ impl Machine {
         }
     }
 
-    /// The host has its answer, for which the last command of a drive was waited for.
+    /// Completes a request of the host whose last command has been answered.
     #[inline]
     fn answered(&mut self, drive: u16, completion: Completion) {
         let device = &self.parts.drives[usize::from(drive)].device;
@@ -554,7 +554,7 @@ impl Machine {
         self.count();
     }
 
-    /// A request may have completed: it may be the last one of the warm-up.
+    /// Counts a completion, which may be the last of the warm-up.
     #[inline]
     fn count(&mut self) {
         if self.injector.requests >= self.window.0 {
@@ -572,12 +572,12 @@ impl Machine {
         self.gauges.read(turns, now, self.parts.drives.iter().map(|drive| &drive.device));
     }
 
-    /// What drives looked like over time.
+    /// Readings of drives over time.
     pub(crate) fn gauges(&self) -> &Gauges {
         &self.gauges
     }
 
-    /// Whether all work is done. A host may still have dirty pages, which nobody waits for.
+    /// Whether all work is done. A host may still have dirty pages, which delay no program.
     fn is_done(&self) -> bool {
         self.parts.is_done() && self.injector.outstanding() == 0 && self.injector.is_done()
     }

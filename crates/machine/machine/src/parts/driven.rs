@@ -1,4 +1,4 @@
-//! A coprocessor, and the host's program that has it execute kernels.
+//! A coprocessor, and the host program that has it execute kernels.
 
 use compute::vliw::coprocessor::{Coprocessor, Moved};
 use engine::Time;
@@ -8,24 +8,24 @@ use programs::host::offload::Executed;
 use proto::file::Way;
 use ssd::Check;
 
-/// The kernels that a coprocessor executes.
+/// Kernels that a coprocessor executes.
 pub(crate) struct OffloadedKernels {
-    /// The program that orders them, by its place among those of the host.
+    /// Program that orders the kernels, by its position among the host's programs.
     pub(crate) program: usize,
-    /// Of each application: its kernel, and the bytes that are there before an instance starts.
+    /// Kernel of each application, and the bytes present before an instance starts.
     pub(crate) applications: Vec<(String, u64)>,
-    /// Instances of all of them.
+    /// Number of instances of all applications.
     pub(crate) instances: u64,
 }
 
-/// A coprocessor of a host.
+/// Coprocessor of a host.
 pub(crate) struct Driven {
-    /// What the user calls it.
+    /// Name of the coprocessor.
     pub(crate) name: String,
     pub(crate) coprocessor: Coprocessor,
-    /// Whose it is.
+    /// Number of the host.
     pub(crate) host: u16,
-    /// What it executes; none if it has nothing to do.
+    /// Kernels to execute; `None` if it has no work.
     pub(crate) kernels: Option<OffloadedKernels>,
 }
 
@@ -35,17 +35,17 @@ impl Driven {
         hosts[usize::from(self.host)].host.programs().nth(number).map(|program| &**program)
     }
 
-    /// The instances that it has executed, in order.
+    /// Instances executed so far, in order.
     pub(crate) fn executed<'h>(&self, hosts: &'h [Hosted]) -> &'h [Executed] {
         self.program(hosts).map_or(&[], |program| program.executed())
     }
 
-    /// Share of its kernels' actions that are done.
+    /// Share of the kernels' actions that are done.
     pub(crate) fn progress(&self, hosts: &[Hosted]) -> Option<f64> {
         self.program(hosts)?.progress()
     }
 
-    /// What it waits for, in a sentence.
+    /// Describes what the coprocessor waits for.
     pub(crate) fn waiting(&self, hosts: &[Hosted]) -> String {
         let over = self.executed(hosts).iter().filter(|one| one.ended.is_some()).count() as u64;
         let all = self.kernels.as_ref().map_or(0, |kernels| kernels.instances);
@@ -57,7 +57,7 @@ impl Driven {
         )
     }
 
-    /// All checks; those that hold at the end alone once all its kernels are over.
+    /// Returns all checks; some hold only at the end, once all kernels are over.
     pub(crate) fn checks(&self, hosts: &[Hosted]) -> Vec<Check> {
         let executed = self.executed(hosts);
         let stats = &self.coprocessor.stats;
@@ -88,7 +88,7 @@ impl Driven {
         ));
         let sum = |of: fn(&Executed) -> u64| executed.iter().map(of).sum::<u64>();
         let by_host = (sum(|one| one.sent_bytes), sum(|one| one.received_bytes));
-        // A window that begins late forgets the first.
+        // A window that begins late misses the first kernels.
         let is_whole = executed.len() as u64 == self.kernels.as_ref().map_or(0, |kernels| kernels.instances);
         checks.push(check(
             "what a host's program sends and receives crosses the link",
@@ -98,7 +98,7 @@ impl Driven {
         checks
     }
 
-    /// When its last kernel was over; none while one is left.
+    /// End of the last kernel; `None` while one is left.
     pub(crate) fn end(&self, hosts: &[Hosted]) -> Option<Time> {
         let executed = self.executed(hosts);
         let all = self.kernels.as_ref().map_or(0, |kernels| kernels.instances);
@@ -111,33 +111,33 @@ fn check(name: &'static str, ok: bool, detail: impl FnOnce() -> String) -> Check
     Check { name, ok, detail: if ok { String::new() } else { detail() } }
 }
 
-// A host's path to its drives, and what takes block commands.
+// A host's path to its drives, and targets of block commands.
 
-/// A host's path to its drives, which its programs and its requests take.
+/// Host path to drives, used by programs and requests.
 pub(crate) struct Hosted {
-    /// What the user calls it.
+    /// Name of the host.
     pub(crate) name: String,
     pub(crate) host: Host<Box<dyn HostProgram>>,
-    /// Its drives, by its numbers for them.
+    /// Drives of the host, by drive number.
     pub(crate) drives: Vec<Target>,
-    /// Its coprocessors, by its numbers for them.
+    /// Coprocessors of the host, by coprocessor number.
     pub(crate) coprocessors: Vec<u16>,
 }
 
-/// What takes block commands.
+/// Target of block commands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Target {
     /// A drive.
     Drive(u16),
     /// A stripe of several.
     Stripe(u16),
-    /// The file that fills a drive of a host.
+    /// File that fills a drive of a host.
     File {
-        /// Which host.
+        /// Number of the host.
         host: u16,
-        /// Which of its drives.
+        /// Number of the drive within the host.
         disk: u16,
-        /// How requests get there.
+        /// Path of the requests.
         way: Way,
     },
 }

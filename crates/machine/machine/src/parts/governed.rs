@@ -12,45 +12,46 @@ use ssd::Check;
 use ssd::page_groups::GroupsFlash;
 use std::sync::Arc;
 
-/// A kernel that is offloaded.
+/// Offloaded kernel.
 pub(crate) struct Offloaded {
-    /// Its program.
+    /// Program of the kernel.
     pub(crate) program: String,
-    /// Its application, by its place among those of the run.
+    /// Application of the kernel, by its position in the run.
     pub(crate) app: u16,
-    /// Bytes that are there before it starts, those that it shares included.
+    /// Bytes present before the kernel starts, shared ones included.
     pub(crate) input_bytes: u64,
     instance: Instance,
 }
 
-/// How kernels come: what crosses the link for each, and what follows.
+/// Offload of kernels: the bytes that cross the link for each, and the following delay.
 pub(crate) struct Offload {
     pub(crate) link: Link,
     pub(crate) table: u64,
     pub(crate) interrupt: Time,
 }
 
-/// An accelerator with the flash that it governs.
+/// Accelerator with the flash that it governs.
 pub(crate) struct Governed {
-    /// What the user calls the accelerator.
+    /// Name of the accelerator.
     pub(crate) name: String,
-    /// What the user calls its flash.
+    /// Name of the flash.
     pub(crate) storage: String,
     pub(crate) accelerator: Accelerator,
     pub(crate) flash: GroupsFlash,
-    /// Whether the spec of flash says which blocks are bad.
+    /// Whether the spec of the flash defines bad blocks.
     pub(crate) has_bad_blocks: bool,
     pub(crate) offload: Offload,
-    /// The kernels of the run, in the order in which they are offloaded.
+    /// Kernels of the run, in the order of their offload.
     pub(crate) kernels: Vec<Offloaded>,
 }
 
 impl Governed {
-    /// Gives each instance of applications its place: kernels that are the same share what they only read, if they are not to have their own, and what they leave, if they are to change the same data. What is on flash from the start was
-    /// written before the run.
+    /// Places each instance of the applications. Instances of the same kernel share read-only data unless they are to
+    /// have their own, and share results if they are to change the same data. Data on flash at the start were written
+    /// before the run.
     ///
     /// # Errors
-    /// More data than flash holds.
+    /// More data than the flash holds.
     pub(crate) fn place(&mut self, applications: Vec<Application>, shadow: bool) -> Result<(), SpecError> {
         let mut known: Vec<(Program, bool, usize)> = Vec::new();
         for (app, Application { program, instances, inputs, in_turn, .. }) in (0..).zip(applications) {
@@ -84,7 +85,7 @@ impl Governed {
         Ok(())
     }
 
-    /// A program whose instances share what they only read.
+    /// Adds a program whose instances share read-only data.
     fn add(&mut self, program: &Program) -> Result<usize, SpecError> {
         match program {
             Program::Nest(kernel) => self.accelerator.add(kernel.clone()),
@@ -95,7 +96,7 @@ impl Governed {
         }
     }
 
-    /// The host offloads all kernels at once: their tables cross the link one after another.
+    /// Offloads all kernels at once: their tables cross the link one after another.
     pub(crate) fn begin(&mut self, here: &mut Here<'_>) {
         let Offload { link, table, interrupt } = &mut self.offload;
         for kernel in &self.kernels {
@@ -105,7 +106,7 @@ impl Governed {
         }
     }
 
-    /// Energy is measured from here on. Other figures are of whole kernels, from their offload to their end.
+    /// Starts the energy measurement. Other metrics are of whole kernels, from offload to end.
     pub(crate) fn reset_energy(&mut self, now: Time) {
         self.accelerator.reset_energy(now);
         self.flash.reset_energy(now);
@@ -117,7 +118,7 @@ impl Governed {
         1.0 - self.accelerator.open() as f64 / self.kernels.len().max(1) as f64
     }
 
-    /// What it waits for, in a sentence.
+    /// Describes what the accelerator waits for.
     pub(crate) fn waiting(&self) -> String {
         format!(
             "waiting: {} of {} kernels of `{}`; {} requests to flash are not answered, {} sections wait for memory; flash has {} under way",
@@ -131,10 +132,10 @@ impl Governed {
     }
 }
 
-// What must hold of every run of an accelerator: bounds of schedules with the times that screens took, and accounts that must agree.
+// Checks of every run of an accelerator: bounds of schedules from the times of screens, and accounts that must agree.
 
 impl Governed {
-    /// All checks; bounds only of a run whose kernels are all over.
+    /// Returns all checks; bounds only for a run whose kernels are all over.
     pub(crate) fn checks(&self, now: Time) -> Vec<Check> {
         let mut checks = self.flash.checks();
         let stats = &self.accelerator.stats;
@@ -178,7 +179,7 @@ fn groups_agree(stats: &AcceleratorStats, read: u64, written: u64) -> Check {
     })
 }
 
-/// Time in which workers compute, as sections were counted, and as events found them: with a screen, less what they waited.
+/// Checks the time in which workers compute: by section counts, and by events (time with a screen, less waits).
 fn busy_agrees(stats: &AcceleratorStats) -> Check {
     let counted =
         stats.held.iter().zip(&stats.waited).map(|(held, waited)| held.ps() as i128 - waited.ps() as i128);
@@ -188,7 +189,7 @@ fn busy_agrees(stats: &AcceleratorStats) -> Check {
     })
 }
 
-/// No schedule is shorter than a kernel's longest chain of screens, or than all screens on all workers.
+/// Checks that no schedule is shorter than a kernel's longest chain of screens, or than all screens on all workers.
 fn bounds(stats: &AcceleratorStats, workers: u64, now: Time) -> [Check; 3] {
     let short = stats.kernels.iter().find(|times| times.computed < times.released + times.path);
     let late = stats.kernels.iter().find(|times| {
@@ -214,18 +215,19 @@ fn bounds(stats: &AcceleratorStats, workers: u64, now: Time) -> [Check; 3] {
     ]
 }
 
-/// When the last screen was over.
+/// Time at which the last screen was over.
 fn computed(stats: &AcceleratorStats) -> Time {
     stats.kernels.iter().map(|times| times.computed).max().unwrap_or_default()
 }
 
-/// Graham's bound for list scheduling (1969): at any time, either all `m` workers have something, or the kernel that ends last is not released yet, or a
-/// screen of its critical path is under way. So `end <= release + path + (work - path) / m`, for one kernel at least. It holds where nobody
-/// waits while something may begin: not where a core takes kernels of its own applications alone, or where one microblock runs at a time.
+/// Checks Graham's bound for list scheduling (1969). At any time, all `m` workers are busy, or the kernel that ends
+/// last is not released yet, or a screen of its critical path is under way. So `end <= release + path + (work - path) /
+/// m`, for at least one kernel. It holds where no worker waits while something may begin: not where a core takes only
+/// kernels of its own applications, or where one microblock runs at a time.
 fn graham(stats: &AcceleratorStats, workers: u64) -> Check {
     let m = u128::from(workers);
     let end = computed(stats);
-    // Times m, so that nothing is rounded.
+    // Multiplied by m, so that nothing is rounded.
     let most = |times: &KernelTimes| {
         u128::from(times.released.ps()) * m
             + u128::from(times.path.ps()) * (m - 1)

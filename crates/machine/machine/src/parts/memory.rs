@@ -1,7 +1,7 @@
-//! What can stand behind a shared cache: whoever it is, it answers commands for lines of a page.
+//! Memory behind a shared cache: every kind answers commands for lines of a page.
 //!
-//! Every kind of memory is named in every question here: a further one does not compile without its answers. What a spec says of memories
-//! is asked in the same way in `spec/memory.rs`.
+//! Every function here names every kind of memory: a new kind does not compile without its answers. The spec's side of
+//! memories is in `spec/memory.rs`.
 
 use crate::parts::complex::lines;
 use crate::wires::Here;
@@ -18,13 +18,13 @@ use ssd::port::engine::Engine;
 use ssd::port::initiator::Initiator;
 use stats::EnergyReport;
 
-/// A memory.
+/// Memory behind a shared cache.
 pub enum Memory {
     /// DRAM or persistent memory.
     Dram(Box<Dram>),
     /// DRAM as a cache over flash.
     DramCache(Box<DramCache>),
-    /// Several memories, and which page lies in which.
+    /// Several memories, and the placement of pages among them.
     Placement(Box<Placement>),
     /// Flash whose controllers are on the network.
     Direct(Box<Direct>),
@@ -34,19 +34,20 @@ pub enum Memory {
     Initiator(Box<Initiator>),
 }
 
-/// Where the controllers of a memory stand.
+/// Position of a memory's controllers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stands {
-    /// Beside whoever asks: it is no place of its own.
+    /// Beside the part that asks, without a position of their own.
     BesideAsker,
-    /// Beside the banks of a cache that are spread over the chip, or beside the memory in front; else at the edge of a mesh.
+    /// Beside the banks of a cache that is spread over the chip, or beside the memory in front; otherwise at the edge
+    /// of a mesh.
     BesideBanks,
     /// At endpoints of the network.
     OnNetwork,
 }
 
 impl Memory {
-    /// Where its controllers stand.
+    /// Position of the memory's controllers.
     pub(crate) fn stands(&self) -> Stands {
         match self {
             Memory::Placement(_) => Stands::BesideAsker,
@@ -57,8 +58,8 @@ impl Memory {
         }
     }
 
-    /// Whether commands only go through it: their time in the memory behind it is that of who waits for them. Others count it as
-    /// their own.
+    /// Whether commands only pass through this memory: their time in the memory behind it belongs to the part that
+    /// waits for them. Other memories count it as their own.
     #[inline]
     pub(crate) fn passes_on(&self) -> bool {
         match self {
@@ -71,7 +72,7 @@ impl Memory {
         }
     }
 
-    /// What the jobs of a server fill before the run, if there is something.
+    /// DRAM cache that a server's jobs fill before the run, if any.
     pub(crate) fn filled(&mut self) -> Option<&mut DramCache> {
         match self {
             Memory::DramCache(cache) => Some(cache),
@@ -83,7 +84,7 @@ impl Memory {
         }
     }
 
-    /// Pages that it has brought from flash for those who wait for them; none where it holds no pages of others.
+    /// Number of pages brought from flash for waiting accesses; `None` for a memory that holds no pages of others.
     pub(crate) fn pages_brought(&self) -> Option<u64> {
         match self {
             Memory::DramCache(cache) => Some(cache.stats.fetches + cache.stats.reclaims),
@@ -95,7 +96,7 @@ impl Memory {
         }
     }
 
-    /// Its block commands that are flows of their own, if they are.
+    /// Initiator whose block commands are flows of their own, if any.
     pub(crate) fn flows(&self) -> Option<&Initiator> {
         match self {
             Memory::Initiator(initiator) => Some(initiator),
@@ -107,8 +108,8 @@ impl Memory {
         }
     }
 
-    /// The address, as those in front know it, of a page of the memory of this number behind it; none where they know nothing of
-    /// what is behind.
+    /// Address, as parts in front know it, of a page of the memory with this number behind it; `None` where they do not
+    /// know the memory behind.
     pub(crate) fn address_of(&self, target: u8, page: u64) -> Option<u64> {
         match self {
             Memory::Placement(placement) => placement.address_of(target, page),
@@ -120,7 +121,7 @@ impl Memory {
         }
     }
 
-    /// The memory behind it that `which` gives the number of has done a command.
+    /// Delivers a command completed by the memory behind it with the number `which`.
     ///
     /// # Panics
     /// If it asks no memory.
@@ -135,10 +136,10 @@ impl Memory {
         }
     }
 
-    /// Its drive has done a block command.
+    /// Delivers a block command completed by its drive.
     ///
     /// # Panics
-    /// If it has none.
+    /// If it has no drive.
     pub(crate) fn completed(&mut self, completion: Completion, here: &mut Here<'_>) {
         match self {
             Memory::Engine(engine) => engine.completed(completion, here),
@@ -150,7 +151,7 @@ impl Memory {
         }
     }
 
-    /// Its controllers.
+    /// Number of controllers.
     pub(crate) fn controllers(&self) -> u16 {
         match self {
             Memory::Dram(dram) => dram.controllers(),
@@ -160,7 +161,7 @@ impl Memory {
         }
     }
 
-    /// The controller of a command for lines of so many bytes: that of the first of them.
+    /// Controller of a command for lines of `line` bytes: that of the first line.
     #[inline]
     pub(crate) fn controller_of(&self, command: &MemCommand, line: u64) -> u16 {
         let first = || command.page + u64::from(command.lines.trailing_zeros()) * line;
@@ -172,7 +173,7 @@ impl Memory {
         }
     }
 
-    /// Takes a command.
+    /// Accepts a command.
     #[inline]
     pub(crate) fn command(&mut self, command: MemCommand, here: &mut Here<'_>) {
         match self {
@@ -185,7 +186,7 @@ impl Memory {
         }
     }
 
-    /// Commands inside it.
+    /// Number of commands inside.
     pub(crate) fn outstanding(&self) -> usize {
         match self {
             Memory::Dram(dram) => dram.outstanding(),
@@ -197,7 +198,7 @@ impl Memory {
         }
     }
 
-    /// Time that requests have waited here.
+    /// Time that requests have waited in the memory.
     pub(crate) fn tally(&self) -> &Tally {
         match self {
             Memory::Dram(dram) => &dram.tally,
@@ -209,7 +210,7 @@ impl Memory {
         }
     }
 
-    /// Accounts that must agree, each side counted in a different part of it.
+    /// Checks of accounts, each side counted in a different part of the memory.
     pub(crate) fn checks(&self, now: Time) -> Vec<Check> {
         match self {
             Memory::Dram(dram) => dram.accounts(now).iter().map(of_dram).collect(),
@@ -224,7 +225,7 @@ impl Memory {
         }
     }
 
-    /// Whether pages that were changed here are written, still there, or handed to the shared cache.
+    /// Checks that pages changed here are written, still present, or handed to the shared cache.
     pub(crate) fn check_pages(&self, l2: &L2) -> Option<Check> {
         match self {
             Memory::DramCache(cache) => Some(lines::of_dram_cache(cache)),
@@ -233,8 +234,8 @@ impl Memory {
         }
     }
 
-    /// Energy of devices of its own since the measured window began, which its spec may not tell; nothing if it has none. What an engine takes is in
-    /// the controller of its drive, what an initiator and a placement take in the chip that they are a part of.
+    /// Energy of its own devices since the measured window began, as far as the spec has constants; `None` without such
+    /// devices. An engine's energy is in the controller of its drive, that of an initiator or a placement in its chip.
     pub(crate) fn energy(&self, now: Time) -> Option<Option<EnergyReport>> {
         match self {
             Memory::Dram(dram) => Some(dram.energy(now)),
@@ -257,7 +258,7 @@ impl Memory {
     }
 }
 
-/// An account of DRAM, as a check.
+/// Converts an account of DRAM to a check.
 fn of_dram(account: &DramAccount) -> Check {
     let DramAccount { name, found, due } = *account;
     let (check, what) = match name {
@@ -267,18 +268,18 @@ fn of_dram(account: &DramAccount) -> Check {
     Check { name: check, ok: found == due, detail: format!("{what}: {found}, and {due} by the counts") }
 }
 
-/// What the shadow of a placement has found, as a check.
+/// Converts the findings of a placement's shadow to a check.
 fn in_place(found: &Shadowed) -> Check {
     let Shadowed { compared, wrong, first } = found;
     let first = first.as_deref().unwrap_or_default();
     Check {
         name: "pages are where their placement has them",
         ok: *wrong == 0,
-        detail: format!("{wrong} of {compared} commands found something else: {first}"),
+        detail: format!("{wrong} of {compared} commands found different data: {first}"),
     }
 }
 
-/// An account of a placement as a check.
+/// Converts an account of a placement to a check.
 fn agreed(account: &Account) -> Check {
     let Account { name, one: (one, a), other: (other, b) } = account;
     Check { name, ok: account.holds(), detail: format!("{one} {a}, {other} {b}") }

@@ -1,4 +1,4 @@
-//! The parts of a machine but for its injector: a list for each kind, and who stands where.
+//! The parts of a machine except its injector: a list for each kind, and their positions.
 
 pub(crate) mod bill;
 pub mod complex;
@@ -20,55 +20,55 @@ use mem::stripe::Stripe;
 use proto::memory::Tally;
 use ssd::{Check, Device};
 
-/// A drive.
+/// Drive of the machine.
 pub(crate) struct Drive {
-    /// What the user calls it.
+    /// Name of the drive.
     pub(crate) name: String,
     pub(crate) device: Device,
-    /// Commands that do not come from the injector and have not been answered.
+    /// Unanswered commands that do not come from the injector.
     pub(crate) claimed: i64,
-    /// Which member of its stripe it is, if it is one.
+    /// Position within its stripe, if any.
     pub(crate) member: u16,
 }
 
-/// Several drives as one.
+/// Stripe of drives.
 pub(crate) struct Striped {
-    /// What the user calls it.
+    /// Name of the stripe.
     pub(crate) name: String,
     pub(crate) stripe: Stripe,
-    /// Its members.
+    /// Members of the stripe.
     pub(crate) drives: Vec<u16>,
 }
 
-/// A memory.
+/// Memory of the machine.
 pub(crate) struct Behind {
-    /// What the user calls it.
+    /// Name of the memory.
     pub(crate) name: String,
     pub(crate) memory: Memory,
-    /// The complex on whose network it stands.
+    /// Complex whose network it is on.
     pub(crate) home: u16,
-    /// Who asks it.
+    /// Part that asks it.
     pub(crate) asker: Asker,
-    /// Endpoints of its controllers; none where it is beside who asks it.
+    /// Endpoints of its controllers; `None` if it is beside the part that asks.
     pub(crate) controllers: Option<Box<[u32]>>,
-    /// Where it sends block commands, if it does.
+    /// Target of its block commands, if any.
     pub(crate) drive: Target,
-    /// The memories that it asks.
+    /// Memories that it asks.
     pub(crate) behind: Vec<u16>,
 }
 
-/// What brings missing pages.
+/// Pager of missing pages.
 pub(crate) struct Paged {
-    /// What the user calls it.
+    /// Name of the pager.
     pub(crate) name: String,
     pub(crate) pager: Pager,
-    /// The complex whose pages they are.
+    /// Complex whose pages it brings.
     pub(crate) home: u16,
-    /// Where they come from.
+    /// Source of the pages.
     pub(crate) drive: Target,
 }
 
-/// A memory with those that it asks, before it has its place in a machine.
+/// Memory with those that it asks, before it is added to a machine.
 pub(crate) struct Stored {
     pub(crate) name: String,
     pub(crate) memory: Memory,
@@ -77,17 +77,17 @@ pub(crate) struct Stored {
     pub(crate) behind: Vec<Stored>,
 }
 
-/// A complex with what stands behind it, before it has its place in a machine.
+/// Complex with the parts behind it, before it is added to a machine.
 pub(crate) struct Built {
     pub(crate) complex: Complex,
     pub(crate) memory: Stored,
-    /// What brings missing pages, with its name.
+    /// Pager of missing pages, with its name.
     pub(crate) pager: Option<(String, Pager)>,
-    /// Where missing pages come from.
+    /// Source of missing pages.
     pub(crate) pages: Target,
 }
 
-/// The parts.
+/// All parts of the machine.
 #[derive(Default)]
 pub(crate) struct Parts {
     pub(crate) drives: Vec<Drive>,
@@ -97,19 +97,19 @@ pub(crate) struct Parts {
     pub(crate) driven: Vec<Driven>,
     /// Accelerators, each with the flash that it governs.
     pub(crate) governed: Vec<Governed>,
-    /// What the injector can send requests to, by its numbers for them.
+    /// Targets of the injector's requests, by target number.
     pub(crate) targets: Vec<Target>,
     pub(crate) complexes: Vec<Complex>,
     pub(crate) memories: Vec<Behind>,
     pub(crate) pagers: Vec<Paged>,
-    /// Of each memory management unit, its complex and its number there.
+    /// Complex of each memory management unit, and the unit's number there.
     pub(crate) mmu_homes: Vec<(u16, u16)>,
     /// Whether a complex records instructions over time.
     recording: bool,
 }
 
 impl Parts {
-    /// Gives a complex, and what stands behind it, their places.
+    /// Adds a complex and the parts behind it.
     pub(crate) fn add(&mut self, built: Built) {
         let Built { mut complex, memory, pager, pages } = built;
         let home = self.complexes.len() as u16;
@@ -125,7 +125,7 @@ impl Parts {
         self.complexes.push(complex);
     }
 
-    /// Gives a memory, and those that it asks, their places; its number.
+    /// Adds a memory and those that it asks; returns its number.
     fn store(&mut self, stored: Stored, home: u16, asker: Asker) -> u16 {
         let Stored { name, memory, controllers, drive, behind } = stored;
         let number = self.memories.len() as u16;
@@ -152,34 +152,34 @@ impl Parts {
         &mut self.complexes[usize::from(home)].mmus[usize::from(index)]
     }
 
-    /// The memory behind a complex.
+    /// Returns the memory behind a complex.
     pub(crate) fn memory_of(&self, complex: &Complex) -> &Memory {
         &self.memories[usize::from(complex.memory)].memory
     }
 
-    /// The memory behind a complex, with its place.
+    /// Returns the memory behind a complex, with its position.
     pub(crate) fn place_of(&self, complex: &Complex) -> &Behind {
         &self.memories[usize::from(complex.memory)]
     }
 
-    /// The memories behind that of a complex.
+    /// Returns the memories behind that of a complex.
     pub(crate) fn memories_behind(&self, complex: &Complex) -> impl Iterator<Item = &Behind> {
         let home = complex.number;
         self.memories.iter().filter(move |at| at.home == home && at.asker != Asker::Complex(home))
     }
 
-    /// All memories on the network of a complex, those behind others included.
+    /// Returns all memories on the network of a complex, those behind others included.
     pub(crate) fn memories_of(&self, complex: &Complex) -> impl Iterator<Item = &Memory> {
         let home = complex.number;
         self.memories.iter().filter(move |at| at.home == home).map(|at| &at.memory)
     }
 
-    /// What brings the missing pages of a complex.
+    /// Returns the pager of a complex.
     pub(crate) fn pager_of(&self, complex: &Complex) -> Option<&Pager> {
         complex.pager.map(|number| &self.pagers[usize::from(number)].pager)
     }
 
-    /// Requests, commands and packets in each part of a complex and in what stands behind it.
+    /// Requests, commands and packets in each part of a complex and in the parts behind it.
     pub(crate) fn inside(&self, complex: &Complex) -> [(&'static str, usize); 7] {
         let pager = self.pager_of(complex);
         [
@@ -193,12 +193,12 @@ impl Parts {
         ]
     }
 
-    /// Requests, commands and packets under way in a complex and in what stands behind it.
+    /// Requests, commands and packets under way in a complex and in the parts behind it.
     pub(crate) fn outstanding(&self, complex: &Complex) -> usize {
         self.inside(complex).iter().map(|(_, inside)| inside).sum()
     }
 
-    /// Whether all programs have ended and nothing of them is under way.
+    /// Whether all programs have ended and nothing of theirs is under way.
     pub(crate) fn is_done(&self) -> bool {
         self.complexes.iter().all(|complex| complex.processor.is_done() && self.outstanding(complex) == 0)
             && self.hosts.iter().all(|at| at.host.is_done())
@@ -206,8 +206,8 @@ impl Parts {
             && self.governed.iter().all(|at| at.accelerator.is_idle())
     }
 
-    /// Time that requests of a complex have waited for each stage, all parts together. What waits for a missing page waits in a
-    /// memory management unit or in a halted job, and counts there: pagers keep accounts of their own.
+    /// Time that requests of a complex have waited in each stage, summed over all parts. Accesses to a missing page
+    /// wait in a memory management unit or in a halted job, and count there: pagers keep separate accounts.
     pub(crate) fn tally(&self, complex: &Complex) -> Tally {
         let mut total = complex.tally.clone();
         total.add(complex.processor.tally());
@@ -220,7 +220,8 @@ impl Parts {
         total
     }
 
-    /// Adds the time in a memory: what it waits for another is in its own, but a placement passes commands on.
+    /// Adds the time in a memory: its own time includes waits for the memory behind it, but a placement passes commands
+    /// on.
     fn tally_memory(&self, number: u16, total: &mut Tally) {
         let at = &self.memories[usize::from(number)];
         total.add(at.memory.tally());
@@ -229,8 +230,8 @@ impl Parts {
         }
     }
 
-    /// Accounts of a complex that must agree, each side counted in a different part; `still` if nothing is pending, so that no
-    /// message is on its way.
+    /// Checks of a complex's accounts, each side counted in a different part; `still` if no event is pending, so that
+    /// no message is under way.
     pub(crate) fn checks(&self, complex: &Complex, still: bool, now: Time) -> Vec<Check> {
         let is_idle = self.outstanding(complex) == 0;
         let mut checks = complex.check_jobs(is_idle);
@@ -269,19 +270,19 @@ impl Parts {
         }
     }
 
-    /// The run may be looked at, or measured, from moments on that are no events: everything has events of its own.
+    /// Prepares for inspection, or measurement, at times other than events: everything then has its own events.
     pub(crate) fn one_by_one(&mut self) {
         self.governed.iter_mut().for_each(|at| at.flash.one_by_one());
     }
 
-    /// The run is looked at now: what was worked out beyond is not counted.
+    /// Inspects the run now: results computed ahead are not counted.
     pub(crate) fn unfold(&mut self, wires: &mut Wires) {
         for (at, number) in self.governed.iter_mut().zip(0..) {
             at.flash.unfold(&mut wires.at(number));
         }
     }
 
-    /// What has been issued before a mark of a series is recorded by whatever happens next: a series schedules nothing.
+    /// Records what was issued before a mark of a series, at the next event: a series schedules nothing.
     #[inline]
     pub(crate) fn record(&mut self, now: Time) {
         if self.recording {

@@ -1,4 +1,4 @@
-//! What brings pages that are missing in memory from a drive.
+//! Pagers: parts that bring missing pages into memory from a drive.
 
 use engine::Time;
 use mem::paging::Paging;
@@ -6,7 +6,7 @@ use mem::swap::Swap;
 use ssd::Check;
 use stats::EnergyReport;
 
-/// Who does it.
+/// Pager of missing pages.
 pub enum Pager {
     /// The host, for a GPU.
     Paging(Box<Paging>),
@@ -15,7 +15,7 @@ pub enum Pager {
 }
 
 impl Pager {
-    /// Its name in reports.
+    /// Name of the pager in reports.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Pager::Paging(_) => "the host",
@@ -23,7 +23,7 @@ impl Pager {
         }
     }
 
-    /// Faults and pages under way.
+    /// Number of faults and pages under way.
     pub(crate) fn outstanding(&self) -> usize {
         match self {
             Pager::Paging(paging) => paging.outstanding(),
@@ -31,7 +31,7 @@ impl Pager {
         }
     }
 
-    /// Whether its accounts agree.
+    /// Checks that the accounts agree.
     pub(crate) fn check(&self) -> Check {
         let (name, found, detail) = match self {
             Pager::Paging(paging) => {
@@ -46,7 +46,7 @@ impl Pager {
         Check { name, ok: found.is_ok(), detail: found.err().unwrap_or(detail) }
     }
 
-    /// Energy of its link since the measured window began, which its spec may not tell; nothing if it has none.
+    /// Energy of the link since the measured window began, if the spec has constants; `None` without a link.
     pub(crate) fn energy(&self, now: Time) -> Option<Option<EnergyReport>> {
         match self {
             Pager::Paging(paging) => Some(paging.energy(now)),

@@ -1,4 +1,4 @@
-//! Policies that a caller brings along, and those that change while a machine runs.
+//! Policies supplied by a caller, and policies that change while a machine runs.
 
 use crate::machine::Machine;
 use crate::parts::complex::Processor;
@@ -13,24 +13,24 @@ use ssd::Device;
 /// Makes a scheduler for each core of a server.
 pub type Schedulers = Box<dyn Fn() -> Box<dyn ThreadScheduler>>;
 
-/// Policies in place of those that the spec names, each with the number of its part in the order of declaration.
+/// Policies that replace those of the spec, each with the number of its part in the order of declaration.
 #[derive(Default)]
 pub struct Policies {
-    /// For flash devices: what collection takes back.
+    /// Victim policies of garbage collection, for flash devices.
     pub victims: Vec<(usize, Box<dyn Victim>)>,
-    /// For memories that are DRAM caches: which missing pages are kept.
+    /// Admission policies, for memories that are DRAM caches.
     pub admissions: Vec<(usize, Box<dyn Admission>)>,
-    /// For servers: which thread of a core runs next.
+    /// Thread schedulers, for servers.
     pub schedulers: Vec<(usize, Schedulers)>,
 }
 
-/// The keys that can change while a machine runs: each names a policy that looks at the present alone.
+/// Keys that can change while a machine runs: each names a policy without state.
 const CHANGEABLE: [&str; 3] = ["flash.ftl.gc.victim", "memory.dram_cache.admission", "cpu.threads.scheduler"];
 
-/// Lets collection of devices decide by policies that were brought along.
+/// Installs supplied victim policies in devices.
 ///
 /// # Errors
-/// There is no such device.
+/// No such device.
 pub(crate) fn victims(
     victims: Vec<(usize, Box<dyn Victim>)>,
     spec: &Spec,
@@ -39,66 +39,66 @@ pub(crate) fn victims(
     let mut said = Vec::new();
     for (number, victim) in victims {
         let device = devices.get_mut(number).ok_or_else(|| {
-            let what = format!("no flash device {number} to collect: the system has {}", spec.flash.len());
+            let what = format!("no flash device {number} for a victim policy: the system has {}", spec.flash.len());
             Diagnostic::new(what)
         })?;
         device.ftl.set_victim(victim);
         let (name, own) = (&spec.flash[number].name, spec.flash[number].spec.flash.ftl.gc.victim.name());
         said.push(format!(
-            "{name}: what collection takes back is decided by a policy brought along, not by `{own}`"
+            "{name}: a supplied policy chooses the victims of garbage collection, not `{own}`"
         ));
     }
     Ok(said)
 }
 
 impl Machine {
-    /// Lets parts decide by other policies from now on; what a user must know of those that were brought along.
+    /// Installs policies in parts from now on; returns notes on those that were supplied.
     ///
     /// # Errors
-    /// There is no such part, or nothing of it decides so.
+    /// No such part, or a part without such a policy.
     pub(crate) fn bring(&mut self, policies: Policies, spec: &Spec) -> Result<Vec<String>, Diagnostic> {
         let Policies { victims: of_drives, admissions, schedulers } = policies;
         let mut said = Vec::new();
         for (number, victim) in of_drives {
             let Some(device) = self.drives_mut().nth(number) else {
-                return Err(Diagnostic::new(format!("no flash device {number} to collect")));
+                return Err(Diagnostic::new(format!("no flash device {number} for a victim policy")));
             };
             device.ftl.set_victim(victim);
             let name = &spec.flash[number].name;
-            said.push(format!("{name}: what collection takes back is decided by a policy brought along"));
+            said.push(format!("{name}: a supplied policy chooses the victims of garbage collection"));
         }
         for (number, admission) in admissions {
             let name = &spec.memory[number].name;
             let Some(Memory::DramCache(cache)) = self.memory_called(name) else {
-                return Err(Diagnostic::new(format!("`{name}` is no DRAM cache that anything asks")));
+                return Err(Diagnostic::new(format!("`{name}` is not a DRAM cache in use")));
             };
             cache.set_admission(admission);
-            said.push(format!("{name}: which pages are kept is decided by a policy brought along"));
+            said.push(format!("{name}: a supplied policy decides which pages are kept"));
         }
         for (number, schedulers) in schedulers {
             let name = &spec.cpu[number].name;
             let complex = self.complexes_mut().find(|complex| complex.name == *name);
             let pages = complex.as_ref().is_some_and(|complex| complex.pager.is_some());
             let Some(Processor::Ooo(server)) = complex.map(|complex| &mut complex.processor) else {
-                return Err(Diagnostic::new(format!("nothing runs on `{name}`")));
+                return Err(Diagnostic::new(format!("`{name}` runs no program, so it has no thread scheduler")));
             };
             if pages {
                 let what = format!(
-                    "`{name}` pages from flash: an operating system wakes its threads when their pages have come"
+                    "`{name}` pages from flash with `swap`: the operating system wakes threads when their pages arrive"
                 );
-                return Err(Diagnostic::new(what).help("no other scheduler is modelled with `swap`"));
+                return Err(Diagnostic::new(what).help("`notified` is the only scheduler modelled with `swap`"));
             }
             server.cores.set_schedulers(&*schedulers);
-            said.push(format!("{name}: which thread runs next is decided by a policy brought along"));
+            said.push(format!("{name}: a supplied policy decides which thread runs next"));
         }
         Ok(said)
     }
 }
 
-/// The policies of a system that differ from those of another one, and the keys that say so, with their values there and here.
+/// Policies in which two systems differ, and notes that give the keys with their new and old values.
 ///
 /// # Errors
-/// Something differs that cannot change while a machine runs.
+/// A difference that cannot change while a machine runs.
 pub(crate) fn changed(old: &Loaded, new: &Loaded, seed: u64) -> Result<(Policies, Vec<String>), Diagnostic> {
     refuse_others(old, new)?;
     let mut policies = Policies::default();
@@ -141,7 +141,7 @@ pub(crate) fn changed(old: &Loaded, new: &Loaded, seed: u64) -> Result<(Policies
     Ok((policies, said))
 }
 
-/// Refuses differences but for policies.
+/// Refuses differences other than policies.
 fn refuse_others(old: &Loaded, new: &Loaded) -> Result<(), Diagnostic> {
     let (before, after) = (old.resolved().values(), new.resolved().values());
     for (key, value, place) in &after {
@@ -157,7 +157,7 @@ fn refuse_others(old: &Loaded, new: &Loaded) -> Result<(), Diagnostic> {
             .at(place.clone())
             .allowed(key, CHANGEABLE);
         fault.nearest = None;
-        return Err(fault.help("another value of it needs a machine of its own"));
+        return Err(fault.help("start a new run to change it"));
     }
     Ok(())
 }

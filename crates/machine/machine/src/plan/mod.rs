@@ -1,5 +1,5 @@
-//! What is to be run, whether its options apply, and which part of a machine a workload is for: `NAME=WORKLOAD`, or
-//! the only one that it could be for.
+//! Plan of a run: what to run, the checks of its options, and the part that each workload is for (`NAME=WORKLOAD`, or
+//! the only possible one).
 
 pub(crate) mod bring;
 pub mod nearby;
@@ -23,31 +23,31 @@ use spec::{Id, Kind, Loaded};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What to run.
+/// Plan of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// A shipped system's name or a file; of a text, what it is called.
+    /// Name of a shipped system or a file; for a text, the name to report.
     pub system: String,
-    /// The system's spec, where it is in memory.
+    /// Spec of the system, if it is in memory.
     pub text: Option<String>,
     /// Overrides, `key.path=value`.
     pub set: Vec<String>,
     /// Workloads as a user writes them.
     pub workloads: Vec<String>,
-    /// The run's seed.
+    /// Seed of the run.
     pub seed: u64,
-    /// Overrides the spec's preconditioning.
+    /// Preconditioning in place of the spec's.
     pub precondition: Option<Precondition>,
-    /// When the measured window begins.
+    /// Start of the measured window.
     pub warmup: Option<Warmup>,
-    /// Reading of traces.
+    /// Options for reading traces.
     pub trace: TraceOptions,
-    /// Replays traces at a queue depth.
+    /// Queue depth at which traces are replayed.
     pub queue_depth: Option<u32>,
 }
 
 impl Plan {
-    /// One workload on a system, with the seed 1 and everything else as the spec says.
+    /// Plan for one workload on a system, with seed 1 and defaults otherwise.
     pub fn new(system: &str, workload: &str) -> Plan {
         Plan {
             system: system.to_owned(),
@@ -62,10 +62,10 @@ impl Plan {
         }
     }
 
-    /// The system, with its overrides.
+    /// Loads the system, with its overrides.
     ///
     /// # Errors
-    /// Everything that is wrong with it, with places.
+    /// Every error in the system, with places.
     pub fn load(&self) -> Result<Loaded, Diagnostic> {
         match &self.text {
             Some(text) => crate::from_text(&self.system, text, &self.set),
@@ -73,15 +73,15 @@ impl Plan {
         }
     }
 
-    /// Overrides that bring every flash device into a state (`none`, `sequential`, `steady:share=90%`, …) in place of the spec's: so
-    /// that the resolved spec has it.
+    /// Overrides that precondition every flash device (`none`, `sequential`, `steady:share=90%`, …) in place of the
+    /// spec's state, so that the resolved spec has it.
     ///
     /// # Errors
-    /// A state that is none.
+    /// An unknown state.
     pub fn overrides_of_state(&self, state: &str) -> Result<Vec<String>, Diagnostic> {
         let value = toml::Value::try_from(precondition::parse(state)?)
             .map_err(|fault| Diagnostic::new(format!("--precondition: {fault}")))?;
-        // What is wrong with the system is told when it is read whole.
+        // Errors of the system are reported when it is read as a whole.
         let mut tables = spec::drives(&self.system, self.text.as_deref(), &self.set).unwrap_or_default();
         if tables.is_empty() {
             tables.push("flash".to_owned());
@@ -97,19 +97,19 @@ impl Plan {
     }
 }
 
-/// Who looks on at an accelerator, and at the flash that it governs.
+/// Observers of an accelerator and of the flash that it governs.
 type OfAccelerator = (Box<dyn KernelObserver>, Box<dyn CommandObserver>);
 
-/// Who looks on at a coprocessor, and at the program that drives it.
+/// Observers of a coprocessor and of the program that drives it.
 type OfCoprocessor = (Box<dyn StepObserver>, Box<dyn PhaseObserver>);
 
-/// Who looks on at what executes kernels, by number; nobody at those behind the last.
+/// Observers of parts that execute kernels, by number; parts behind the last have none.
 pub(crate) struct Looking {
     pub(crate) accelerators: Vec<Option<OfAccelerator>>,
     pub(crate) coprocessors: Vec<Option<OfCoprocessor>>,
 }
 
-/// Accelerators and coprocessors with their kernels; for each coprocessor that has some, a program of the host.
+/// Builds accelerators and coprocessors with their kernels, and a host program for each coprocessor that has some.
 pub(crate) fn offloaded(
     plan: &Plan,
     loaded: &Loaded,
@@ -139,17 +139,17 @@ pub(crate) fn offloaded(
     Ok((governed, driven))
 }
 
-// From a name to a spec whose links mean something and whose parts can be built.
+// Spec loading: links resolved and parts checked.
 
 /// Reads a shipped system or a file, with overrides (`key.path=value`).
 ///
 /// # Errors
-/// Everything that is wrong with it, with places.
+/// Every error in the spec, with places.
 pub fn load(name: &str, overrides: &[String]) -> Result<Loaded, Diagnostic> {
     Loaded::read(name, Layers::load(name, &Shipped)?, overrides, buildable)
 }
 
-/// As [`load`], of a text that is in memory; it may inherit shipped systems.
+/// Reads a spec from a text in memory, like [`load`]; it may inherit shipped systems.
 ///
 /// # Errors
 /// As [`load`].
@@ -163,7 +163,7 @@ fn buildable(loaded: &Loaded) -> Result<(), Diagnostic> {
     build::server::check(loaded)?;
     build::accelerator::check(loaded)?;
     build::accelerator::check_coprocessors(loaded)?;
-    // Building geometry and thresholds checks what a parser cannot.
+    // Building geometry and thresholds finds errors that a parser cannot.
     for number in 0..loaded.spec.flash.len() {
         loaded.device_at(number, 0)?;
     }
@@ -173,14 +173,14 @@ fn buildable(loaded: &Loaded) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Refuses options that would be accepted and do nothing.
+/// Refuses options that would have no effect.
 ///
 /// # Errors
-/// A queue depth of zero, options for traces where no workload is a block trace (`has_trace`), or one about times that a replay at
-/// a queue depth does not use.
+/// A queue depth of zero, trace options without a block trace (`has_trace`), or a time option that a replay at a queue
+/// depth does not use.
 pub(crate) fn check_options(plan: &Plan, has_trace: bool) -> Result<(), Diagnostic> {
     if plan.queue_depth == Some(0) {
-        return Err(Diagnostic::new("--queue-depth 0: nothing could ever be issued").help("give 1 or more"));
+        return Err(Diagnostic::new("--queue-depth 0: no request could ever be issued").help("give 1 or more"));
     }
     let default = TraceOptions::default();
     let of_times = [
@@ -191,19 +191,19 @@ pub(crate) fn check_options(plan: &Plan, has_trace: bool) -> Result<(), Diagnost
         && let Some((option, _)) = of_times.iter().find(|(_, given)| *given)
     {
         let what =
-            format!("{option} with --queue-depth: a replay at a queue depth does not use the trace's times");
+            format!("{option} has no effect with --queue-depth: a replay at a queue depth ignores the trace's times");
         return Err(Diagnostic::new(what).help("leave one of them out"));
     }
     match given(plan).filter(|_| !has_trace) {
         Some(option) => Err(Diagnostic::new(format!(
-            "{option} is for block traces, and no workload here is one"
+            "{option} applies to block traces only, and no workload here is one"
         ))
-        .help("an fio job says the same in its own words (iodepth, number_ios, ...); leave the option out")),
+        .help("leave it out; fio jobs have their own options (iodepth, number_ios, ...)")),
         None => Ok(()),
     }
 }
 
-/// The first option for traces that is not at its default.
+/// First trace option that differs from its default.
 fn given(plan: &Plan) -> Option<&'static str> {
     let TraceOptions {
         format,
@@ -211,7 +211,7 @@ fn given(plan: &Plan) -> Option<&'static str> {
         time_unit,
         sector,
         time_scale,
-        // What a run says itself.
+        // Set by the run itself.
         timed: _,
         start,
         end,
@@ -239,7 +239,7 @@ fn given(plan: &Plan) -> Option<&'static str> {
         ("--volumes", *volumes != default.volumes),
         ("--max-requests", max_requests.is_some()),
         ("--lenient", *lenient),
-        // What a run does with requests beyond the device if nothing is said, and what a reader does.
+        // Defaults differ between a run, for requests beyond the device, and a reader.
         ("--remap", *remap != Remap::Fit && *remap != default.remap),
         ("--action", action.is_some()),
         ("--sort-window", *sort_window != default.sort_window),
@@ -247,34 +247,34 @@ fn given(plan: &Plan) -> Option<&'static str> {
     options.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
 }
 
-/// What executes programs.
+/// Kinds of parts that execute programs.
 const PROCESSORS: [Kind; 4] = [Kind::Gpu, Kind::Cpu, Kind::Accelerator, Kind::Coprocessor];
 
-/// A workload, and the part that the user says it is for.
+/// Workload, and the part that the user assigned it to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bound<'a> {
-    /// The workload as a user writes it, without the part.
+    /// Workload as a user writes it, without the part.
     pub(crate) text: &'a str,
-    /// The part.
+    /// Part that the workload is assigned to.
     pub(crate) to: Option<Id>,
 }
 
-/// A text as a part's name and a workload, if it has the form; a file of that name is a workload.
+/// Splits `NAME=WORKLOAD` into part and workload; a file of that name is a workload.
 pub fn split(text: &str) -> Option<(&str, &str)> {
     let (name, workload) = text.split_once('=')?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     (!name.is_empty() && name.chars().all(is_plain) && !Path::new(text).exists()).then_some((name, workload))
 }
 
-/// A workload without the part that it is for.
+/// Workload without the part that it is for.
 pub(crate) fn workload_of(text: &str) -> &str {
     split(text).map_or(text, |(_, workload)| workload)
 }
 
-/// What each text of a plan is for.
+/// Resolves the part of each workload of a plan.
 ///
 /// # Errors
-/// A part that is not there, or that runs nothing.
+/// An unknown part, or one that runs nothing.
 pub(crate) fn bind<'a>(loaded: &Loaded, texts: &'a [String]) -> Result<Vec<Bound<'a>>, Diagnostic> {
     texts.iter().map(|text| bound(loaded, text)).collect()
 }
@@ -299,15 +299,15 @@ fn bound<'a>(loaded: &Loaded, text: &'a str) -> Result<Bound<'a>, Diagnostic> {
     Err(Diagnostic::new(what).at(place).allowed(name, names))
 }
 
-/// The drives that requests of the host can go to.
+/// Drives that requests of the host can go to.
 pub(crate) fn drives(loaded: &Loaded) -> &[Id] {
     loaded.spec.host.first().map_or(&[], |host| host.linked("drives"))
 }
 
-/// The part of a kind that a workload is for, of those that could be.
+/// Part of a kind that a workload is for, among the candidates.
 ///
 /// # Errors
-/// There are several, and none is said; another kind is said.
+/// Several parts qualify and none is named, or the named part has a different kind.
 pub(crate) fn part_for(
     loaded: &Loaded,
     bound: Bound<'_>,
@@ -321,22 +321,22 @@ pub(crate) fn part_for(
         Some(id) if candidates.contains(&id) => Ok(Some(id)),
         Some(id) => {
             let name = spec.name_of(id);
-            let fault = Diagnostic::new(format!("`{text}` is {what}, and `{name}` takes none"));
+            let fault = Diagnostic::new(format!("`{text}` is {what}, and `{name}` cannot run it"));
             Err(fault.allowed(name, names()))
         }
         None if candidates.len() > 1 => {
             let fault = Diagnostic::new(format!(
-                "`{text}` is {what}, and there are {} parts for it",
+                "`{text}` is {what}, and {} parts can run it",
                 candidates.len()
             ));
-            let help = format!("say which: --workload {}={text}", spec.name_of(candidates[0]));
+            let help = format!("name one: --workload {}={text}", spec.name_of(candidates[0]));
             Err(fault.allowed("", names()).help(help))
         }
         None => Ok(candidates.first().copied()),
     }
 }
 
-/// All parts of a kind.
+/// Lists all parts of a kind.
 pub(crate) fn of_kind(loaded: &Loaded, kind: Kind) -> Vec<Id> {
     (0..loaded.spec.count(kind)).map(|number| Id { kind, number }).collect()
 }

@@ -1,4 +1,4 @@
-//! From what a user names to sources: shipped workloads, inline fio jobs, job files, traces.
+//! Workloads by name: shipped workloads, inline fio jobs, job files, traces.
 
 pub use super::split as part_and_workload;
 
@@ -19,7 +19,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Name, meaning and inline job of every shipped workload. A new one is a line.
+/// Name, meaning and inline job of every shipped workload. A new workload is a line.
 pub const WORKLOADS: &[(&str, &str, &str)] = &[
     (
         "randread",
@@ -48,82 +48,82 @@ pub const WORKLOADS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// How workloads are read.
+/// Options for reading workloads.
 #[derive(Clone, Debug)]
 pub struct WorkloadOptions {
-    /// Reading of traces.
+    /// Options for reading traces.
     pub trace: TraceOptions,
-    /// Replays traces at a queue depth instead of at their own times.
+    /// Queue depth at which traces are replayed, in place of their own times.
     pub queue_depth: Option<u32>,
-    /// Bytes of the device; zero if there is none.
+    /// Capacity of the device, bytes; zero without a device.
     pub capacity: u64,
-    /// Bytes of the file that fills it, on its host's file system; or why there is none.
+    /// Size of the file that fills the device, on the host's file system, in bytes; or the reason why none exists.
     pub file_bytes: Result<u64, Box<Diagnostic>>,
-    /// Queues without interrupts that the host's kernel has of a drive, if the host says anything of its kernel: then direct requests go
-    /// through it as well.
+    /// Poll queues that the host's kernel has for a drive, if the spec describes the kernel: then direct requests also
+    /// go through it.
     pub kernel: Option<u16>,
-    /// The drives behind the device, if it is a stripe.
+    /// Drives behind the device, if it is a stripe.
     pub behind: Option<Behind>,
-    /// The run's seed.
+    /// Seed of the run.
     pub seed: u64,
 }
 
-/// What a workload became.
+/// Workload that was opened.
 pub enum Opened {
     /// Requests of a host.
     Requests(Requests),
     /// Programs of a GPU, side by side.
     Programs(Vec<Box<dyn Program>>),
-    /// What the cores of a server run.
+    /// Service for the cores of a server.
     Service(Box<dyn Service>),
-    /// A program of a host.
+    /// Program of a host.
     Host(Box<dyn HostProgram>),
-    /// Kernels of an accelerator, or of whatever else executes them, by application.
+    /// Kernels of an accelerator, or of a different part that executes them, by application.
     Kernels(Vec<Application>),
 }
 
-/// Requests of a host.
+/// Requests of a host, opened.
 pub struct Requests {
-    /// Its source.
+    /// Source of the requests.
     pub source: Box<dyn Source>,
-    /// What a user must know about how it was read.
+    /// Warnings about how the source was read.
     pub warnings: Vec<String>,
-    /// When its results begin to count.
+    /// Time at which results begin to count.
     pub ramp: Time,
-    /// Whether it is a recorded trace.
+    /// Whether the source is a recorded trace.
     pub is_trace: bool,
-    /// Whether they go to files of the host, through its kernel.
+    /// Whether requests go to files of the host, through its kernel.
     pub to_file: bool,
-    /// The files that are laid out on its drive for them; none if a single one fills it.
+    /// Files laid out on the drive for the requests; empty if a single file fills it.
     pub files: Vec<Region>,
-    /// The scheduler that the drive shall have there, if they say one.
+    /// I/O scheduler of the drive, if the requests set one.
     pub scheduler: Option<fio::Scheduler>,
 }
 
-/// What is known of workloads that were looked through.
+/// Findings about workloads that were checked.
 #[derive(Debug, Default)]
 pub struct Checked {
-    /// What a user must know about how they were read.
+    /// Warnings about how the workloads were read.
     pub warnings: Vec<String>,
     /// Whether one of them is a recorded trace.
     pub has_trace: bool,
-    /// The kernels of an accelerator among them.
+    /// Kernels of an accelerator among them.
     pub kernels: Option<Vec<Application>>,
 }
 
-/// What a user's text turned out to name.
+/// Kind of workload that a user's text names.
 enum Named {
     Jobs(fio::Jobs),
-    /// The name of a trace, to be opened with the others.
+    /// Trace, to be opened with the others.
     Trace(PathBuf),
     Programs(Vec<Box<dyn Program>>),
     Service(Box<dyn Service>),
-    /// A program of a host, to be opened with its name in the run.
+    /// Program of a host, to be opened with its name in the run.
     Host,
     Kernels(Vec<Application>),
 }
 
-/// What a text names: a program, a service, a shipped workload, an inline job, a job file, else a trace.
+/// Resolves a text: a program, a service, a shipped workload, an inline job, a job file, otherwise a trace.
 fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
     if let Some((.., job)) = WORKLOADS.iter().find(|(name, ..)| *name == text) {
         return fio::parse_inline(job).map(Named::Jobs);
@@ -147,7 +147,7 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
     if parameters.is_none() && simt_trace::is_gpu_trace(path) {
         return simt_trace::open(path).map(|program| Named::Programs(vec![program]));
     }
-    // A format of traces, if one is named, says what the file is.
+    // A named trace format decides what the file is.
     if options.trace.format.is_none() && cpu_trace::is_cpu_trace(path) {
         let options = cpu_trace::Options::read(text, parameters.unwrap_or_default())?;
         return cpu_trace::open(path, &options).map(Named::Service);
@@ -155,7 +155,7 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
     if let Some(parameters) = parameters.filter(|_| path.exists()) {
         let what = format!("`{}` takes no parameters: `{parameters}`", path.display());
         return Err(Diagnostic::new(what)
-            .help("of files, only a recorded program of a server takes one, the instructions of a job: `sort.nst:job=20000`"));
+            .help("only a recorded program of a server takes one, the instructions of a job: `sort.nst:job=20000`"));
     }
     if is_job_file(path) {
         return fio::parse_file(path).map(Named::Jobs);
@@ -167,11 +167,11 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
         let names = WORKLOADS.iter().map(|(name, ..)| *name).chain(program::entries().map(|e| e.name));
         let names = names.chain(service::entries().map(|e| e.name)).chain(host::entries().map(|e| e.name));
         let names = names.chain(kernels::names());
-        return Err(Diagnostic::new(format!("no workload `{name}`")).allowed(name, names).help(
+        return Err(Diagnostic::new(format!("unknown workload `{name}`")).allowed(name, names).help(
             "a shipped name, a program of a GPU (bfs1, betw-back), a program of a server (tatp:size=1GiB), a program of a host (apache-u:rate=1000), loop nests (atax:instances=6, mx1), a trace file (or its parts, A+B), a recorded program (sort.nst:job=20000), an fio job file or an inline job (fio:rw=randread,bs=4k,...)",
         ));
     }
-    // A file that is not there is told first, and what a file is before where its requests go.
+    // A missing file is reported first, then the kind of the file before the target of its requests.
     if is_there && options.capacity == 0 {
         let plain = TraceOptions {
             format: options.trace.format.clone(),
@@ -184,8 +184,8 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
     Ok(Named::Trace(path.to_owned()))
 }
 
-/// Whether a text names a program of a GPU, or several side by side: one known name is enough, so that a misspelt one is said. Kernels are programs
-/// where they are beside others.
+/// Whether a text names a GPU program, or several side by side: one known name is enough, so that a misspelt one is
+/// reported. Kernels beside other programs are programs too.
 pub(crate) fn is_program(text: &str) -> bool {
     let mut names = name_of(text).split('-');
     let is_kernel = |name: &str| kernels::names().any(|kernel| kernel == name);
@@ -193,12 +193,12 @@ pub(crate) fn is_program(text: &str) -> bool {
         || names.clone().count() > 1 && names.all(is_kernel)
 }
 
-/// A text without its parameters.
+/// Text without its parameters.
 fn name_of(text: &str) -> &str {
     text.split_once(':').map_or(text, |(name, _)| name)
 }
 
-/// A file, and what stands behind a colon after its name. Of a name with colons, the longest that is there is the file.
+/// File, and the parameters after the colon. For a name with colons, the longest existing name is the file.
 fn file_and_parameters(text: &str) -> (&Path, Option<&str>) {
     let parts = || text.rmatch_indices(':').map(|(at, _)| (Path::new(&text[..at]), &text[at + 1..]));
     let whole = Path::new(text);
@@ -225,23 +225,23 @@ pub(crate) fn runs_on_an_accelerator(text: &str) -> bool {
     kernels::names().any(|name| name == name_of(text))
 }
 
-/// Whether a text names what a server runs: a program, or the recording of one.
+/// Whether a text names something for a server: a program, or the recording of one.
 pub(crate) fn runs_on_a_server(text: &str) -> bool {
     file_of(text).map_or_else(|| is_for_a_server(text), cpu_trace::is_cpu_trace)
 }
 
-/// Whether a text names what a GPU runs: programs, or the trace of one.
+/// Whether a text names something for a GPU: programs, or the trace of one.
 pub(crate) fn is_for_a_gpu(text: &str) -> bool {
     file_of(text).map_or_else(|| is_program(text), simt_trace::is_gpu_trace)
 }
 
-/// By its name, or by its first line: a section title, which no trace has.
+/// Recognised by its name, or by its first line: a section title, which traces do not have.
 fn is_job_file(path: &Path) -> bool {
     const BEGINNING: u64 = 4096;
     if path.extension().is_some_and(|e| e == "fio") {
         return true;
     }
-    // A pipe gives its bytes only once.
+    // A pipe can be read only once.
     if !path.is_file() {
         return false;
     }
@@ -253,8 +253,8 @@ fn is_job_file(path: &Path) -> bool {
     read.is_ok() && first.is_some_and(|line| line.starts_with('[') && line.ends_with(']'))
 }
 
-/// The file behind what a user wrote: a job file or a trace, without its parameters. `None` for shipped names, inline jobs and programs.
-/// Of a trace in parts it is the name of all: [`files_of`].
+/// File behind a user's text: a job file or a trace, without its parameters. `None` for shipped names, inline jobs and
+/// programs. For a trace in parts it is the name of all: [`files_of`].
 pub fn file_of(text: &str) -> Option<&Path> {
     let text = workload_of(text);
     let shipped = WORKLOADS.iter().any(|(name, ..)| *name == text);
@@ -267,29 +267,29 @@ pub fn file_of(text: &str) -> Option<&Path> {
     (!named).then(|| file_and_parameters(text).0)
 }
 
-/// The files behind what a user wrote: as [`file_of`], with every part of a trace.
+/// Files behind a user's text: like [`file_of`], with every part of a trace.
 ///
 /// # Errors
-/// A part of a trace that is not there.
+/// A missing part of a trace.
 pub fn files_of(text: &str) -> Result<Vec<PathBuf>, Diagnostic> {
     file_of(text).map_or(Ok(Vec::new()), trace::parts)
 }
 
-/// Opens a workload by what a user wrote: a shipped name, `fio:…`, a `.fio` file or a trace.
+/// Opens a workload by a user's text: a shipped name, `fio:…`, a `.fio` file or a trace.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// Every error in the workload.
 pub fn open(text: &str, options: &WorkloadOptions) -> Result<Opened, Diagnostic> {
     let mut opened = open_all(&[text], options, &mut |_| true)?;
     // One text makes one workload.
     opened.pop().ok_or_else(|| Diagnostic::new("no workload"))
 }
 
-/// Opens workloads that run side by side; their traces have one clock and one device. `goes_on` is told each before it is read;
-/// if it says no, those from there on are left out.
+/// Opens workloads that run side by side; their traces have one clock and one device. `goes_on` receives each before it
+/// is read; if it returns false, this one and the rest are left out.
 ///
 /// # Errors
-/// Everything that is wrong with them.
+/// Every error in the workloads.
 pub fn open_all(
     texts: &[impl AsRef<str>],
     options: &WorkloadOptions,
@@ -322,7 +322,7 @@ pub fn open_all(
             Named::Service(service) => Opened::Service(service),
             Named::Kernels(applications) => Opened::Kernels(applications),
             Named::Trace(_) => {
-                let reader = readers.next().ok_or_else(|| Diagnostic::new("a trace that was not opened"))?;
+                let reader = readers.next().ok_or_else(|| Diagnostic::new("the trace was not opened"))?;
                 Opened::Requests(from_trace(text, reader, options))
             }
         });
@@ -330,7 +330,7 @@ pub fn open_all(
     Ok(opened)
 }
 
-/// What texts name, and readers of those that are traces.
+/// Resolves texts, and opens readers for the traces among them.
 fn find_all(
     texts: &[impl AsRef<str>],
     options: &WorkloadOptions,
@@ -368,7 +368,7 @@ fn from_trace(text: &str, reader: TraceReader, options: &WorkloadOptions) -> Req
     }
 }
 
-/// What the flows of a trace are called: its file, or `A+B` of its parts.
+/// Name of a trace's flows: its file, or `A+B` of its parts.
 fn trace_name(text: &str) -> String {
     let file = |name: &str| {
         Path::new(name).file_name().map_or_else(|| name.to_owned(), |n| n.to_string_lossy().into_owned())
@@ -379,10 +379,10 @@ fn trace_name(text: &str) -> String {
     text.split('+').map(file).collect::<Vec<_>>().join("+")
 }
 
-/// Looks through workloads without running them, traces to their last line.
+/// Checks workloads without running them, traces to their last line.
 ///
 /// # Errors
-/// Everything that is wrong with them.
+/// Every error in the workloads.
 pub fn check(texts: &[impl AsRef<str>], options: &WorkloadOptions) -> Result<Checked, Diagnostic> {
     let (named, readers) = find_all(texts, options, &mut |_| true)?;
     let layout = lay_out(&named, options)?;
@@ -403,28 +403,28 @@ pub fn check(texts: &[impl AsRef<str>], options: &WorkloadOptions) -> Result<Che
     Ok(checked)
 }
 
-/// Whether there is a device that requests can go to.
+/// Whether requests have a device to go to.
 fn reaches_flash(options: &WorkloadOptions) -> Result<(), Diagnostic> {
     if options.capacity > 0 {
         return Ok(());
     }
-    Err(Diagnostic::new("requests of a host, and the system has no flash device that a host reaches").help(
-        "a program of a GPU or of a server, or a system with the tables `flash`, `host` and `precondition`",
+    Err(Diagnostic::new("this workload is requests of a host, and the system has no flash device that a host reaches").help(
+        "give a program of a GPU or of a server, or use a system with the tables `flash`, `host` and `precondition`",
     ))
 }
 
-/// The diagnostic of a file that is neither a trace of requests nor a recorded program.
+/// Diagnostic for a file that is neither a trace of requests nor a recorded program.
 fn no_workload(mut fault: Diagnostic) -> Diagnostic {
     if fault.what.starts_with("the content fits no trace format") {
         let programs: Vec<&str> = cpu_trace::formats().map(|(_, title)| title).collect();
-        fault.what = format!("this is not a workload that is known: as a trace, {}", fault.what);
+        fault.what = format!("not a known workload: as a trace, {}", fault.what);
         let help = fault.help.take().unwrap_or_default();
         fault = fault.help(format!("{help}; a recorded program of a server is {}", programs.join(", ")));
     }
     fault
 }
 
-/// Lays out the files of jobs that run side by side on a drive. A drive whose files are a host's has room for less.
+/// Lays out the files of jobs that run side by side on a drive. A host's file system leaves less room.
 fn lay_out(named: &[Named], options: &WorkloadOptions) -> Result<Layout, Diagnostic> {
     let jobs = || {
         named.iter().filter_map(|named| match named {

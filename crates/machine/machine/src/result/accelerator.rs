@@ -1,4 +1,4 @@
-//! What an accelerator did, and the flash that it governs; and what a coprocessor did for a host's program.
+//! Results of accelerators, of the flash that they govern, and of coprocessors.
 
 use super::flash::Retries;
 use crate::machine::Machine;
@@ -13,142 +13,142 @@ use serde::Serialize;
 use stats::Summary;
 use std::collections::BTreeMap;
 
-/// An accelerator.
+/// Results of an accelerator.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AcceleratorResult {
-    /// What the system calls it.
+    /// Name of the accelerator in the system.
     pub name: String,
-    /// From the offload of the first kernel until all that the last one leaves is on flash.
+    /// Time from the offload of the first kernel until all results of the last one are on flash.
     pub makespan_ns: f64,
-    /// Bytes that kernels process: the input of each instance, that is what it reads and does not write first, of its arrays as a whole; what
-    /// instances share counts for each of them.
+    /// Bytes that kernels process: for each instance, the whole arrays that it reads and does not write first. Input
+    /// that instances share counts once for each instance.
     pub input_bytes: u64,
-    /// The same over the makespan.
+    /// `input_bytes` divided by the makespan.
     pub input_bytes_per_s: f64,
-    /// Kernels, in the order in which they were offloaded.
+    /// Kernels, in the order of their offload.
     pub kernels: Vec<KernelResult>,
-    /// From the offload of a kernel until it is over, of those that are.
+    /// Latency of completed kernels, from offload to end.
     pub latency_ns: Summary,
     /// Workers.
     pub workers: Vec<WorkerResult>,
-    /// Share of the makespan in which workers compute, stalls included: their mean, and the sum of the two shares below.
+    /// Mean share of the makespan in which workers compute, stalls included: the sum of the two shares below.
     pub utilisation: f64,
-    /// Share of the makespan in which workers issue instructions: their mean.
+    /// Mean share of the makespan in which workers issue instructions.
     pub computing_share: f64,
-    /// Share of the makespan in which workers stand still in a section, for their caches or for memory: their mean.
+    /// Mean share of the makespan in which workers stall in a section, for their caches or for memory.
     pub stalled_share: f64,
-    /// Share of the makespan in which the core of Flashvisor works.
+    /// Share of the makespan in which Flashvisor's core works.
     pub flashvisor_share: f64,
-    /// Share of the makespan in which the core of Storengine works.
+    /// Share of the makespan in which Storengine's core works.
     pub storengine_share: f64,
     /// Share of the makespan in which the shared memory moves data.
     pub memory_share: f64,
-    /// Time for which the link to the host carries tables of kernels.
+    /// Time for which the link to the host carries kernel tables.
     pub offload_ns: f64,
     /// Screens that workers began.
     pub screens: u64,
     /// Sections that they computed.
     pub sections: u64,
-    /// Page groups of sections that were in memory.
+    /// Page groups that sections found in memory.
     pub groups_found: u64,
-    /// Page groups of sections that were on their way to memory for another section.
+    /// Page groups that sections found on their way to memory for a different section.
     pub groups_coming: u64,
-    /// Page groups of sections that were asked of flash.
+    /// Page groups that sections requested from flash.
     pub groups_fetched: u64,
-    /// Page groups of sections that nobody had written before.
+    /// Page groups of sections that had never been written.
     pub groups_fresh: u64,
-    /// Page groups that flash has programmed.
+    /// Page groups programmed to flash.
     pub groups_written: u64,
-    /// Times that a section waited for memory.
+    /// Number of times a section waited for memory.
     pub memory_waits: u64,
-    /// Bytes that came from flash.
+    /// Bytes read from flash.
     pub flash_read_bytes: u64,
-    /// Bytes that went to flash.
+    /// Bytes written to flash.
     pub flash_written_bytes: u64,
 }
 
-/// A kernel. Times are from the beginning of the run; null of what has not happened.
+/// Results of a kernel. Times count from the beginning of the run; null for events that have not happened.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct KernelResult {
-    /// Its program.
+    /// Program of the kernel.
     pub program: String,
-    /// Its application.
+    /// Application of the kernel.
     pub application: u16,
-    /// When the host offloaded it.
+    /// Time of the offload by the host.
     pub offloaded_ns: Option<f64>,
-    /// When it could be scheduled.
+    /// Time from which the kernel could be scheduled.
     pub released_ns: Option<f64>,
-    /// When its first screen began.
+    /// Time at which the first screen began.
     pub begun_ns: Option<f64>,
-    /// When its last screen had ended.
+    /// Time at which the last screen ended.
     pub computed_ns: Option<f64>,
-    /// When all that it leaves was on flash.
+    /// Time at which all results were on flash.
     pub over_ns: Option<f64>,
-    /// Its critical path: of each microblock, the time of the longest screen.
+    /// Critical path of the kernel: the sum over microblocks of the longest screen's time.
     pub path_ns: Option<f64>,
 }
 
-/// A worker. Shares are of the makespan.
+/// Results of a worker. Shares are of the makespan.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WorkerResult {
-    /// Share in which it computes.
+    /// Share in which the worker computes.
     pub busy_share: f64,
-    /// Of that, the share in which it waits for its caches or for memory.
+    /// Share in which the worker waits for its caches or for memory; part of `busy_share`.
     pub stalled_share: f64,
-    /// Share in which it has a screen.
+    /// Share in which the worker has a screen.
     pub held_share: f64,
 }
 
-/// Flash of page groups.
+/// Results of flash of page groups.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct GroupFlashResult {
-    /// What the system calls it.
+    /// Name of the flash in the system.
     pub name: String,
-    /// Page groups that can be addressed.
+    /// Addressable page groups.
     pub groups: u64,
-    /// Blocks of planes that were bad from the factory; left out where `group_flash.bad_blocks` is.
+    /// Plane blocks that were bad from the factory; left out without `group_flash.bad_blocks`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bad_blocks: Option<u64>,
-    /// Bytes of the map of page groups.
+    /// Size of the page-group map, bytes.
     pub map_bytes: u64,
     /// Page groups read for kernels.
     pub groups_read: u64,
     /// Page groups programmed for kernels.
     pub groups_written: u64,
-    /// From a page group's request until it is in the accelerator's memory.
+    /// Read latency of a page group, from the request until the group is in the accelerator's memory.
     pub group_read_ns: Summary,
-    /// From a page group's number until it is programmed.
+    /// Write latency of a page group, from the allocation of its number until it is programmed.
     pub group_write_ns: Summary,
-    /// Locks of data sections that were asked for.
+    /// Lock requests for data sections.
     pub locks: u64,
-    /// How long those waited that were not free at once.
+    /// Wait of lock requests that were not granted at once.
     pub lock_wait_ns: Summary,
-    /// How long writes waited for reclaim that found no free number.
+    /// Wait of writes for reclaim, when no number was free.
     pub space_wait_ns: Summary,
-    /// Entries of the map looked up.
+    /// Map entries looked up.
     pub lookups: u64,
-    /// Entries of the map changed.
+    /// Map entries changed.
     pub updates: u64,
-    /// Steps of Storengine.
+    /// Steps executed by Storengine.
     pub storengine_steps: u64,
-    /// Page groups that reclaim has moved.
+    /// Page groups moved by reclaim.
     pub moved: u64,
     /// Metadata groups programmed.
     pub metadata: u64,
-    /// Page groups of the map that dumps programmed.
+    /// Page groups of the map programmed by dumps.
     pub dumped: u64,
-    /// Dumps that have ended.
+    /// Map dumps completed.
     pub dumps: u64,
-    /// Dumps that were put off because the one before was under way.
+    /// Map dumps delayed because the previous dump was under way.
     pub dumps_late: u64,
     /// Blocks erased.
     pub erases: u64,
-    /// Reads of pages that were repeated; left out where `group_flash.cell.errors` is.
+    /// Page reads that were repeated; left out without `group_flash.cell.errors`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retries: Option<Retries>,
-    /// Mean share of the run in which a die is at work.
+    /// Mean share of the run in which a die is busy.
     pub die_share: f64,
-    /// Mean share of the run in which a channel is at work.
+    /// Mean share of the run in which a channel is busy.
     pub channel_share: f64,
     /// Share of the run in which the link to the accelerator carries data.
     pub link_in_share: f64,
@@ -156,19 +156,19 @@ pub struct GroupFlashResult {
     pub link_out_share: f64,
 }
 
-/// A share of a time.
+/// Returns a share of a time.
 fn share(part: Time, of: Time) -> f64 {
     if of == Time::ZERO { 0.0 } else { part.ps() as f64 / of.ps() as f64 }
 }
 
-/// Shares of a makespan in which cores have work, and its two parts: means over cores.
+/// Shares of a makespan in which cores have work, and the two parts of that: means over cores.
 pub(super) struct Split {
     pub(super) utilisation: f64,
     pub(super) computing: f64,
     pub(super) stalled: f64,
 }
 
-/// The shares of cores that were busy for so long, and of that stalled.
+/// Computes the shares of cores from busy and stalled times.
 pub(super) fn split(busy: &[Time], stalled: &[Time], of: Time) -> Split {
     let cores = busy.len() as f64;
     let mean = |sum: f64| sum / cores;
@@ -229,7 +229,7 @@ impl AcceleratorResult {
     }
 }
 
-/// Kernels in the order of their offload: their times are kept in that of their ends.
+/// Lists kernels in the order of their offload; their times are kept in the order of their ends.
 fn kernels(at: &Governed) -> Vec<KernelResult> {
     let mut times: Vec<Option<KernelTimes>> = vec![None; at.kernels.len()];
     for of in &at.accelerator.stats.kernels {
@@ -290,104 +290,105 @@ impl GroupFlashResult {
     }
 }
 
-/// A coprocessor.
+/// Results of a coprocessor.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CoprocessorResult {
-    /// What the system calls it.
+    /// Name of the coprocessor in the system.
     pub name: String,
-    /// From the beginning of the run, at which all kernels are offered, until the last one is over.
+    /// Time from the beginning of the run, at which all kernels are offered, until the last one is over.
     pub makespan_ns: f64,
-    /// Bytes that kernels process: the input of each instance, that is what it reads and does not write first, of its arrays as a whole; what
-    /// instances share counts for each of them.
+    /// Bytes that kernels process: for each instance, the whole arrays that it reads and does not write first. Input
+    /// that instances share counts once for each instance.
     pub input_bytes: u64,
-    /// The same over the makespan.
+    /// `input_bytes` divided by the makespan.
     pub input_bytes_per_s: f64,
-    /// Kernels, in the order in which they were executed.
+    /// Kernels, in the order of execution.
     pub kernels: Vec<OffloadedKernelResult>,
-    /// From the beginning of the run until a kernel is over, of those that are.
+    /// Latency of completed kernels, from the beginning of the run to the kernel's end.
     pub latency_ns: Summary,
     /// Cores.
     pub cores: Vec<CoreResult>,
-    /// Share of the makespan in which cores compute, stalls included: their mean, and the sum of the two shares below.
+    /// Mean share of the makespan in which cores compute, stalls included: the sum of the two shares below.
     pub utilisation: f64,
-    /// Share of the makespan in which cores issue instructions: their mean.
+    /// Mean share of the makespan in which cores issue instructions.
     pub computing_share: f64,
-    /// Share of the makespan in which cores stand still in a step, for their caches or for memory: their mean.
+    /// Mean share of the makespan in which cores stall in a step, for their caches or for memory.
     pub stalled_share: f64,
-    /// Share of the makespan in which steps are executed, launches apart.
+    /// Share of the makespan in which steps are executed, without their launches.
     pub executing_share: f64,
-    /// Share of the makespan that memory needs for what crosses it.
+    /// Share of the makespan that memory needs for the data that cross it.
     pub memory_share: f64,
     /// Share of the makespan in which the link carries data to the coprocessor.
     pub link_in_share: f64,
-    /// Share of the makespan in which the link carries data back.
+    /// Share of the makespan in which the link carries data back to the host.
     pub link_out_share: f64,
-    /// Orders to send.
+    /// Orders to send data.
     pub sends: OrdersResult,
-    /// Orders to receive.
+    /// Orders to receive data.
     pub receives: OrdersResult,
     /// Orders to execute a step.
     pub steps: OrdersResult,
 }
 
-/// Orders of a kind.
+/// Orders of one kind.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OrdersResult {
-    /// How many.
+    /// Number of orders.
     pub count: u64,
-    /// Bytes that they moved over the link.
+    /// Bytes that the orders moved over the link.
     pub bytes: u64,
-    /// From an order until the host is interrupted, all together.
+    /// Total time from each order until the host is interrupted.
     pub time_ns: f64,
 }
 
-/// A kernel. Times are from the beginning of the run; null of what has not happened.
+/// Results of an offloaded kernel. Times count from the beginning of the run; null for events that have not happened.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OffloadedKernelResult {
-    /// Its program.
+    /// Program of the kernel.
     pub program: String,
-    /// Its application.
+    /// Application of the kernel.
     pub application: u32,
-    /// When the host's program began with it.
+    /// Time at which the host's program began with the kernel.
     pub begun_ns: f64,
-    /// When all that it leaves was written.
+    /// Time at which all results were written.
     pub over_ns: Option<f64>,
-    /// Bytes that were sent for it.
+    /// Bytes sent to the coprocessor.
     pub sent_bytes: u64,
-    /// Bytes that were received.
+    /// Bytes received from the coprocessor.
     pub received_bytes: u64,
-    /// What the host's program did for it, by name; together as long as the kernel, or longer if a second thread moves data meanwhile.
+    /// Phases of the host's program, by name. The phases sum to the kernel's time, or to more if a second thread moves
+    /// data meanwhile.
     pub phases: BTreeMap<&'static str, PhaseResult>,
-    /// Time for which the first thread waited for the second, if there is one.
+    /// Time for which the first thread waited for the second; left out without a second thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waited_ns: Option<f64>,
-    /// Time for which the program waited for drives, and for others who do.
+    /// Time for which the program waited for drives, or for threads that wait for drives.
     pub storage_ns: f64,
-    /// Time for which it had a core, or waited for one while it computed.
+    /// Time for which the program had a core, or waited for one to compute.
     pub cpu_ns: f64,
-    /// Time for which it waited for the coprocessor, or for data on the way there or back.
+    /// Time for which the program waited for the coprocessor, or for data on the link.
     pub accelerator_ns: f64,
 }
 
-/// A phase of a kernel, all its parts together.
+/// Total of one phase of a kernel.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PhaseResult {
-    /// How long it lasted.
+    /// Duration of the phase.
     pub time_ns: f64,
-    /// Of that, time of a core of the host.
+    /// Time of the phase for which the program had a core of the host.
     pub core_ns: f64,
 }
 
-/// A core. Shares are of the makespan.
+/// Results of a core. Shares are of the makespan.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CoreResult {
-    /// Share in which it computes.
+    /// Share in which the core computes.
     pub busy_share: f64,
-    /// Of that, the share in which it waits for its caches or for memory.
+    /// Share in which the core waits for its caches or for memory; part of `busy_share`.
     pub stalled_share: f64,
 }
 
-/// A share of a time.
+/// Returns a core's share of a time.
 fn share_of_core(part: Time, of: Time) -> f64 {
     if of == Time::ZERO { 0.0 } else { part.ps() as f64 / of.ps() as f64 }
 }
@@ -397,7 +398,7 @@ fn orders(of: &Orders) -> OrdersResult {
 }
 
 impl CoprocessorResult {
-    /// Nothing of one that has executed no kernel.
+    /// Returns `None` for a coprocessor that has executed no kernel.
     pub(super) fn collect(machine: &Machine, at: &Driven) -> Option<CoprocessorResult> {
         let OffloadedKernels { applications, .. } = at.kernels.as_ref()?;
         let (now, stats, executed) = (machine.now(), &at.coprocessor.stats, at.executed(machine.hosts()));

@@ -1,6 +1,5 @@
-//! What the cores of a server and their memory did, and what a reader must know of these figures before they are
-//! believed: a percentile that rests on too few jobs, jobs that were not steady when the window began, a load above
-//! saturation.
+//! Results of a server's cores and their memory, and the warnings that qualify them: a percentile from too few jobs,
+//! jobs that were not steady when the window began, a load above saturation.
 
 use super::hierarchy::SwapResult;
 use super::hierarchy::{self, L2Result, MmuResult, Window, per, share};
@@ -19,33 +18,33 @@ use ssd::Check;
 use stats::{Batched, HalfWidths, Histogram, Summary};
 use std::collections::BTreeMap;
 
-/// A first-level cache, of all cores together.
+/// First-level caches of all cores, together.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct L1Result {
-    /// Look-ups.
+    /// Cache look-ups.
     pub accesses: u64,
-    /// Share of them that found their line.
+    /// Share of look-ups that found their line.
     pub hit_share: f64,
 }
 
-/// User-level threads.
+/// User-level threads of all cores.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ThreadsResult {
-    /// Times that a job was halted because a page was in flash.
+    /// Number of times a job was halted because a page was in flash.
     pub halts: u64,
-    /// Of them, those because of a store that had retired.
+    /// Halts because of a store that had retired; part of `halts`.
     pub store_halts: u64,
-    /// Times that a halted job went on, whatever it waited for, because no more might be halted.
+    /// Number of times a halted job went on, whatever it waited for, because no more jobs might be halted.
     pub crowded: u64,
-    /// Answers that said that a page is in flash.
+    /// Answers that signalled a page in flash.
     pub signals: u64,
-    /// Instructions in the window that were thrown away because of these.
+    /// Instructions squashed by such answers.
     pub squashed_instructions: u64,
-    /// Instructions that had retired behind a store whose page was in flash, and were executed again.
+    /// Instructions executed again because they had retired behind a store whose page was in flash.
     pub repeated_instructions: u64,
 }
 
-/// The directory.
+/// Results of the coherence directory.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct DirectoryResult {
     /// Requests for a copy that may be shared.
@@ -54,48 +53,49 @@ pub struct DirectoryResult {
     pub owns: u64,
     /// Changed lines written back by cores.
     pub write_backs: u64,
-    /// Probes of cores that leave them a shared copy.
+    /// Probes that leave a core a shared copy.
     pub downgrades: u64,
-    /// Probes of cores that leave them nothing.
+    /// Probes that leave a core no copy.
     pub invalidations: u64,
-    /// Probes that brought the line for the requester.
+    /// Probes that brought the line to the requester.
     pub forwarded: u64,
-    /// Requests that found another one for their line under way.
+    /// Requests that met a request under way for the same line.
     pub conflicts: u64,
 }
 
-/// The memory behind the shared cache.
+/// Memory behind the shared cache.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CpuMemoryResult {
-    /// What it is called.
+    /// Name of the memory.
     pub name: String,
-    /// `dram`, `dram_cache`, `direct`, `engine` or `initiator`.
+    /// Kind of the memory: `dram`, `dram_cache`, `direct`, `engine` or `initiator`.
     pub kind: &'static str,
-    /// Bytes that the shared cache read and wrote, a second.
+    /// Bytes read and written by the shared cache, per second.
     pub bandwidth_bytes_per_s: f64,
-    /// Bytes that the DRAM read and wrote, tags and pages on their way included, a second.
+    /// Bytes read and written by the DRAM, per second; tags and pages in transit included.
     pub dram_bytes_per_s: f64,
-    /// Share of the DRAM's accesses to an open row.
+    /// Share of DRAM accesses that hit an open row.
     pub row_hit_share: f64,
-    /// What its kind has figures of its own for.
+    /// Metrics of this kind of memory.
     #[serde(flatten)]
     pub behind: BehindResult,
-    /// The memories behind it; left out where there is none.
+    /// Memories behind this one; left out if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub asks: Vec<AskedResult>,
-    /// Paging by the operating system; left out where there is none.
+    /// Paging by the operating system; left out without paging.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub swap: Option<SwapResult>,
 }
 
-/// The first jobs of a run, which count in no figure.
+/// Warm-up jobs of a run, excluded from every metric.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WarmupResult {
-    /// What began the measured window: `fixed` (after a number of jobs), `time`, `detected`, or `none`, if it began with the run.
+    /// Start of the measured window: `fixed` (after a number of jobs), `time`, `detected`, or `none` if it began with
+    /// the run.
     pub method: &'static str,
-    /// Jobs that had ended before.
+    /// Jobs that ended before the window.
     pub jobs: u64,
-    /// Whether the jobs were steady then; null if that was not looked for.
+    /// Whether the jobs were steady at the start of the window; null without detection.
     pub detected: Option<bool>,
 }
 
@@ -111,57 +111,57 @@ impl WarmupResult {
     }
 }
 
-/// What the cores of a server and their memory did in the measured window.
+/// Results of a server's cores and their memory in the measured window.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CpuResult {
-    /// What they are called.
+    /// Name of the server.
     pub name: String,
-    /// Jobs that ended.
+    /// Jobs completed.
     pub jobs: u64,
-    /// Jobs that ended a second, until the last one did.
+    /// Jobs completed per second, up to the end of the last one.
     pub throughput_per_s: f64,
-    /// Jobs that came a second; null if there is always another one.
+    /// Jobs that arrived per second; null in a closed loop.
     pub offered_per_s: Option<f64>,
-    /// Jobs that had come and not begun when the last one ended; null if there is always another one.
+    /// Jobs that had arrived but not begun when the last job ended; null in a closed loop.
     pub waiting_jobs: Option<u64>,
-    /// The first jobs, which count in no figure.
+    /// Warm-up jobs, excluded from every metric.
     pub warmup: WarmupResult,
-    /// From the beginning of a job on a core until its end, waiting for its pages included.
+    /// Service time of a job, from its beginning on a core to its end, waits for its pages included.
     pub service_ns: Summary,
-    /// Half widths of the 95 % confidence intervals of these figures, from batches of jobs.
+    /// Half-widths of the 95 % confidence intervals of `service_ns`, from batches of jobs.
     pub service_ci95_ns: HalfWidths,
-    /// From the arrival of a job until its end.
+    /// Latency of a job, from arrival to end.
     pub latency_ns: Summary,
-    /// Half widths of the 95 % confidence intervals of these figures, from batches of jobs.
+    /// Half-widths of the 95 % confidence intervals of `latency_ns`, from batches of jobs.
     pub latency_ci95_ns: HalfWidths,
-    /// Instructions that retired, those included that were executed again.
+    /// Instructions retired, including those executed again.
     pub instructions: u64,
-    /// Cycles of the cores' clock, until the last job ended.
+    /// Cycles of the cores' clock until the last job ended.
     pub cycles: f64,
-    /// Instructions a cycle of one core.
+    /// Instructions per cycle of one core.
     pub ipc: f64,
-    /// Mean time of a core from one page that it needed from flash to the next; null if there was none.
+    /// Mean time of a core between two pages that it needed from flash; null if there were none.
     pub miss_interval_ns: Option<f64>,
-    /// What the cores' time was spent for. Sums to one.
+    /// Shares of the cores' time by activity. The shares sum to one.
     #[schemars(with = "BTreeMap<String, f64>")]
     pub time_share: BTreeMap<&'static str, f64>,
-    /// The first-level instruction caches.
+    /// First-level instruction caches.
     pub l1i: L1Result,
-    /// The first-level data caches.
+    /// First-level data caches.
     pub l1d: L1Result,
-    /// Threads.
+    /// User-level threads.
     pub threads: ThreadsResult,
-    /// Translation behind the first-level TLBs, of all cores together.
+    /// Translation behind the first-level TLBs, all cores together.
     pub mmu: MmuResult,
-    /// The shared cache.
+    /// Shared cache.
     pub l2: L2Result,
-    /// The directory.
+    /// Coherence directory.
     pub directory: DirectoryResult,
-    /// Bytes that the mesh moved, headers included, a second.
+    /// Bytes moved by the mesh, per second; headers included.
     pub network_bytes_per_s: f64,
     /// Memory behind the shared cache.
     pub memory: CpuMemoryResult,
-    /// Jobs executed without time before the run, to fill the DRAM cache or what the operating system pages into.
+    /// Jobs executed without time before the run, to fill the DRAM cache or the operating system's frames.
     pub fill_jobs: u64,
 }
 
@@ -213,7 +213,7 @@ impl CpuResult {
     }
 }
 
-/// Slots that the cores had between two times: as many a cycle as their width.
+/// Returns the issue slots of all cores between two times: `width` slots per cycle and core.
 fn slots(ooo: &Ooo, from: Time, to: Time) -> u64 {
     let cycles = to.since(from).ps().div_ceil(ooo.cores.cycle().ps());
     cycles * ooo.cores.width() * u64::from(ooo.cores.cores())
@@ -259,7 +259,8 @@ impl CpuMemoryResult {
     }
 }
 
-/// Mean time a stage of the requests of cores for lines and translations. What cores write back nobody waits for.
+/// Returns the mean time per stage of the cores' requests for lines and translations. Write-backs of cores delay
+/// nothing.
 pub(super) fn breakdown(
     machine: &Machine,
     complex: &Complex,
@@ -272,11 +273,11 @@ pub(super) fn breakdown(
     )
 }
 
-/// Checks of a server: its own, and that its accounts of time are whole.
+/// Checks of a server: its own, and the completeness of its time accounts.
 pub(super) fn checks(machine: &Machine, complex: &Complex, ooo: &Ooo, still: bool) -> Vec<Check> {
     let mut checks = machine.checks_of(complex, still);
     let whole = machine.measured_from == Time::ZERO;
-    // What was under way when the window began has left stages behind.
+    // Requests under way at the start of the window have left stages behind.
     let (stages, waited) = (machine.tally(complex).reads().iter().sum::<u128>(), ooo.cores.stats().waited);
     checks.push(Check {
         name: "the stages of cores' requests tile their latency",
@@ -288,7 +289,7 @@ pub(super) fn checks(machine: &Machine, complex: &Complex, ooo: &Ooo, still: boo
     let all = slots(ooo, machine.measured_from, end);
     checks.push(Check {
         name: "what cores' time was spent for sums to their time",
-        // What a core was ahead of the clock when the window began belongs to the time before.
+        // Time that a core was ahead of the clock at the start of the window belongs to the time before.
         ok: (all.saturating_sub(if whole { 0 } else { ooo.cores.ahead() })..=all + ooo.cores.ahead())
             .contains(&spent),
         detail: format!("{spent} slots, {all} in the run"),
@@ -296,13 +297,14 @@ pub(super) fn checks(machine: &Machine, complex: &Complex, ooo: &Ooo, still: boo
     checks
 }
 
-/// The percentile that is looked at.
+/// Percentile to examine.
 const P: f64 = 0.99;
 
-/// Half an interval of 95 % may be so much of the percentile: *chosen*, two systems whose tails differ by a fifth are then told apart.
+/// Largest half-width of a 95 % interval, relative to the percentile: *chosen*, so that two systems whose tails differ
+/// by a fifth can be told apart.
 const WIDE: f64 = 0.1;
 
-/// The warnings of a server's run.
+/// Returns the warnings of a server's run.
 pub(super) fn caveats(machine: &Machine, ooo: &Ooo, cpu: &CpuResult) -> Vec<String> {
     let mut said = Vec::new();
     said.extend(unsteady(machine));
@@ -311,14 +313,14 @@ pub(super) fn caveats(machine: &Machine, ooo: &Ooo, cpu: &CpuResult) -> Vec<Stri
         let seconds = to.since(machine.measured_from).as_s_f64();
         said.extend(saturated(&queue, cpu, ooo.cores.cores(), seconds));
     }
-    // Jobs that have an end are all that there are: nothing is told of others.
+    // Finite jobs are the whole population: no estimate is needed.
     if ooo.service.jobs().is_none() {
         said.extend(tails(cpu));
     }
     said
 }
 
-/// What is missing of the percentiles of service and latency, said once where it is the same of both.
+/// Warns about weak percentiles of service and latency, once if both have the same weakness.
 fn tails(cpu: &CpuResult) -> Vec<String> {
     let of = |name: &str, figures, widths| few(name, figures, widths, cpu.jobs, cpu.warmup.jobs);
     let service = |name: &str| of(name, &cpu.service_ns, &cpu.service_ci95_ns);
@@ -329,24 +331,24 @@ fn tails(cpu: &CpuResult) -> Vec<String> {
     service("service").into_iter().chain(latency("latency")).collect()
 }
 
-/// Whether a percentile has no value, no interval, or a wide one; from how many jobs it would have.
+/// Describes a percentile without a value, without an interval, or with a wide one, and the number of jobs needed.
 fn few(name: &str, figures: &Summary, widths: &HalfWidths, jobs: u64, cut: u64) -> Option<String> {
     let (needed, why) = match (figures.p99, widths.p99) {
         (None, _) => {
             let least = Histogram::least_for(P);
             let why = format!(
-                "the 99th percentile of {name} cannot be given: {jobs} jobs ended in the measured window"
+                "no 99th percentile of {name}: only {jobs} jobs ended in the measured window"
             );
             (least, format!("{why}, and ten must lie above it"))
         }
         (Some(_), None) => {
             let why = format!(
-                "the 99th percentile of {name} rests on {jobs} jobs: too few for a confidence interval"
+                "the 99th percentile of {name} comes from {jobs} jobs: too few for a confidence interval"
             );
             (Batched::least_for(P), why)
         }
         (Some(p99), Some(width)) if width > WIDE * p99 => {
-            // The width falls with the root of the jobs.
+            // The width falls with the square root of the number of jobs.
             let times = (width / p99 / WIDE).powi(2);
             let why = format!(
                 "the 99th percentile of {name} is known to +-{:.0} % (95 % confidence) from {jobs} jobs",
@@ -357,25 +359,25 @@ fn few(name: &str, figures: &Summary, widths: &HalfWidths, jobs: u64, cut: u64) 
         _ => return None,
     };
     let all = needed + cut;
-    Some(format!("{why}; some {needed} are needed: cpu.load.jobs={all}, those before the window included"))
+    Some(format!("{why}; about {needed} are needed: set cpu.load.jobs={all}, which includes the warm-up"))
 }
 
-/// Whether the measured window holds a transient, or may.
+/// Warns if the measured window holds a transient, or may hold one.
 fn unsteady(machine: &Machine) -> Option<String> {
     match (machine.warmup, machine.cut) {
         (Some(Warmup::Until(_)) | None, None) => None,
         (Some(_), _) => {
-            Some("the run ended before its warm-up was over: figures are those of all jobs".to_owned())
+            Some("the run ended during its warm-up: all metrics include the warm-up jobs".to_owned())
         }
         (None, Some(Cut { steady: Some(false), jobs, .. })) => Some(format!(
-            "no steady state within the first {jobs} jobs, which are cut: figures may hold a trend; a longer run (cpu.load.jobs) or \
-             a lower load would tell"
+            "no steady state within the first {jobs} jobs, which are excluded: metrics may still drift; try a longer run (cpu.load.jobs) or \
+             a lower load"
         )),
         _ => None,
     }
 }
 
-/// Whether more jobs came than cores can do.
+/// Warns if jobs arrived faster than the cores can complete them.
 fn saturated(queue: &Queue, cpu: &CpuResult, cores: u16, seconds: f64) -> Option<String> {
     let spread = cpu.service_ns.stddev.zip(cpu.service_ns.mean).map_or(0.0, |(stddev, mean)| stddev / mean);
     if !outgrows(queue, cpu.jobs, cores, spread * spread) {
@@ -383,18 +385,18 @@ fn saturated(queue: &Queue, cpu: &CpuResult, cores: u16, seconds: f64) -> Option
     }
     let came = queue.came as f64 / seconds;
     Some(format!(
-        "the load is above saturation: {came:.0} jobs/s came, {:.0} jobs/s ended (achieved throughput); waiting jobs grew from {} to {} \
-         in the measured window, and latencies with them",
+        "the load is above saturation: {came:.0} jobs/s arrived, {:.0} jobs/s completed; the queue grew from {} to {} jobs \
+         in the measured window, and latencies grew with it",
         cpu.throughput_per_s, queue.before, queue.waiting
     ))
 }
 
-/// Whether jobs wait that a load below one does not leave.
+/// Whether more jobs wait than a load below one leaves.
 ///
-/// At a load of exactly one the queue of a core is a random walk that is reflected at zero: from empty it has grown by half a
-/// normal deviate of variance `v = came + scv * ended` (those of the core), `0.80 sqrt(v)` in the mean with a standard deviation
-/// of `0.60 sqrt(v)`. What `n` cores have grown by together is compared with the mean and four standard deviations of that. A lower
-/// load leaves less. The squared coefficient of variation of service counts as one at least.
+/// At a load of exactly one, the queue of a core is a random walk reflected at zero. Starting empty, it grows by half a
+/// normal deviate of variance `v = came + scv * ended` (per core): `0.80 sqrt(v)` on average, with a standard deviation
+/// of `0.60 sqrt(v)`. The growth of `n` cores together is compared with the mean plus four standard deviations. A lower
+/// load leaves less. The squared coefficient of variation of service counts as at least one.
 fn outgrows(queue: &Queue, ended: u64, cores: u16, scv: f64) -> bool {
     let grown = queue.waiting.saturating_sub(queue.before) as f64;
     let n = f64::from(cores);

@@ -1,4 +1,4 @@
-//! What the parts have spent, and what it comes to for what was served.
+//! Energy of the components, and energy per unit of work.
 
 use super::Document;
 use crate::machine::Machine;
@@ -9,75 +9,75 @@ use serde::Serialize;
 use ssd::Check;
 use stats::{ActivityEnergy, Attojoules, EnergyReport, PowerWindow, joules};
 
-/// Windows of the power series at most.
+/// Most windows of the power series.
 const WINDOWS: usize = 256;
-/// Hours of a year of 365 days.
+/// Hours in a year of 365 days.
 const HOURS: f64 = 8_760.0;
 
 /// Energy of the measured window, from its beginning to the end of the run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct EnergyResult {
-    /// How long that was.
+    /// Duration of the measured window.
     pub measured_ns: f64,
-    /// The parts whose specs tell what things cost.
+    /// Components with energy constants in the spec.
     pub parts: Vec<PartEnergy>,
-    /// The parts whose specs do not: there is no total then.
+    /// Components without energy constants; with any of them, no total is reported.
     pub missing: Vec<String>,
-    /// All parts together; left out if there are some of which nothing is known.
+    /// Total of all components; left out if any has no energy constants.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<TotalEnergy>,
 }
 
-/// Energy of a part.
+/// Energy of a component.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PartEnergy {
-    /// What the system calls it.
+    /// Name of the component in the system.
     pub name: String,
-    /// All of it.
+    /// Total energy.
     pub energy_j: f64,
-    /// Its mean power.
+    /// Mean power.
     pub power_w_mean: f64,
-    /// Its greatest mean power of a window, of 10 us or as much longer as 1,024 windows must be to hold the run.
+    /// Greatest mean power of a window. Windows are 10 us, or longer if the run does not fit into 1,024 of them.
     pub power_w_max: f64,
     /// Energy by activity.
     pub activities: Vec<ActivityEnergy>,
 }
 
-/// Energy of all parts, and what it comes to for each that was served. What nobody served is left out; where several kinds were served at once,
-/// each has all of the energy.
+/// Energy of all components, and energy per unit of work. Kinds of work that were not done are left out; each kind is
+/// charged all of the energy.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TotalEnergy {
-    /// All of it.
+    /// Total energy.
     pub energy_j: f64,
     /// Mean power.
     pub power_w_mean: f64,
-    /// Greatest mean power of a window, of 10 us or as much longer as 1,024 windows must be to hold the run.
+    /// Greatest mean power of a window. Windows are 10 us, or longer if the run does not fit into 1,024 of them.
     pub power_w_max: f64,
-    /// Energy that a year of 365 days would take at this load.
+    /// Energy of a year of 365 days at this load.
     pub year_kwh: f64,
-    /// Energy over requests completed.
+    /// Energy per completed request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_j: Option<f64>,
-    /// Energy over system calls of a host's programs.
+    /// Energy per system call of a host's programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_j: Option<f64>,
-    /// Energy over jobs of servers.
+    /// Energy per job of a server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job_j: Option<f64>,
-    /// Energy over instructions of servers.
+    /// Energy per instruction of a server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instruction_j: Option<f64>,
-    /// Energy over instructions that warps of GPUs have issued.
+    /// Energy per warp instruction issued by GPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warp_instruction_j: Option<f64>,
-    /// Energy over kernels of accelerators and coprocessors that were over.
+    /// Energy per completed kernel of accelerators and coprocessors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel_j: Option<f64>,
-    /// Power over time: at most 256 windows, which tile the measured window. Power times width, summed, is the energy.
+    /// Power over time: at most 256 windows that tile the measured window. The sum of power times width is the energy.
     pub power_series: Vec<PowerWindow>,
 }
 
-/// How much was served in the measured window.
+/// Work done in the measured window.
 pub(super) struct Served {
     requests: u64,
     calls: u64,
@@ -88,7 +88,7 @@ pub(super) struct Served {
 }
 
 impl Served {
-    /// As the document counts it.
+    /// Reads the amounts of work from the document.
     pub(super) fn of(document: &Document, machine: &Machine) -> Served {
         let over = |over: Time| over > machine.measured_from;
         let kernels = machine.governed().iter().flat_map(|at| &at.accelerator.stats.kernels);
@@ -105,7 +105,7 @@ impl Served {
     }
 }
 
-/// The sum of what is known.
+/// Sum of all known energies.
 fn sum(spenders: &[Spender]) -> Option<EnergyReport> {
     let mut known = spenders.iter().filter_map(|of| of.energy.as_ref());
     let mut sum = known.next()?.clone();
@@ -114,7 +114,7 @@ fn sum(spenders: &[Spender]) -> Option<EnergyReport> {
 }
 
 impl EnergyResult {
-    /// What the parts have spent; nothing if nothing is known of any.
+    /// Collects the energy of the components; `None` if no component reports energy.
     pub(super) fn collect(spenders: &[Spender], served: &Served, measured: Time) -> Option<EnergyResult> {
         let sum = sum(spenders)?;
         let part = |of: &Spender| {
@@ -158,7 +158,7 @@ impl TotalEnergy {
     }
 }
 
-/// Whether energy is conserved, to the last attojoule; nothing to check where nothing is known.
+/// Checks that energy is conserved, to the attojoule; empty if no component reports energy.
 pub(super) fn checks(spenders: &[Spender]) -> Vec<Check> {
     let Some(sum) = sum(spenders) else { return Vec::new() };
     let known = || spenders.iter().filter_map(|of| Some((&of.name, of.energy.as_ref()?)));

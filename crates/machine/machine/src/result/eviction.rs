@@ -1,42 +1,42 @@
-//! How dirty data left a drive's buffer, and into which pages.
+//! Evictions of dirty data from a drive's buffer, and the pages that they were programmed into.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use ssd::Device;
 use std::collections::BTreeMap;
 
-/// How dirty data left a drive's buffer in the foreground and in the background.
+/// Evictions of dirty data from a drive's buffer, in the foreground and in the background.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Evictions {
-    /// Map units that foreground eviction has brought to flash.
+    /// Map units written to flash by foreground eviction.
     pub foreground_units: u64,
-    /// Map units that background eviction has.
+    /// Map units written to flash by background eviction.
     pub background_units: u64,
-    /// Programs of foreground eviction.
+    /// Programs by foreground eviction.
     pub foreground_programs: u64,
-    /// Programs of background eviction.
+    /// Programs by background eviction.
     pub background_programs: u64,
-    /// Page victimizations that the host has announced.
+    /// Page victimizations announced by the host.
     pub announcements: u64,
-    /// Pages of 4 KiB of them.
+    /// Announced pages, of 4 KiB each.
     pub announced_pages: u64,
 }
 
-/// Which pages were programmed, where their order is a choice.
+/// Programmed pages by type, where their order is a choice.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PagesByType {
     /// Program units by type of page, the fastest first, for each purpose: `even`, `foreground`, `background`, `gc`.
     pub programs: BTreeMap<&'static str, Vec<u64>>,
-    /// Program units that were skipped: they are programmed no more until their block is erased.
+    /// Program units skipped: not programmable until their block is erased.
     pub skipped: u64,
-    /// Share of those programmed among both; null if there was neither.
+    /// Share of programmed units among programmed and skipped ones; null without either.
     pub used_share: Option<f64>,
-    /// Reclaim units that have skipped ones, at the end.
+    /// Reclaim units with skipped program units, at the end.
     pub skipping: u64,
 }
 
 impl Evictions {
-    /// Of a drive that was told of victimizations, or that tells foreground from background.
+    /// Returns results of a drive that received announcements, or that distinguishes foreground from background.
     pub(super) fn collect(device: &Device) -> Option<Evictions> {
         let c = &device.stats.evictions;
         let found = Evictions {

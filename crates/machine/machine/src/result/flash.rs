@@ -1,4 +1,4 @@
-//! What a flash device did.
+//! Results of a flash device.
 
 use super::eviction::{Evictions, PagesByType};
 use crate::machine::Machine;
@@ -13,14 +13,14 @@ use spec::precondition;
 use ssd::Device;
 use ssd::device::{ParityCounters, SlcCounters};
 
-/// Sizes in flash pages.
+/// Capacity in flash pages.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Capacity {
     /// Pages in the array.
     pub physical_pages: u64,
-    /// Pages that the host sees.
+    /// Pages visible to the host.
     pub logical_pages: u64,
-    /// Pages that garbage collection keeps free.
+    /// Pages reserved for garbage collection.
     pub reserved_pages: u64,
 }
 
@@ -33,33 +33,34 @@ pub struct Reads {
     pub gc: u64,
     /// Map units of mapping pages read.
     pub mapping: u64,
-    /// Reads of the old data of map units that were written in part; contained in `host`.
+    /// Map units read because the host wrote only a part of them; contained in `host`.
     pub rmw: u64,
-    /// Reads of the host, of whole pages and of mapping pages, that came to a die at work for garbage collection or wear levelling.
+    /// Host reads, of whole pages and of mapping pages, that found their die busy with garbage collection or wear
+    /// levelling.
     pub behind_gc: u64,
-    /// Their share of all such reads.
+    /// Share of host reads that found their die busy with garbage collection or wear levelling.
     pub behind_gc_share: f64,
 }
 
-/// What reads had their pages from, where the device has registers or sensings that they can share.
+/// Sources of read pages, on devices with registers or shared sensing.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Sensing {
-    /// Read operations for which a page was sensed.
+    /// Read operations that sensed a page.
     pub sensed: u64,
-    /// Read operations that found their page in the register of its plane.
+    /// Read operations that found their page in the plane's register.
     pub register_hits: u64,
-    /// Read operations that shared the sensing of another read of their page.
+    /// Read operations that shared the sensing of a different read of the page.
     pub joined: u64,
 }
 
-/// Reads of pages with more errors than the code corrects at once.
+/// Reads of pages with more errors than the code corrects in one step.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Retries {
-    /// Read operations of the host, of collection and of mapping whose page was read again.
+    /// Read operations of the host, of garbage collection and of mapping whose page was read again.
     pub retried_reads: u64,
-    /// Further steps that they took: commands, sensings and transfers.
+    /// Additional steps of such reads: commands, sensings and transfers.
     pub retry_steps: u64,
-    /// Those of them that the last step could not correct either. Without parity their data counts as recovered, in no time.
+    /// Reads that the last step could not correct either. Without parity, their data count as recovered, in no time.
     pub uncorrectable_reads: u64,
 }
 
@@ -73,20 +74,21 @@ impl Retries {
     }
 }
 
-/// A cache of one bit a cell, and what became of what it held. Programs of folding are part of `gc_programs`, its reads of `reads.gc`.
+/// SLC cache, and the fate of its data. Programs of folding are part of `gc_programs`, reads of folding part of
+/// `reads.gc`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SlcCache {
-    /// Map units of the host that went to the cache.
+    /// Map units of the host written to the cache.
     pub hits: u64,
-    /// Map units of the host that went past it.
+    /// Map units of the host written past the cache.
     pub misses: u64,
-    /// Reclaim units of the cache whose folding was begun.
+    /// Reclaim units of the cache whose folding began.
     pub folds: u64,
-    /// Map units that folding has programmed elsewhere.
+    /// Map units that folding programmed elsewhere.
     pub folded: u64,
-    /// Programs of the host that had to wait for folding.
+    /// Host programs that waited for folding.
     pub stalls: u64,
-    /// Reclaim units that the cache had in use at the end.
+    /// Reclaim units in use by the cache at the end.
     pub units: u64,
 }
 
@@ -100,12 +102,12 @@ impl SlcCache {
 /// Superblock parity.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Parity {
-    /// Map units' worth of parity that was programmed: part of every write amplification.
+    /// Parity programmed, in map units; part of every write amplification.
     pub programs: u64,
-    /// Reads whose page could not be corrected, and was rebuilt from the other dies of its set.
+    /// Reads whose page could not be corrected and was rebuilt from the other dies of its set.
     pub rebuilt_reads: u64,
-    /// Reads whose page could not be rebuilt, because one of the other dies' could not be corrected either. Its data counts as
-    /// recovered none the less.
+    /// Reads whose page could not be rebuilt, because a page of a different die could not be corrected either. Their
+    /// data count as recovered.
     pub lost_reads: u64,
 }
 
@@ -117,115 +119,116 @@ impl Parity {
     }
 }
 
-/// Registers of the planes that gather writes.
+/// Plane registers that gather writes.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Registers {
-    /// Parts of pages that went over a channel into a register.
+    /// Parts of pages transferred over a channel into a register.
     pub stores: u64,
-    /// Writes of a page that a register held already.
+    /// Writes to a page that a register already held.
     pub merged: u64,
-    /// Reads of a page that a register served.
+    /// Reads served by a register.
     pub reads: u64,
-    /// Pages that left a register of another plane than the one that they were programmed into.
+    /// Pages moved from a register to a different plane for programming.
     pub moves: u64,
 }
 
-/// Map units read into the buffer before the host asked for them.
+/// Map units read into the buffer ahead of the host.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LookAhead {
-    /// Map units whose read ahead was begun.
+    /// Map units whose read-ahead began.
     pub issued: u64,
-    /// Map units that a read of the host asked for while they were on their way.
+    /// Map units that the host read during their read-ahead.
     pub met: u64,
-    /// Map units that did not enter the buffer: written, moved or deallocated meanwhile, or no room there.
+    /// Map units that did not enter the buffer: written, moved or deallocated meanwhile, or no room in the buffer.
     pub dropped: u64,
-    /// Map units that a read of the host found in the buffer.
+    /// Map units that the host found in the buffer.
     pub used: u64,
-    /// Map units that left the buffer before anybody had read them.
+    /// Map units evicted from the buffer unread.
     pub wasted: u64,
 }
 
-/// Erase counts of the blocks in use: without those that were bad from the factory (blocks of reclaim units that could not be put
-/// together for them too) and those of retired reclaim units.
+/// Erase counts of the blocks in use. Factory-bad blocks, the rest of reclaim units that these made unusable, and
+/// blocks of retired reclaim units do not count.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct EraseCount {
-    /// Erases since the beginning of the block in use with the fewest.
+    /// Lowest erase count of a block in use.
     pub min: u32,
-    /// Mean erases of a block in use since the beginning.
+    /// Mean erase count of the blocks in use.
     pub mean: f64,
-    /// Erases since the beginning of the block in use with the most.
+    /// Highest erase count of a block in use.
     pub max: u32,
-    /// Blocks in use by their erases.
+    /// Number of blocks in use by erase count.
     pub histogram: EraseHistogram,
 }
 
-/// A histogram in columns, ascending by erases, at most 256 rows of one width.
+/// Histogram in columns, ascending by erase count: at most 256 rows of one width.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct EraseHistogram {
-    /// The least erases of each row.
+    /// Lowest erase count of each row.
     pub erases: Vec<u32>,
-    /// Blocks with so many, and fewer than the next row's.
+    /// Number of blocks in each row.
     pub blocks: Vec<u64>,
 }
 
-/// Blocks that do not work, since the beginning.
+/// Blocks out of use since the beginning.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct BadBlocks {
-    /// Blocks that were bad from the factory.
+    /// Blocks bad from the factory.
     pub factory: u64,
-    /// Blocks that have failed with wear.
+    /// Blocks failed by wear.
     pub grown: u64,
-    /// Reclaim units out of use for one or the other.
+    /// Reclaim units out of use because of bad blocks.
     pub reclaim_units: u64,
 }
 
-/// Shares of the measured window, one a channel and one a die.
+/// Busy shares of the measured window, one for each channel and each die.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Utilisation {
     /// Share of the window in which each channel moved commands or data.
     pub channel: Vec<f64>,
     /// Share of the window in which each die was occupied by a command.
     pub die: Vec<f64>,
-    /// The channel of each die.
+    /// Channel of each die.
     pub channel_of_die: Vec<u32>,
-    /// Share of the window in which the host's link carried frames, both ways together; left out where it sends both ways at once.
+    /// Share of the window in which the host's link carried frames, in either direction; left out for a full-duplex
+    /// link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<f64>,
 }
 
-/// What a flash device did in the measured window. Reads and programs count map units.
+/// Results of a flash device in the measured window. Reads and programs count map units.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FlashResult {
-    /// What it is called.
+    /// Name of the device.
     pub name: String,
-    /// The state that it was brought into before the run; null where that is not known.
+    /// Preconditioned state at the start of the run; null if unknown.
     pub precondition: Option<precondition::Report>,
-    /// Sizes.
+    /// Capacity in pages.
     pub capacity: Capacity,
-    /// Units read.
+    /// Map units read.
     pub reads: Reads,
-    /// Where reads had their pages from; left out where each senses its own.
+    /// Sources of read pages; left out if each read senses its own page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sensing: Option<Sensing>,
-    /// Reads that were repeated; left out where `flash.cell.errors` is.
+    /// Repeated reads; left out without `flash.cell.errors`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retries: Option<Retries>,
-    /// Look-ahead; left out where there is none.
+    /// Look-ahead; left out without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub look_ahead: Option<LookAhead>,
-    /// Registers that gather writes; left out where there are none.
+    /// Registers that gather writes; left out without them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub registers: Option<Registers>,
-    /// How dirty data left the buffer; left out where nothing tells foreground from background and nothing was announced.
+    /// Evictions of dirty data; left out if foreground and background are not distinguished and nothing was announced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evictions: Option<Evictions>,
-    /// Which pages were programmed; left out where blocks are filled in order.
+    /// Programmed pages by type; left out if blocks are filled in order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pages_by_type: Option<PagesByType>,
-    /// The cache of one bit a cell; left out where there is none.
+    /// SLC cache; left out without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slc_cache: Option<SlcCache>,
-    /// Superblock parity; left out where there is none.
+    /// Superblock parity; left out without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parity: Option<Parity>,
     /// Map units programmed for the host.
@@ -238,50 +241,50 @@ pub struct FlashResult {
     pub wear_programs: u64,
     /// Blocks erased.
     pub erases: u64,
-    /// Reclaim units collected.
+    /// Reclaim units reclaimed by garbage collection.
     pub gc_runs: u64,
-    /// Commands that worked on several planes.
+    /// Multi-plane commands.
     pub multi_plane: u64,
-    /// Pages copied inside their plane, without the channel.
+    /// Pages copied within their plane, without the channel.
     pub copy_backs: u64,
-    /// Interrupted programs and erases.
+    /// Suspended programs and erases.
     pub suspends: u64,
-    /// Times that a die had to wait for power before a program or an erase; left out where power is not limited.
+    /// Number of times a die waited for power before a program or an erase; left out without a power limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub power_waits: Option<u64>,
-    /// Moves of garbage collection that lost the race against a write of the host.
+    /// Garbage-collection moves that lost the race against a host write.
     pub moves_dropped: u64,
-    /// Reads of map units that hold no data.
+    /// Reads of map units without data.
     pub unwritten_reads: u64,
-    /// Bytes programmed over bytes written by the host, as far as the run has come: what still lies in the buffer is not programmed.
-    /// Writes that were refused count for nothing, nor were they programmed.
+    /// Write amplification: bytes programmed per byte written by the host so far. Data in the buffer are not yet
+    /// programmed. Refused writes count on neither side.
     pub write_amplification: Option<f64>,
-    /// The same once the buffer were flushed: its units programmed too, each with the programs of collections and mapping that a unit of
-    /// the host took in the window (`ftl_write_amplification`); less those that the buffer held when the window began. Writes that others
-    /// overwrote in the buffer are never programmed, in either.
+    /// Write amplification as if the buffer were flushed: buffered units count as programmed, each with its share of
+    /// garbage-collection and mapping programs (`ftl_write_amplification`), less the units buffered at the start of the
+    /// window. Writes overwritten in the buffer are never programmed.
     pub flushed_write_amplification: Option<f64>,
-    /// Bytes written by the host that were not on flash at the end, those on their way among them.
+    /// Bytes written by the host that were not on flash at the end, including those in transit.
     pub buffered_bytes: u64,
-    /// Bytes of the host's writes that a worn-out drive refused; left out where none was.
+    /// Bytes of host writes refused by a worn-out drive; left out if none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_write_bytes: Option<u64>,
-    /// Map units programmed over those that the host's writes (behind the buffer) asked for.
+    /// Write amplification of the FTL: map units programmed per map unit written from the buffer.
     pub ftl_write_amplification: Option<f64>,
-    /// Bytes of the controller's memory that the map takes, all of it or the part that is held; left out where
-    /// `flash.ftl.map_memory` is.
+    /// Bytes of the controller's memory used by the map, or by its cached part; left out without
+    /// `flash.ftl.map_memory`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mapping_bytes: Option<u64>,
-    /// Fewest free reclaim units that a group had.
+    /// Fewest free reclaim units of any group.
     pub free_blocks_min: u32,
-    /// Erase counts since the beginning.
+    /// Erase counts of the blocks.
     pub erase_count: EraseCount,
-    /// Blocks out of use; left out where `flash.bad_blocks` is.
+    /// Blocks out of use; left out without `flash.bad_blocks`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bad_blocks: Option<BadBlocks>,
-    /// How busy everything was.
+    /// Busy shares of channels, dies and link.
     pub utilisation: Utilisation,
-    /// What it looked like over time: at most 513 spans, each as long as those of `io.series` or longer, that begin and end with a completion
-    /// of the host's.
+    /// Drive over time: at most 513 spans, each at least as long as those of `io.series`. Each begins and ends with a
+    /// completion of the host.
     pub series: Vec<DriveWindow>,
 }
 
@@ -299,7 +302,7 @@ impl FlashResult {
         let programmed = host + gc + mapping + device.units_of_parity();
         let ratio = |a: u64, b: u64| (b > 0).then(|| a as f64 / b as f64);
         let left = device.left_in_buffer();
-        // What the window's writes take in the end.
+        // Programs that the window's writes will need in the end.
         let owed = (host + left.units) as f64 - left.units_before as f64;
         let written = device.stats.written_bytes;
         let flushed = owed * unit_bytes as f64 * ratio(programmed, host).unwrap_or(1.0);
@@ -376,7 +379,7 @@ fn capacity(ftl: &Ftl) -> Capacity {
     }
 }
 
-/// Rows of the histogram of erases, at most.
+/// Most rows of the erase histogram.
 const ERASE_ROWS: u32 = 256;
 
 fn erase_count(ftl: &Ftl) -> EraseCount {
@@ -416,28 +419,28 @@ fn utilisation(device: &Device, machine: &Machine) -> Utilisation {
     Utilisation { channel: shares(channel), die: shares(die), channel_of_die, link }
 }
 
-// What a drive looked like over time.
+// Drive over time.
 
-/// A drive over a span of time.
+/// State of a drive over a span of time.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DriveWindow {
-    /// Its beginning, nanoseconds.
+    /// Start of the span, nanoseconds.
     pub start_ns: f64,
-    /// Its length, nanoseconds.
+    /// Length of the span, nanoseconds.
     pub width_ns: f64,
-    /// Bytes in the buffer that were not on flash, at its end.
+    /// Bytes in the buffer that were not on flash, at the end of the span.
     pub buffer_bytes: u64,
-    /// Free reclaim units, at its end.
+    /// Free reclaim units, at the end of the span.
     pub free_blocks: u64,
-    /// Bytes programmed over bytes written by the host in it; null where the host wrote nothing.
+    /// Bytes programmed per byte written by the host in the span; null if the host wrote nothing.
     pub write_amplification: Option<f64>,
-    /// Share of it in which channels moved commands or data, the mean of all.
+    /// Mean share of the span in which a channel moved commands or data.
     pub channel_utilisation: f64,
-    /// Share of it in which dies were occupied, the mean of all.
+    /// Mean share of the span in which a die was occupied.
     pub die_utilisation: f64,
 }
 
-/// The spans between the readings of a drive, from the beginning of the measured window to its end.
+/// Returns the spans between readings of a drive, from the beginning of the measured window to its end.
 pub(super) fn collect(machine: &Machine, number: usize, device: &Device) -> Vec<DriveWindow> {
     let shape = &device.ftl.geo.shape;
     let (channels, dies) = (f64::from(shape.channels), f64::from(device.ftl.geo.die_count));

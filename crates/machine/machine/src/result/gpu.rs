@@ -1,4 +1,4 @@
-//! What a GPU and its memory did.
+//! Results of a GPU and its memory.
 
 use super::hierarchy::PagingResult;
 use super::hierarchy::{self, L2Result, MmuResult, Window, per, share};
@@ -15,22 +15,22 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use stats::Summary;
 
-/// Work of warps, and what its memory accesses became.
+/// Work of warps and their memory accesses.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WorkResult {
-    /// Instructions of warps.
+    /// Warp instructions.
     pub warp_instructions: u64,
-    /// Instructions of threads: lanes at work, summed over warp instructions.
+    /// Thread instructions: active lanes, summed over warp instructions.
     pub thread_instructions: u64,
-    /// Loads, stores and atomic operations on global memory, in instructions of warps.
+    /// Loads, stores and atomic operations on global memory, in warp instructions.
     pub memory_instructions: u64,
-    /// Lines of 128 B that they were merged into.
+    /// Lines of 128 B after coalescing.
     pub lines: u64,
     /// Share of these lines that are loads.
     pub read_share: f64,
-    /// Share of loaded lines that the first-level caches had.
+    /// Share of loaded lines that hit a first-level cache.
     pub l1_hit_share: f64,
-    /// Share of look-ups that the first-level TLBs answered.
+    /// Share of look-ups that hit a first-level TLB.
     pub tlb_hit_share: f64,
 }
 
@@ -49,107 +49,107 @@ impl WorkResult {
     }
 }
 
-/// One launch of a kernel.
+/// Results of one kernel launch.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct KernelResult {
-    /// Its name, with the number of the launch.
+    /// Name of the kernel, with the number of the launch.
     pub name: String,
-    /// When its first block began, or the measured window.
+    /// Start of the first block, or of the measured window if later.
     pub begun_ns: f64,
-    /// When its last block ended; null while it runs.
+    /// End of the last block; null while the kernel runs.
     pub ended_ns: Option<f64>,
-    /// Instructions of warps a cycle, from its first block to its last.
+    /// Warp instructions per cycle, from the first block to the last.
     pub ipc: Option<f64>,
-    /// Its work.
+    /// Work of the launch.
     #[serde(flatten)]
     pub work: WorkResult,
 }
 
-/// One application.
+/// Results of one application.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AppResult {
-    /// The program's name.
+    /// Name of the program.
     pub name: String,
-    /// Bytes of its address space.
+    /// Size of the application's address space, bytes.
     pub footprint_bytes: u64,
-    /// When its last kernel ended, for the first time if it is repeated; null if it has not.
+    /// Time at which the last kernel ended, for the first time if it is repeated; null if it has not.
     pub ended_ns: Option<f64>,
-    /// Instructions of warps a cycle, until it ended; until all have ended if applications are repeated.
+    /// Warp instructions per cycle until the application ended, or until all have ended if applications are repeated.
     pub ipc: f64,
-    /// Its work.
+    /// Work of the application.
     #[serde(flatten)]
     pub work: WorkResult,
-    /// Its kernels, in the order in which they ended.
+    /// Kernels, in the order in which they ended.
     pub kernels: Vec<KernelResult>,
 }
 
-/// The memory behind the shared cache.
+/// Memory behind the shared cache.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct GpuMemoryResult {
-    /// What it is called.
+    /// Name of the memory.
     pub name: String,
-    /// `dram`, `dram_cache`, `direct`, `engine` or `initiator`.
+    /// Kind of the memory: `dram`, `dram_cache`, `direct`, `engine` or `initiator`.
     pub kind: &'static str,
-    /// Bytes that the shared cache read and wrote, a second.
+    /// Bytes read and written by the shared cache, per second.
     pub bandwidth_bytes_per_s: f64,
-    /// Bytes that flash arrays read and programmed, whole pages, a second; null without flash behind the cache.
+    /// Bytes read and programmed by flash arrays, per second, in whole pages; null without flash behind the cache.
     pub array_bandwidth_bytes_per_s: Option<f64>,
-    /// What its kind has figures of its own for.
+    /// Metrics of this kind of memory.
     #[serde(flatten)]
     pub behind: BehindResult,
-    /// DRAM: share of accesses to an open row; null where there is none.
+    /// Share of DRAM accesses that hit an open row; null without DRAM.
     pub row_hit_share: Option<f64>,
-    /// The memories behind it; left out where there is none.
+    /// Memories behind this one; left out if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub asks: Vec<AskedResult>,
 }
 
-/// What a GPU and its memory did in the measured window.
+/// Results of a GPU and its memory in the measured window.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct GpuResult {
-    /// What it is called.
+    /// Name of the GPU.
     pub name: String,
-    /// Instructions of warps a cycle: all applications, until the last one ended.
+    /// Warp instructions per cycle of all applications, until the last one ended.
     pub ipc: f64,
-    /// Cycles of the multiprocessors' clock, until the last application ended.
+    /// Cycles of the multiprocessors' clock until the last application ended.
     pub cycles: f64,
-    /// The work of all applications.
+    /// Work of all applications.
     #[serde(flatten)]
     pub work: WorkResult,
-    /// From the issue of a load or an atomic operation until its line was here.
+    /// Latency of loads and atomic operations, from issue until the line arrives.
     pub read_latency_ns: Summary,
-    /// From the issue of a store until its line was taken.
+    /// Latency of stores, from issue until the line is taken.
     pub write_latency_ns: Summary,
     /// Share of cycles in which multiprocessors issued an instruction.
     pub issuing_share: f64,
-    /// Instructions of helper threads, which are no application's; left out where none was executed.
+    /// Instructions of helper threads, which belong to no application; left out if there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub helper_instructions: Option<u64>,
-    /// The applications.
+    /// Applications of the GPU.
     pub applications: Vec<AppResult>,
-    /// The shared cache.
+    /// Shared cache.
     pub l2: L2Result,
-    /// Translation.
+    /// Translation behind the first-level TLBs.
     pub mmu: MmuResult,
     /// Memory behind the shared cache.
     pub memory: GpuMemoryResult,
-    /// Bytes that the network moved, headers included, a second.
+    /// Bytes moved by the network, per second; headers included.
     pub network_bytes_per_s: f64,
-    /// Paging by the host; left out where memory holds everything.
+    /// Paging by the host; left out if memory holds everything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paging: Option<PagingResult>,
-    /// What the applications issued over time; left out without `sim.series`.
+    /// Instructions of applications over time; left out without `sim.series`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub series: Option<Vec<InstructionWindow>>,
 }
 
-/// What results are relative to.
+/// Bases of relative metrics.
 struct Measured {
     /// Start of the measured window.
     from: Time,
-    /// Until the last application ended, or now.
+    /// Window from its start until the last application ended, or until now.
     window: Window,
-    /// A cycle of the multiprocessors, in seconds.
+    /// Cycle of the multiprocessors, seconds.
     cycle_s: f64,
 }
 
@@ -221,7 +221,7 @@ impl GpuMemoryResult {
 fn application(simt: &Simt, app: u8, measured: &Measured) -> AppResult {
     let counters = simt.gpu.stats.app(app);
     let ended = simt.ended[usize::from(app)];
-    // One that is repeated issues until all have ended.
+    // A repeated application issues until all have ended.
     let own = ended.filter(|_| !simt.gpu.repeats());
     let cycles =
         own.map_or(measured.window.seconds / measured.cycle_s, |end| measured.cycles(measured.from, end));
@@ -244,7 +244,7 @@ fn application(simt: &Simt, app: u8, measured: &Measured) -> AppResult {
     }
 }
 
-/// Mean time a stage of loads and atomics, and of stores.
+/// Returns the mean time per stage of loads and atomics, and of stores.
 pub(super) fn breakdown(
     machine: &Machine,
     complex: &Complex,
@@ -257,8 +257,8 @@ pub(super) fn breakdown(
     )
 }
 
-/// Picoseconds that the stages of all parts sum to, and the latencies of loads and stores that they must sum to. Together,
-/// because an atomic operation on a read-only cache waits for its write as a store does.
+/// Returns the sum of all stages, and the sum of load and store latencies that it must equal; picoseconds. Loads and
+/// stores are summed together: an atomic operation on a read-only cache waits for its write as a store does.
 pub(super) fn tiling(machine: &Machine, complex: &Complex, simt: &Simt) -> (u128, u128) {
     let latency = simt.gpu.stats.latency_sum();
     (hierarchy::total(&machine.tally(complex)), latency.reads + latency.writes)

@@ -1,4 +1,4 @@
-//! What the parts did that a GPU and a server have in common, and what brings missing pages.
+//! Results of the parts that GPUs and servers have in common, and of paging.
 
 use mem::l2::L2;
 use mem::mmu::Mmu;
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 /// The measured window.
 #[derive(Clone, Copy)]
 pub(super) struct Window {
-    /// Its length.
+    /// Length of the window, seconds.
     pub(super) seconds: f64,
 }
 
@@ -23,54 +23,54 @@ impl Window {
     }
 }
 
-/// The cache that the multiprocessors or cores share.
+/// Cache shared by the multiprocessors or cores.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct L2Result {
     /// Reads and atomic operations.
     pub reads: u64,
     /// Writes.
     pub writes: u64,
-    /// Share of reads and atomic operations that found their line.
+    /// Share of reads and atomic operations that hit.
     pub hit_share: f64,
-    /// Share of reads and atomic operations that waited for a fetch under way.
+    /// Share of reads and atomic operations that joined a fetch under way.
     pub merge_share: f64,
-    /// Lines fetched that nobody had asked for.
+    /// Lines prefetched.
     pub prefetched_lines: u64,
-    /// Share of these that were read.
+    /// Share of prefetched lines that were read.
     pub prefetch_used_share: f64,
-    /// Share of the predictor's verdicts that came true, of those of which it is known; null if there are none.
+    /// Share of correct predictions among those with a known outcome; null if there are none.
     pub prediction_accuracy_share: Option<f64>,
     /// Mean granularity of prefetches.
     pub prefetch_granularity_bytes: Option<f64>,
     /// Lines written to memory.
     pub written_lines: u64,
-    /// Dirty pages taken from flash registers.
+    /// Dirty pages accepted from flash registers.
     pub parked_pages: u64,
-    /// Writes that parked pages took.
+    /// Writes absorbed by parked pages.
     pub absorbed_writes: u64,
-    /// Time that banks waited with an access that they could not place, over all banks, as a share of the window.
+    /// Share of the window in which banks waited to place an access, over all banks.
     pub stalled_share: f64,
 }
 
 /// Translation behind the first-level TLBs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MmuResult {
-    /// Translations asked for.
+    /// Translation requests.
     pub translations: u64,
-    /// Share of them that the TLB behind the first-level ones answered.
+    /// Share of translations that hit the TLB behind the first-level TLBs.
     pub tlb_hit_share: f64,
     /// Page walks.
     pub walks: u64,
-    /// Reads of memory by page walks.
+    /// Memory reads by page walks.
     pub walk_reads: u64,
     /// Page faults.
     pub faults: u64,
-    /// Bytes of the page tables.
+    /// Size of the page tables, bytes.
     pub table_bytes: u64,
 }
 
 impl L2Result {
-    /// Of a cache with lines of so many bytes, in a window of so many seconds.
+    /// Collects results of a cache with lines of `line` bytes, in a window of `seconds` seconds.
     pub(super) fn collect(l2: &L2, line: u64, seconds: f64) -> L2Result {
         let s = &l2.stats;
         let reads = s.reads + s.atomics;
@@ -95,7 +95,7 @@ impl L2Result {
 }
 
 impl MmuResult {
-    /// Of several units together. Each knows the same page tables.
+    /// Collects results of several units together. All units share the page tables.
     pub(super) fn collect(mmus: &[Mmu]) -> MmuResult {
         let sum = |of: fn(&Mmu) -> u64| mmus.iter().map(of).sum::<u64>();
         let translations = sum(|mmu| mmu.stats.translations);
@@ -110,8 +110,7 @@ impl MmuResult {
     }
 }
 
-/// Mean time a stage of so many requests that read, and of so many that write, in nanoseconds; stages that took no time
-/// are left out.
+/// Returns the mean time per stage of reads and of writes, nanoseconds. Stages that took no time are left out.
 pub(super) fn breakdown(
     tally: &Tally,
     [reads, writes]: [(&'static str, u64); 2],
@@ -125,7 +124,7 @@ pub(super) fn breakdown(
     [(reads.0, means(tally.reads(), reads.1)), (writes.0, means(tally.writes(), writes.1))]
 }
 
-/// Picoseconds of all stages.
+/// Sum of all stages, picoseconds.
 pub(super) fn total(tally: &Tally) -> u128 {
     tally.reads().iter().chain(tally.writes()).sum()
 }
@@ -143,15 +142,15 @@ pub(super) fn per(count: u64, of: f64) -> f64 {
 pub struct PagingResult {
     /// Page faults that reached the host.
     pub faults: u64,
-    /// Interrupts of the host.
+    /// Interrupts of the host by page faults.
     pub interrupts: u64,
     /// Batches in which the driver took faults.
     pub batches: u64,
-    /// Granules brought into the GPU's memory.
+    /// Granules moved into the GPU's memory.
     pub granules: u64,
-    /// Bytes brought.
+    /// Bytes moved into the GPU's memory.
     pub moved_bytes: u64,
-    /// Granules that made room.
+    /// Granules evicted.
     pub evictions: u64,
 }
 
@@ -172,31 +171,31 @@ impl PagingResult {
 /// Paging by the operating system.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SwapResult {
-    /// Page walks whose page was in memory.
+    /// Page walks that found the page in memory.
     pub present: u64,
-    /// Page faults for a page that nobody had asked for: pages asked from flash.
+    /// Page faults that requested the page from flash.
     pub faults: u64,
-    /// Page faults for a page that was coming or leaving.
+    /// Page faults for a page already in transit, in either direction.
     pub merged: u64,
-    /// Mean time from a page fault to the page; null if none came.
+    /// Mean time from a page fault until the page arrives; null if none arrived.
     pub fault_ns: Option<f64>,
     /// Pages mapped.
     pub mapped: u64,
-    /// Pages that left.
+    /// Pages evicted.
     pub evictions: u64,
-    /// Pages that left and were written to flash.
+    /// Evicted pages written to flash.
     pub write_backs: u64,
     /// TLB shoot-downs.
     pub shootdowns: u64,
     /// Page faults that found no free frame.
     pub starved: u64,
-    /// Commands that the flash device could not do.
+    /// Commands that the flash device failed.
     pub failed: u64,
-    /// Time of cores that the kernel took, all cores together.
+    /// Core time of the kernel, all cores together.
     pub kernel_ns: f64,
-    /// Of it, spinning for the lock of the page table.
+    /// Time spinning for the lock of the page table; part of `kernel_ns`.
     pub spinning_ns: f64,
-    /// Of it, shoot-downs, on both sides.
+    /// Time of shoot-downs, on both sides; part of `kernel_ns`.
     pub shooting_ns: f64,
 }
 
@@ -223,39 +222,39 @@ impl SwapResult {
     }
 }
 
-// What a stripe of drives did.
+// Results of a stripe of drives.
 
-/// One drive of a stripe.
+/// Results of one drive of a stripe.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MemberResult {
-    /// Commands that it was given.
+    /// Commands to the drive.
     pub commands: u64,
-    /// Their bytes.
+    /// Bytes of these commands.
     pub bytes: u64,
 }
 
-/// Several drives as one.
+/// Results of a stripe.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StripeResult {
-    /// What it is called.
+    /// Name of the stripe.
     pub name: String,
-    /// Bytes that it has.
+    /// Capacity of the stripe, bytes.
     pub capacity_bytes: u64,
-    /// Bytes of its drives that no command reaches, because another drive is smaller.
+    /// Bytes of the drives that no command reaches, because a different drive is smaller.
     pub unused_bytes: u64,
-    /// Commands that came.
+    /// Commands to the stripe.
     pub commands: u64,
-    /// Commands that the drives were given for them.
+    /// Commands to the drives.
     pub parts: u64,
-    /// Commands with bytes of more than one chunk.
+    /// Commands that span more than one chunk.
     pub crossed: u64,
     /// Mean time of a command from the first answer of a drive to the last; null without commands.
     pub straggling_ns: Option<f64>,
-    /// The drives, in the order of their chunks.
+    /// Drives, in the order of their chunks.
     pub members: Vec<MemberResult>,
 }
 
-/// Accounts of a stripe, and what its shadow has found: name, whether it holds, and what does not.
+/// Checks of a stripe's accounts and of its shadow: name, outcome, detail.
 pub(super) fn paging_checks(name: &str, stripe: &Stripe) -> Vec<(String, bool, String)> {
     let found = stripe.check();
     let agree = format!("commands and parts of the stripe {name} agree");

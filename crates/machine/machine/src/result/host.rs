@@ -1,4 +1,4 @@
-//! What a host did on the path to its drives.
+//! Results of a host's path to its drives.
 
 use super::io::{OpResult, result};
 use crate::machine::Machine;
@@ -14,20 +14,20 @@ use serde::Serialize;
 use stats::{LevelWindow, Summary, Window};
 use std::collections::BTreeMap;
 
-/// A host: its cores, its page cache, write-back, and each drive's block layer and file system.
+/// Results of a host: cores, page cache, write-back, and each drive's block layer and file system.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct HostResult {
-    /// What it is called.
+    /// Name of the host.
     pub name: String,
-    /// Its cores.
+    /// Cores and their scheduler.
     pub cores: CoresResult,
-    /// The page cache.
+    /// Page cache.
     pub page_cache: PageCacheResult,
-    /// Write-back.
+    /// Write-back of dirty pages.
     pub writeback: WritebackResult,
-    /// The path to each drive, in the order of the host's drives.
+    /// Path to each drive, in the order of the host's drives.
     pub drives: Vec<PathResult>,
-    /// Its programs; left out where it has none.
+    /// Programs of the host; left out if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<ProgramResult>,
 }
@@ -35,25 +35,25 @@ pub struct HostResult {
 /// Cores and their scheduler.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CoresResult {
-    /// Cores.
+    /// Number of cores.
     pub count: u64,
-    /// Share of the cores' time that programs had, zero to one.
+    /// Share of the cores' time in programs, zero to one.
     pub user_share: f64,
-    /// Share that the kernel had in threads.
+    /// Share of the cores' time in the kernel, interrupts excluded.
     pub system_share: f64,
-    /// Share that interrupts had.
+    /// Share of the cores' time in interrupts.
     pub interrupt_share: f64,
-    /// Changes from one thread to another.
+    /// Context switches.
     pub switches: u64,
-    /// Threads that were taken off their core while they wanted to go on.
+    /// Threads preempted while they could still run.
     pub preemptions: u64,
-    /// Threads that went on on another core than before.
+    /// Threads resumed on a different core.
     pub migrations: u64,
-    /// The longest that a thread waited for a core.
+    /// Longest time that a thread waited for a core.
     pub waited_max_ns: f64,
     /// Interrupts of drives.
     pub interrupts: u64,
-    /// Completions that threads looked for on their cores; left out if there were none.
+    /// Completions polled by threads on their cores; left out if there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub polled: Option<u64>,
 }
@@ -61,33 +61,33 @@ pub struct CoresResult {
 /// The page cache.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PageCacheResult {
-    /// Pages that were looked for and there.
+    /// Page look-ups that hit.
     pub hits: u64,
-    /// Pages that were not.
+    /// Page look-ups that missed.
     pub misses: u64,
-    /// Share of hits, zero to one; null without look-ups.
+    /// Share of look-ups that hit, zero to one; null without look-ups.
     pub hit_share: Option<f64>,
-    /// Times a thread waited for a page that was being read.
+    /// Number of times a thread waited for a page that was being read.
     pub page_waits: u64,
-    /// Pages that came by read-ahead, without having been asked for.
+    /// Pages brought by read-ahead, before any request for them.
     pub read_ahead: u64,
-    /// Of those that came so, accessed since for the first time.
+    /// Read-ahead pages accessed for the first time.
     pub read_ahead_used: u64,
-    /// Of those that came so, gone without ever having been accessed.
+    /// Read-ahead pages evicted without an access.
     pub read_ahead_wasted: u64,
-    /// Pages that were reclaimed.
+    /// Pages evicted.
     pub evicted: u64,
-    /// Pages that reclaim looked at.
+    /// Pages scanned by reclaim.
     pub scanned: u64,
-    /// Pages that came back soon after they had been reclaimed.
+    /// Pages read back soon after their eviction.
     pub refaults: u64,
-    /// Pages that came to the active list, or a younger generation.
+    /// Pages promoted to the active list, or to a younger generation.
     pub activated: u64,
-    /// Times a thread had to reclaim memory itself.
+    /// Number of times a thread had to reclaim memory itself.
     pub direct_reclaims: u64,
     /// Pages in memory at the end.
     pub pages: u64,
-    /// Of them, active ones.
+    /// Active pages at the end; part of `pages`.
     pub active_pages: u64,
 }
 
@@ -98,40 +98,41 @@ pub struct WritebackResult {
     pub dirtied: u64,
     /// Pages written back.
     pub written: u64,
-    /// Pauses of writers.
+    /// Number of pauses of writers.
     pub pauses: u64,
-    /// How long they were.
+    /// Duration of these pauses.
     pub pause_ns: Summary,
     /// Dirty pages over time.
     pub dirty_pages: Vec<LevelWindow>,
-    /// Pages that were being written, over time.
+    /// Pages under write-back, over time.
     pub writeback_pages: Vec<LevelWindow>,
-    /// Pages that were announced to drives before they were written.
+    /// Pages announced to drives before their write-back.
     pub announced: u64,
-    /// Times the dirty ratios changed because a drive's buffer was full, or was so no more.
+    /// Number of times the dirty ratios changed because a drive's buffer became full, or stopped being full.
     pub ratio_changes: u64,
-    /// Dirty pages for which there was no room on the drive when they were written: their data are lost.
+    /// Dirty pages lost, because the drive had no room when they were written.
     pub lost: u64,
-    /// Writes that were refused because there was no room.
+    /// Writes refused for lack of room.
     pub no_space: u64,
-    /// Reads and writes of pages and of the journal that a drive has answered with an error.
+    /// Reads and writes of pages and of the journal that a drive completed with an error.
     pub errors: u64,
 }
 
-/// The path to a drive.
+/// Results of the path to a drive.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PathResult {
-    /// The drive, or the stripe.
+    /// Name of the drive or stripe.
     pub drive: String,
-    /// Pages that the flusher submitted, by reason: `background`, `vmscan`, `sync`, `periodic`. What `fsync` writes itself is not in it.
+    /// Pages submitted by the flusher, by reason: `background`, `vmscan`, `sync`, `periodic`. Pages that `fsync` writes
+    /// are not included.
     pub flushed_pages: BTreeMap<&'static str, u64>,
-    /// What it is believed to write, at the end.
+    /// Estimated write bandwidth of the drive, at the end.
     pub write_bandwidth_bytes_per_s: f64,
-    /// What a writer may dirty, at the end.
+    /// Dirty rate limit of a writer, at the end.
     pub dirty_ratelimit_bytes_per_s: f64,
-    /// The block layer.
+    /// Block layer.
     pub block: BlockResult,
-    /// The file system; left out where there is none.
+    /// File system; left out without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fs: Option<FsResult>,
 }
@@ -139,31 +140,31 @@ pub struct PathResult {
 /// The block layer.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct BlockResult {
-    /// Bios that were asked for: reads, writes, flushes.
+    /// Bios submitted: reads, writes, flushes.
     pub bios: [u64; 3],
-    /// Requests that went to the drive: reads, writes, flushes.
+    /// Requests sent to the drive: reads, writes, flushes.
     pub requests: [u64; 3],
-    /// Mean bytes of a read.
+    /// Mean size of a read, bytes.
     pub read_bytes_mean: f64,
-    /// Mean bytes of a write.
+    /// Mean size of a write, bytes.
     pub write_bytes_mean: f64,
-    /// Bios that joined a request: in a plug, and elsewhere behind it or in front.
+    /// Bios merged into a request: in a plug, or elsewhere at its back or front.
     pub merges: u64,
-    /// Requests that were taken up by another one.
+    /// Requests merged into a different request.
     pub request_merges: u64,
-    /// Bios that were split, by the parts beyond the first.
+    /// Parts beyond the first of bios that were split.
     pub splits: u64,
-    /// Mean number of requests, at the scheduler or at the drive.
+    /// Mean number of requests at the scheduler or at the drive.
     pub queued_mean: f64,
     /// Mean number of requests at the drive.
     pub in_flight_mean: f64,
-    /// Waits for a tag, and how long all together.
+    /// Number of waits for a tag.
     pub tag_waits: u64,
-    /// How long they were all together.
+    /// Total time of waits for a tag.
     pub tag_wait_ns: f64,
-    /// Waits of writers because write-back was throttled.
+    /// Number of waits of writers for throttled write-back.
     pub throttle_waits: u64,
-    /// How long they were all together.
+    /// Total time of these waits.
     pub throttle_wait_ns: f64,
     /// Requests that found no token of the `kyber` scheduler: reads, writes, deallocations, others.
     pub throttled: [u64; 4],
@@ -171,35 +172,35 @@ pub struct BlockResult {
     pub expired: u64,
 }
 
-/// A file system.
+/// Results of a file system.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FsResult {
-    /// Commits that `fsync` or `sync` asked for.
+    /// Commits requested by `fsync` or `sync`.
     pub commits_sync: u64,
-    /// Commits of transactions whose time was up.
+    /// Commits of transactions whose interval had expired.
     pub commits_interval: u64,
-    /// Commits of transactions that were too large, or for want of room in the log.
+    /// Commits because a transaction was too large, or the log lacked room.
     pub commits_space: u64,
     /// Blocks written to the log, all kinds together.
     pub log_blocks: u64,
-    /// Blocks of metadata written to their places.
+    /// Metadata blocks written to their places.
     pub home_blocks: u64,
-    /// Times that blocks were written to make room in the log.
+    /// Number of times blocks were written to make room in the log.
     pub checkpoints: u64,
-    /// Blocks that were allocated for data.
+    /// Blocks allocated for data.
     pub allocated_blocks: u64,
-    /// Allocations that were made for them.
+    /// Number of allocations.
     pub allocations: u64,
 }
 
-/// System calls that failed.
+/// System calls that failed, by error.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FailedResult {
-    /// Because there was no room (`ENOSPC`).
+    /// Calls failed for lack of room (`ENOSPC`).
     pub no_space: u64,
-    /// Because a drive failed (`EIO`).
+    /// Calls failed by a drive's error (`EIO`).
     pub io: u64,
-    /// Because a journal had been given up (`EROFS`).
+    /// Calls failed because the journal had been aborted (`EROFS`).
     pub read_only: u64,
 }
 
@@ -210,29 +211,29 @@ impl FailedResult {
     }
 }
 
-/// A program.
+/// Results of a program.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ProgramResult {
-    /// What it is called.
+    /// Name of the program.
     pub name: String,
-    /// Its requests by kind; `slat_ns` is the time before a worker took the request, `clat_ns` the time after it.
+    /// Requests by kind: `slat_ns` is the time before a worker took the request, `clat_ns` the time after it.
     pub requests: BTreeMap<&'static str, OpResult>,
     /// System calls.
     pub calls: u64,
-    /// Bytes that it asked to read.
+    /// Bytes that the program asked to read.
     pub read_bytes: u64,
-    /// Bytes that it asked to write.
+    /// Bytes that the program asked to write.
     pub written_bytes: u64,
-    /// The same in a second.
+    /// Bytes that the program asked to write, per second.
     pub written_bytes_per_s: f64,
-    /// Times it asked for durability.
+    /// Number of calls for durability.
     pub syncs: u64,
-    /// System calls that failed, or did a part of what they should; left out if there were none.
+    /// System calls that failed or were cut short; left out if there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<FailedResult>,
-    /// Requests of all kinds by the time at which they were answered.
+    /// Requests of all kinds over time, by the time of their answer.
     pub series: Vec<Window>,
-    /// The largest of the windows' mean response times; null without requests.
+    /// Largest mean response time of a window; null without requests.
     pub worst_window_ns: Option<f64>,
 }
 

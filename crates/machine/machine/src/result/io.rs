@@ -1,4 +1,4 @@
-//! What the host saw.
+//! Results of the host's requests.
 
 use super::tail::{SlowRequest, TailResult, slowest, tails};
 use crate::machine::Machine;
@@ -12,45 +12,45 @@ use ssd::port::initiator::{InitiatedFlow, Initiator};
 use stats::{Histogram, OpStats, Series, Summary};
 use std::borrow::Cow;
 
-/// Requests of one kind.
+/// Results of requests of one kind.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OpResult {
     /// Requests completed in the measured window.
     pub requests: u64,
     /// Bytes of the requests.
     pub bytes: u64,
-    /// Requests a second of the measured window, from its beginning to the last completion of the run; those of a flow as well, whenever it
-    /// was at work (`active` has its own time).
+    /// Requests per second of the measured window, from its beginning to the last completion of the run; for a flow
+    /// too, whenever it was active (`active` has rates over its own time).
     pub iops: f64,
-    /// Bytes a second of the measured window, as `iops`.
+    /// Bytes per second of the measured window, as for `iops`.
     pub bandwidth_bytes_per_s: f64,
-    /// Mean number in flight, from issue to completion.
+    /// Mean number of requests in flight, from issue to completion.
     pub queue_depth_mean: f64,
-    /// From arrival to completion (fio's lat).
+    /// Latency from arrival to completion (fio's lat).
     pub latency_ns: Summary,
-    /// From arrival to submission (fio's slat).
+    /// Latency from arrival to submission (fio's slat).
     pub slat_ns: Summary,
-    /// From submission to completion (fio's clat).
+    /// Latency from submission to completion (fio's clat).
     pub clat_ns: Summary,
-    /// From doorbell to the completion's interrupt.
+    /// Latency from doorbell to the completion's interrupt.
     pub device_latency_ns: Summary,
-    /// How `latency_ns` is distributed; left out of single flows.
+    /// Distribution of `latency_ns`; left out of single flows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub histogram_ns: Option<HistogramResult>,
-    /// What the slowest requests waited for: the slowest 1 %, 0.1 % and 0.01 %, each left out where fewer than ten requests are so slow; all left out
-    /// of single flows, and where `sim.explain` is off or no drive gave an account.
+    /// Causes of the slowest requests' latency: the slowest 1 %, 0.1 % and 0.01 %, each left out if it has fewer than
+    /// ten requests. Left out of single flows, with `sim.explain` off, and if no drive recorded milestones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tail: Vec<TailResult>,
 }
 
-/// A histogram: columns of its occupied buckets, in ascending order. A bucket is at most 0.8 % wide.
+/// Histogram in columns: occupied buckets in ascending order. A bucket is at most 0.8 % wide.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct HistogramResult {
-    /// The least value of each bucket.
+    /// Least value of each bucket.
     pub from: Vec<f64>,
-    /// The largest value of each bucket.
+    /// Largest value of each bucket.
     pub to: Vec<f64>,
-    /// Requests in each bucket.
+    /// Number of requests in each bucket.
     pub requests: Vec<u64>,
 }
 
@@ -65,7 +65,7 @@ impl HistogramResult {
     }
 }
 
-/// Requests by kind. A kind of which none completed is left out.
+/// Requests by kind. Kinds without a completion are left out.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Kinds {
     /// All requests.
@@ -85,7 +85,7 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// With the distributions of their latencies, and what the slowest waited for.
+    /// Adds latency distributions and the causes of slow requests.
     fn explained(mut self, total: &FlowStats, machine: &Machine) -> Kinds {
         let whole = all(total);
         self.all.histogram_ns = (whole.requests > 0).then(|| HistogramResult::of(&whole.latency));
@@ -105,10 +105,10 @@ impl Kinds {
         self
     }
 
-    /// The names, in order.
+    /// Names of the kinds, in order.
     pub const NAMES: [&str; 5] = ["all", "read", "write", "trim", "flush"];
 
-    /// The requests of a kind, by its name.
+    /// Returns the requests of a kind, by name.
     pub fn get(&self, name: &str) -> Option<&OpResult> {
         match name {
             "all" => Some(&self.all),
@@ -121,29 +121,29 @@ impl Kinds {
     }
 }
 
-/// One flow.
+/// Results of one flow.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FlowResult {
     /// Name of the flow: an fio job, a trace and its stream, or `gpu:` and a program that the GPU runs.
     pub name: String,
-    /// The drive or stripe that its requests go to; left out where there is one.
+    /// Drive or stripe that the requests go to; left out if the system has only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drive: Option<String>,
-    /// When it was at work, and its rates over that time.
+    /// Active time of the flow, and its rates over that time.
     pub active: Active,
-    /// Its requests by kind, and all of them; their rates are over the whole measured window.
+    /// Requests by kind, and all of them; rates are over the whole measured window.
     #[serde(flatten)]
     pub kinds: Kinds,
 }
 
-/// Requests in fragments.
+/// Requests split into fragments.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FragmentResult {
-    /// Requests that were split, completed in the measured window.
+    /// Split requests completed in the measured window.
     pub requests: u64,
-    /// Fragments of such requests, a command each, completed in the measured window.
+    /// Fragments of split requests completed in the measured window; each is one command.
     pub fragments: u64,
-    /// From the arrival of the request to the completion of the fragment.
+    /// Latency of a fragment, from the arrival of the request to the fragment's completion.
     pub latency_ns: Summary,
 }
 
@@ -158,16 +158,16 @@ impl FragmentResult {
     }
 }
 
-/// How long requests of a trace took where they were recorded, all that were handed to the run, with those before the measured window.
+/// Recorded latencies of trace requests: all requests handed to the run, including those before the measured window.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RecordedResult {
-    /// Reads that the trace has a response time of.
+    /// Reads with a recorded response time.
     pub reads: u64,
-    /// Their response times as recorded, to be set beside `read`.
+    /// Recorded response times of reads; compare with `read`.
     pub read_latency_ns: Summary,
-    /// Writes that the trace has a response time of.
+    /// Writes with a recorded response time.
     pub writes: u64,
-    /// Their response times as recorded, to be set beside `write`.
+    /// Recorded response times of writes; compare with `write`.
     pub write_latency_ns: Summary,
 }
 
@@ -182,38 +182,38 @@ impl RecordedResult {
     }
 }
 
-/// When a flow was at work: from the arrival of its first request, or the start of the measured window if that is later, to its last
-/// completion; pauses between are part of it.
+/// Active time of a flow: from the arrival of its first request, or the start of the measured window if later, to its
+/// last completion. Pauses are included.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Active {
-    /// Simulated time at its beginning.
+    /// Start of the active time, in simulated time.
     pub from_ns: f64,
-    /// Simulated time at its end.
+    /// End of the active time, in simulated time.
     pub until_ns: f64,
-    /// Requests a second of it.
+    /// Requests per second of active time.
     pub iops: f64,
-    /// Bytes a second of it.
+    /// Bytes per second of active time.
     pub bandwidth_bytes_per_s: f64,
-    /// Requests a second that arrived, between the first and the last; null where the device's answers decide when requests are issued (a
-    /// closed loop), and for fewer than two.
+    /// Arrival rate of requests, between the first and the last. Null in a closed loop, where completions decide when
+    /// requests are issued, and for fewer than two requests.
     pub offered_iops: Option<f64>,
 }
 
-/// Files that jobs go over, where they lie: a file, or several side by side of the same jobs.
+/// Files that jobs access, with their places: one file, or several adjacent files of the same jobs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FileResult {
     /// Name of the file, or of the first of several.
     pub name: String,
-    /// The drive or stripe that they lie on; left out where there is one.
+    /// Drive or stripe that holds the files; left out if the system has only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drive: Option<String>,
-    /// How many files.
+    /// Number of files.
     pub files: u64,
-    /// First byte on the drive; on the file system of a host, of the addresses of its requests.
+    /// First byte on the drive, or in the address range of a host's file system.
     pub offset_bytes: u64,
-    /// Bytes from there to the end of the last of them.
+    /// Bytes from `offset_bytes` to the end of the last file.
     pub bytes: u64,
-    /// The jobs that go over them.
+    /// Jobs that access the files.
     pub jobs: Vec<String>,
 }
 
@@ -231,29 +231,29 @@ impl FileResult {
     }
 }
 
-/// What the host saw, and a GPU that reaches the flash device by itself.
+/// Results of the host's requests, and of a GPU that reaches the flash device directly.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Io {
     /// Requests by kind, and all of them.
     #[serde(flatten)]
     pub kinds: Kinds,
-    /// How far requests fell behind their own times: the longest wait at the host for room in a submission queue and, of an open loop
-    /// (a trace at its own times, a job with a rate), the longest latency beyond the shortest of its kind, which is what a backlog inside the
-    /// device shows as.
+    /// Largest delay of requests behind their own schedule. It is the longest wait at the host for room in a submission
+    /// queue. In an open loop (a trace at its own times, a job with a rate) it is also the longest latency minus the
+    /// shortest of the same kind, which shows a backlog inside the device.
     pub lag_max_ns: f64,
-    /// Requests that went to the device in fragments, because `--remap compact` has put their bytes apart; left out if none did. Everywhere
-    /// else in `io` such a request counts once: its latency is that of the fragment that completed last.
+    /// Requests that were sent in fragments, because `--remap compact` separated their bytes; left out if there were
+    /// none. Elsewhere in `io`, such a request counts once, with the latency of the fragment that completed last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fragments: Option<FragmentResult>,
-    /// Response times that traces of the run have recorded; left out if none has.
+    /// Response times recorded in the run's traces; left out if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recorded: Option<RecordedResult>,
-    /// The slowest requests of the host, at most 16, the slowest first; left out where `sim.explain` is off.
+    /// Slowest requests of the host, at most 16, slowest first; left out with `sim.explain` off.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub slowest: Vec<SlowRequest>,
-    /// Each flow by itself.
+    /// Results of each flow.
     pub flows: Vec<FlowResult>,
-    /// The files of fio jobs and their places; left out where every job goes over the whole drive.
+    /// Files of fio jobs and their places; left out if every job covers the whole drive.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileResult>,
     /// Completions of all flows over time.
@@ -279,7 +279,7 @@ impl Io {
         let of_host = machine.injector.flows.len();
         let result = |(number, flow): (usize, &FlowStats)| FlowResult {
             name: flow.name.clone(),
-            // Behind the host's flows stand those of processors.
+            // The flows of processors follow those of the host.
             drive: machine.target_of(flow.target).filter(|_| number < of_host).map(str::to_owned),
             active: active(flow, machine.measured_from),
             kinds: kinds(flow, seconds),
@@ -300,11 +300,12 @@ impl Io {
     }
 }
 
-/// Percentiles of latencies that are checked, in parts of a thousand.
+/// Latency percentiles to check, in parts of a thousand.
 const CHECKED: [u32; 5] = [500, 900, 990, 999, 1000];
 
-/// The first percentile of latencies that is wrong, in words. It must be where a sample of its rank lies if those of its bucket lie evenly
-/// in it, and in the bucket of the exact sample where that is one of the slowest, which are kept.
+/// Describes the first wrong latency percentile. It must be where a sample of its rank lies if the samples of its
+/// bucket are spread evenly. If the exact sample is among the slowest, which are kept, the percentile must be in its
+/// bucket.
 pub(super) fn wrong_percentile(machine: &Machine) -> Option<String> {
     let injector = &machine.injector;
     let mut every = FlowStats::default();
@@ -321,13 +322,13 @@ pub(super) fn wrong_percentile(machine: &Machine) -> Option<String> {
         .flat_map(|explain| explain.slowest())
         .map(|one| one.seen.latency().ps())
         .collect();
-    // Requests that took a way without an account are not among those that are kept.
+    // Requests whose path records no milestones are not among those kept.
     let slowest = if slowest.first().copied() == every.max() { slowest } else { Vec::new() };
     let of_kinds = injector.flows.iter().flat_map(|flow| flow.by_kind().map(|op| (&op.latency, &[][..])));
     of_kinds.chain([(&every, &slowest[..])]).find_map(|(latency, kept)| misplaced(latency, kept))
 }
 
-/// The first percentile that is not where it must be; `kept` are the largest samples, in falling order.
+/// Describes the first percentile outside its place; `kept` holds the largest samples, in falling order.
 fn misplaced(latency: &Histogram, kept: &[u64]) -> Option<String> {
     let count = latency.count();
     let (least, most) = latency.min().zip(latency.max())?;
@@ -347,20 +348,20 @@ fn misplaced(latency: &Histogram, kept: &[u64]) -> Option<String> {
         (found != due || !is_inside).then(|| {
             let permille = f64::from(*part) / 10.0;
             format!(
-                "{permille} % of {count}: {found} ps, due {due} ps; the exact sample, if kept, is {exact:?}"
+                "{permille} % of {count}: {found} ps, due {due} ps; exact sample, if kept: {exact:?}"
             )
         })
     })
 }
 
-/// Initiators that reach a flash device by themselves, each with the processor in front of it.
+/// Initiators that reach a flash device directly, each with the processor in front of it.
 fn initiators(machine: &Machine) -> impl Iterator<Item = (&Initiator, &Processor)> {
     machine.complexes().iter().flat_map(|complex| {
         machine.memories_on(complex).filter_map(|memory| Some((memory.flows()?, &complex.processor)))
     })
 }
 
-/// The flows of the host, and behind them those of processors.
+/// Flows of the host, followed by those of processors.
 pub(super) fn flows(machine: &Machine) -> Cow<'_, [FlowStats]> {
     let host = &machine.injector.flows;
     let of = |(initiator, processor): (&Initiator, &Processor)| -> Vec<FlowStats> {
@@ -383,20 +384,20 @@ pub(super) fn flows(machine: &Machine) -> Cow<'_, [FlowStats]> {
     Cow::Owned(host.iter().cloned().chain(of_processors).collect())
 }
 
-/// By how much the longest latency of an open loop exceeds the shortest of its kind; nothing for a closed loop.
+/// Longest latency of an open loop minus the shortest of the same kind; zero for a closed loop.
 fn lag(flow: &FlowStats) -> Time {
     let beyond = |op: &OpStats| op.latency.max().zip(op.latency.min()).map_or(0, |(max, min)| max - min);
     let of = |op: &OpStats| if flow.open { Time::from_ps(beyond(op)) } else { Time::ZERO };
     flow.by_kind().map(of).into_iter().max().unwrap_or_default()
 }
 
-/// The share of its requests' own rate at which a flow was served below which it was overloaded: *chosen*, so that the latency of the
-/// last requests of a short trace is not taken for a backlog.
+/// Share of the arrival rate below which a flow counts as overloaded: *chosen*, so that the latency of a short trace's
+/// last requests is not taken for a backlog.
 const SERVED: f64 = 0.9;
-/// How many times its shortest latency a flow must lag to be overloaded, *chosen* for the same reason.
+/// Lag, in multiples of the shortest latency, above which a flow is overloaded: *chosen* for the same reason.
 const LAG: u64 = 3;
 
-/// What a reader must know of open loops whose requests came faster than they were served.
+/// Warns about open loops whose requests arrived faster than they were served.
 pub(super) fn overloads(machine: &Machine) -> Vec<String> {
     let flows = machine.injector.flows.iter().filter(|flow| flow.open);
     let overloaded = |flow: &&FlowStats| {
@@ -433,7 +434,7 @@ fn active(flow: &FlowStats, window: Time) -> Active {
     }
 }
 
-/// All requests of a flow.
+/// Returns statistics of all requests of a flow.
 fn all(flow: &FlowStats) -> OpStats {
     let mut all = OpStats::default();
     for op in flow.by_kind() {

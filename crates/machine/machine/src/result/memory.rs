@@ -1,4 +1,4 @@
-//! What the memory behind a shared cache did.
+//! Results of the memory behind a shared cache.
 
 use super::hierarchy::{Window, share};
 use crate::machine::Machine;
@@ -22,9 +22,9 @@ use ssd::port::initiator::Initiator;
 /// Flash whose controllers are on the network.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DirectResult {
-    /// Pages read from the arrays for reads.
+    /// Pages read from the arrays to serve reads.
     pub array_reads: u64,
-    /// Old pages read because an evicted one was written in part.
+    /// Old pages read because an evicted page was written only in part.
     pub fill_reads: u64,
     /// Pages read by merges of log blocks.
     pub gc_reads: u64,
@@ -36,61 +36,61 @@ pub struct DirectResult {
     pub erases: u64,
     /// Merges of a log block.
     pub gc_runs: u64,
-    /// When the first merge began; null if none has.
+    /// Start of the first merge; null without merges.
     pub gc_begun_ns: Option<f64>,
-    /// When the last merge ended; null if none has.
+    /// End of the last merge; null without merges.
     pub gc_ended_ns: Option<f64>,
     /// Merges under way at the end.
     pub gc_under_way: u64,
-    /// How often a page is read from the arrays that is read at all.
+    /// Mean array reads per page, of pages that are read from the arrays.
     pub reads_of_a_page: f64,
-    /// Read requests to a page that is read from the arrays at all, those that share another's fetch included.
+    /// Mean read requests per page, of pages that are read from the arrays; requests that share a fetch count.
     pub requests_of_a_page: f64,
-    /// How often a page is programmed that is programmed at all, merges apart.
+    /// Mean programs per page, of pages that are programmed; merges excluded.
     pub programs_of_a_page: f64,
-    /// Write requests to a page that is written at all.
+    /// Mean write requests per page, of pages that are written.
     pub writes_of_a_page: f64,
-    /// Share of writes whose page a register held.
+    /// Share of writes that found their page in a register.
     pub register_hit_share: f64,
     /// Pages moved between registers of different planes.
     pub register_moves: u64,
-    /// Dirty pages that the shared cache took.
+    /// Dirty pages accepted by the shared cache.
     pub parked_pages: u64,
-    /// Bytes on the flash network, commands apart, a second.
+    /// Bytes per second on the flash network, commands excluded.
     pub network_bytes_per_s: f64,
 }
 
 /// An SSD engine.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct EngineResult {
-    /// Share of reads that a buffer answered.
+    /// Share of reads that hit a buffer.
     pub read_hit_share: f64,
-    /// Share of reads that waited for a page under way.
+    /// Share of reads that joined a page fetch under way.
     pub read_merge_share: f64,
     /// Share of writes that the write buffer took at once.
     pub write_hit_share: f64,
     /// Address translations.
     pub ftl_requests: u64,
-    /// Pages fetched ahead.
+    /// Pages prefetched.
     pub prefetched_pages: u64,
-    /// Share of these that were asked for.
+    /// Share of prefetched pages that were requested.
     pub prefetch_used_share: f64,
-    /// Bytes a second on the bus of the buffer's DRAM.
+    /// Bytes per second on the bus of the buffer's DRAM.
     pub buffer_bytes_per_s: f64,
-    /// Share of the window in which that bus was busy.
+    /// Share of the window in which the buffer's DRAM bus was busy.
     pub buffer_busy_share: f64,
     /// Share of the window in which the dispatcher was busy.
     pub dispatcher_busy_share: f64,
 }
 
-/// What a processor sends to a flash device by itself. Its commands are flows of `io`.
+/// Commands that a processor sends directly to a flash device. They are flows of `io`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InitiatorResult {
-    /// Share of reads that lines answered which wait to be written.
+    /// Share of reads served from lines that wait to be written.
     pub gathered_read_share: f64,
-    /// Pages of which lines had been written and that made room.
+    /// Partly written pages evicted to make room.
     pub evictions: u64,
-    /// Reads of sectors that had been written in part.
+    /// Reads of sectors that had been written only in part.
     pub fills: u64,
     /// Share of writes that waited for room.
     pub room_wait_share: f64,
@@ -98,33 +98,33 @@ pub struct InitiatorResult {
     pub entry_waits: u64,
 }
 
-/// What the kinds of memory that have figures of their own did; one of them at most is there.
+/// Metrics specific to a kind of memory; at most one is present.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct BehindResult {
-    /// Network-attached flash; left out where there is none.
+    /// Network-attached flash; left out without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direct: Option<DirectResult>,
-    /// The SSD engine; left out where there is none.
+    /// SSD engine; left out without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub engine: Option<EngineResult>,
-    /// What the processor sends to its flash device by itself; left out where it does not.
+    /// Commands that the processor sends directly to its flash device; left out without them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initiator: Option<InitiatorResult>,
-    /// The DRAM cache; left out where there is none.
+    /// DRAM cache; left out without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dram_cache: Option<DramCacheResult>,
-    /// The placement of several memories; left out where there is none.
+    /// Placement over several memories; left out without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placement: Option<PlacementResult>,
 }
 
-/// What every memory says of itself.
+/// Results that every memory provides.
 pub(super) struct Said<'a> {
     pub(super) kind: &'static str,
     pub(super) behind: BehindResult,
-    /// Bytes that flash arrays read and programmed, a second.
+    /// Bytes per second read and programmed by flash arrays.
     pub(super) array_bytes_per_s: Option<f64>,
-    /// The DRAM in it.
+    /// DRAM of the memory.
     pub(super) dram: Option<&'a DramStats>,
 }
 
@@ -176,26 +176,26 @@ impl Said<'_> {
     }
 }
 
-/// A memory behind another.
+/// Memory behind a different memory.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AskedResult {
-    /// What it is called.
+    /// Name of the memory.
     pub name: String,
-    /// `dram`, `dram_cache`, `direct`, `engine` or `initiator`.
+    /// Kind of the memory: `dram`, `dram_cache`, `direct`, `engine` or `initiator`.
     pub kind: &'static str,
-    /// Bytes that flash arrays read and programmed, whole pages, a second; null without flash.
+    /// Bytes per second read and programmed by flash arrays, in whole pages; null without flash.
     pub array_bandwidth_bytes_per_s: Option<f64>,
-    /// Bytes that its DRAM read and wrote, a second; null where there is none.
+    /// Bytes per second read and written by the DRAM; null without DRAM.
     pub dram_bytes_per_s: Option<f64>,
-    /// DRAM: share of accesses to an open row; null where there is none.
+    /// Share of DRAM accesses that hit an open row; null without DRAM.
     pub row_hit_share: Option<f64>,
-    /// What its kind has figures of its own for.
+    /// Metrics of this kind of memory.
     #[serde(flatten)]
     pub behind: BehindResult,
 }
 
 impl AskedResult {
-    /// Of all memories behind that of a complex.
+    /// Collects results of all memories behind that of a complex.
     pub(super) fn collect(machine: &Machine, complex: &Complex, window: Window) -> Vec<AskedResult> {
         let of = |at: &Behind| {
             let said = Said::of(machine, at, window);
@@ -213,12 +213,12 @@ impl AskedResult {
     }
 }
 
-/// The share of accesses to an open row.
+/// Share of accesses that hit an open row.
 pub(super) fn row_hits(dram: &DramStats) -> f64 {
     share(dram.row_hits, dram.row_hits + dram.row_closed + dram.row_conflicts)
 }
 
-/// Bytes a second that a device's arrays have read and programmed.
+/// Bytes per second read and programmed by a device's arrays.
 fn array_bytes(device: &Device, window: Window) -> f64 {
     let (backend, _) = device.window_counters();
     let units: u64 =
@@ -229,33 +229,33 @@ fn array_bytes(device: &Device, window: Window) -> f64 {
 /// DRAM as a cache over flash.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DramCacheResult {
-    /// Accesses to data that found their page, those included that had waited for it.
+    /// Data accesses that found their page, including those that had waited for it.
     pub hits: u64,
-    /// Accesses that did not find their page.
+    /// Data accesses that did not find their page.
     pub misses: u64,
-    /// Share of accesses to data that did not find their page. Those that waited for it count once.
+    /// Share of data accesses that missed. Accesses that waited for their page count once.
     pub miss_share: f64,
     /// Misses answered at once, without data.
     pub signalled: u64,
     /// Misses that waited for their page.
     pub waits: u64,
-    /// Misses whose page was on its way already.
+    /// Misses whose page was already under way.
     pub merged: u64,
     /// Accesses to page tables in rows of their own.
     pub flat_accesses: u64,
-    /// Pages asked from flash.
+    /// Pages requested from flash.
     pub fetches: u64,
-    /// Pages that were asked for while they were on their way out, and came back.
+    /// Pages requested again during their eviction, and kept.
     pub reclaims: u64,
     /// Pages put into the cache.
     pub installs: u64,
-    /// Pages read that were not put into the cache, because the admission policy did not keep them.
+    /// Pages read but not installed, because the admission policy rejected them.
     pub bypasses: u64,
-    /// Accesses to data that had waited for such a page, and were answered from it.
+    /// Data accesses that waited for such a page and were served from it.
     pub passes: u64,
-    /// Changed pages written to flash.
+    /// Dirty pages written to flash.
     pub write_backs: u64,
-    /// Mean time from the request for a page to the page; null if none came.
+    /// Mean time from a page request until the page arrives; null if none arrived.
     pub response_ns: Option<f64>,
     /// Misses that held up the accesses behind them, because too many waited already.
     pub stalls: u64,
@@ -328,8 +328,8 @@ impl InitiatorResult {
 
 impl DramCacheResult {
     fn of(s: &DramCacheStats) -> DramCacheResult {
-        // An access ends with data of the cache, with data of a page that is not kept, or without data. What the window cuts in two
-        // may have missed in it and not ended.
+        // An access ends with data of the cache, with data of a bypassed page, or without data. An access that the
+        // window's start cuts in two may have missed inside the window and not ended.
         let accesses = (s.hits + s.passes + s.signalled).max(s.misses);
         DramCacheResult {
             hits: s.hits,
@@ -353,47 +353,47 @@ impl DramCacheResult {
     }
 }
 
-// What a placement of several memories did.
+// Results of a placement over several memories.
 
-/// One memory of a placement, in the order of `targets`.
+/// Results of one memory of a placement, in the order of `targets`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PlacedResult {
-    /// Commands that read.
+    /// Read commands.
     pub reads: u64,
-    /// Commands that write.
+    /// Write commands.
     pub writes: u64,
-    /// Share of the lines of all memories that were read or written here; moves apart.
+    /// Share of all lines read or written in any memory that were served here; moves excluded.
     pub line_share: f64,
-    /// Pages that moves brought.
+    /// Pages moved in.
     pub pages_in: u64,
-    /// Pages that moves took away.
+    /// Pages moved out.
     pub pages_out: u64,
 }
 
-/// Several memories, and which page lies in which.
+/// Results of a placement over several memories.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PlacementResult {
-    /// The memories.
+    /// Memories of the placement.
     pub targets: Vec<PlacedResult>,
-    /// Pages that were given a frame because they were used for the first time.
+    /// Pages assigned a frame at their first use.
     pub first_touches: u64,
-    /// Pages that were hot enough to be moved to an earlier memory.
+    /// Pages hot enough to move to an earlier memory.
     pub candidates: u64,
-    /// Of them, those beyond the rate of moves.
+    /// Candidates rejected because of the rate limit of moves.
     pub limited: u64,
-    /// Of them, those for which too many moves were under way.
+    /// Candidates rejected because too many moves were under way.
     pub crowded: u64,
-    /// Of them, those for which no page could make room.
+    /// Candidates rejected because no page could make room.
     pub without_room: u64,
     /// Pages moved to an earlier memory.
     pub promotions: u64,
-    /// Pages moved to a later memory, to make room.
+    /// Pages moved to a later memory to make room.
     pub demotions: u64,
-    /// Bytes that moves wrote, a second; they read as many.
+    /// Bytes per second written by moves; moves read as many.
     pub moved_bytes_per_s: f64,
-    /// Commands that waited because their page was on the move.
+    /// Commands that waited because their page was being moved.
     pub waits: u64,
-    /// Mean time that these waited; null if none did.
+    /// Mean wait of these commands; null without waits.
     pub wait_ns: Option<f64>,
 }
 
@@ -430,8 +430,8 @@ impl PlacementResult {
 mod tests {
     use super::*;
 
-    /// Twenty accesses: eight find their page. Of twelve that do not, five are told so, seven wait: four have their page from the
-    /// cache in the end, three from a page that is not kept.
+    /// Twenty accesses: eight find their page. Of the twelve misses, five are signalled and seven wait: four are then
+    /// served from the cache, three from a page that is not kept.
     #[test]
     fn an_access_that_waits_is_one_access() {
         let stats = DramCacheStats {
@@ -443,7 +443,7 @@ mod tests {
             ..Default::default()
         };
         assert_eq!(DramCacheResult::of(&stats).miss_share, 12.0 / 20.0);
-        // All of them wait: none has found its page.
+        // All accesses wait: none found its page.
         let stats = DramCacheStats { hits: 9, misses: 9, waits: 9, ..Default::default() };
         assert_eq!(DramCacheResult::of(&stats).miss_share, 1.0);
     }

@@ -1,4 +1,4 @@
-//! Every field of the result document: its key, unit and definition, from the types' own JSON Schema.
+//! Catalogue of the result document's fields: key, unit and definition, from the types' JSON Schema.
 
 use super::{Document, Kinds};
 use config::Diagnostic;
@@ -9,58 +9,58 @@ use serde_json::{Map, Value};
 /// One field of the result document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metric {
-    /// Where it stands: `io.read.latency_ns.p99`. `*` is an index, or a name that the document chooses.
+    /// Key of the field: `io.read.latency_ns.p99`. `*` is an index, or a name that the document chooses.
     pub key: String,
-    /// The key with `KIND` for the kind of request and `FIGURE` for the figure of a distribution.
+    /// Key pattern, with `KIND` for the kind of request and `FIGURE` for the statistic of a distribution.
     pub pattern: String,
-    /// Its unit: `ns`, `B`, `B/s`, `1/s`, `count`, `share` (zero to one), `ratio`, `text` …
+    /// Unit of the field: `ns`, `B`, `B/s`, `1/s`, `count`, `share` (zero to one), `ratio`, `text` …
     pub unit: &'static str,
-    /// What it is.
+    /// Definition of the field.
     pub doc: String,
-    /// For a figure of a distribution: the distribution of what.
+    /// Definition of the distribution, for a field that is a statistic of one.
     pub of: Option<String>,
-    /// Which parts of the key are indices, each a `*`.
+    /// Positions of indices in the key, each a `*`.
     indices: Vec<usize>,
 }
 
-/// What a request waits for, as `breakdown_ns` names it: the device's milestones, the host's share, and that of a stripe. A new one
-/// is a line.
+/// Milestones of a request, named as in `breakdown_ns`: the device's milestones, the host's share and a stripe's share.
+/// A new milestone is a line.
 pub const MILESTONES: &[(&str, &str)] = &[
     (
         "host",
-        "The host's software, before submission and after completion; of requests through a page cache all of their time.",
+        "The host's software, before submission and after completion; for requests through a page cache, all of their time.",
     ),
     ("submission", "Doorbell, arbitration and fetch."),
     ("controller", "A core of the controller."),
     ("host_transfer", "The host link: data and completion."),
     ("mapping", "Mapping pages from flash."),
     ("buffer", "Room in the buffer, and its access."),
-    ("merge", "Old data of map units that are written in part."),
+    ("merge", "Reads of old data, for map units written in part."),
     ("space", "Free space in flash."),
     ("die_wait", "The die."),
     ("array", "The array at work."),
     ("channel_wait", "The channel, waiting."),
     ("channel", "The channel, moving data."),
-    ("durable", "Everything written before, on flash."),
+    ("durable", "Flushing of earlier writes to flash."),
     (
         "stripe",
         "The other commands of a request to a stripe, beyond its mean command, and the host's software.",
     ),
 ];
 
-/// What a line of a load or store waits for, on its way from a multiprocessor or a core, as `breakdown_ns` names it.
+/// Stages of a line of a load or store, from a multiprocessor or a core, named as in `breakdown_ns`.
 pub const STAGES: &[(&str, &str)] = &[
     ("l1", "The load-store unit and the first-level cache."),
-    ("l1_merge", "A request of the same multiprocessor or core for the same line."),
+    ("l1_merge", "An earlier request of the same multiprocessor or core for the same line."),
     (
         "tlb",
-        "The TLB behind the first-level TLBs, or the translation that another line of the multiprocessor has asked for.",
+        "The TLB behind the first-level TLBs, or a translation already requested for a different line of the multiprocessor.",
     ),
     ("walk", "The page walk."),
     ("fault", "The page fault."),
     ("network", "The network between multiprocessors or cores, cache banks and controllers."),
     ("l2", "The bank of the shared cache."),
-    ("l2_merge", "A fetch that another request had begun."),
+    ("l2_merge", "A fetch that an earlier request had begun."),
     ("controller", "The controller in front of memory."),
     ("ftl", "Address translation of the flash."),
     ("buffer", "The DRAM buffer of an SSD engine."),
@@ -71,20 +71,20 @@ pub const STAGES: &[(&str, &str)] = &[
     ("reclaim", "Garbage collection that blocks the application."),
     ("coherence", "The directory, and the first-level caches of other cores."),
     ("tags", "The tags of a DRAM cache."),
-    ("refill", "The way of a missing page from flash into a DRAM cache."),
-    ("migration", "The move of its page from one memory to another."),
+    ("refill", "The fetch of a missing page from flash into a DRAM cache."),
+    ("migration", "The move of the page between memories."),
 ];
 
-/// The type of a distribution's figures.
+/// Type of a distribution's statistics.
 const FIGURES: &str = "#/$defs/Summary";
 
-/// The JSON Schema of the document: what is left out of some is not required.
+/// JSON Schema of the document: fields that may be left out are not required.
 pub fn schema() -> Value {
     let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     generator.into_root_schema_for::<Document>().to_value()
 }
 
-/// Every field, in the order of the alphabet.
+/// Lists every field in alphabetical order.
 pub fn all() -> Vec<Metric> {
     let document = schema();
     let mut walk = Walk { document: &document, indices: Vec::new(), found: Vec::new() };
@@ -92,7 +92,7 @@ pub fn all() -> Vec<Metric> {
     walk.found
 }
 
-/// The figures of a distribution and what each is.
+/// Lists the statistics of a distribution, with their definitions.
 pub fn figures() -> Vec<(String, String)> {
     let schema = SchemaGenerator::default().into_root_schema_for::<stats::Summary>().to_value();
     let properties = schema.get("properties").and_then(Value::as_object);
@@ -126,18 +126,19 @@ pub fn is_instance(metric: &Metric, key: &str) -> bool {
     fits(metric, key, is_index)
 }
 
-/// The key with zeros for what stands in the places of indices, if it is this metric then: `flash.0.erases` for `flash.drive.erases`.
+/// Returns the key with zeros in the places of indices, if it then is this metric: `flash.0.erases` for
+/// `flash.drive.erases`.
 pub fn with_indices(metric: &Metric, key: &str) -> Option<String> {
     let part = |(at, part)| if metric.indices.contains(&at) && !is_index(part) { "0" } else { part };
     fits(metric, key, |_| true).then(|| key.split('.').enumerate().map(part).collect::<Vec<_>>().join("."))
 }
 
-/// A number as a document's reader would write it.
+/// Whether a text is a number as a reader of the document would write it.
 fn is_index(part: &str) -> bool {
     part.parse::<usize>().is_ok_and(|index| index.to_string() == part)
 }
 
-/// Whether a key has the names of this metric, and in the places of indices what may stand there.
+/// Whether a key has the names of this metric, and only what `may_be_index` allows in the places of indices.
 fn fits(metric: &Metric, key: &str, may_be_index: impl Fn(&str) -> bool) -> bool {
     let (mut pattern, mut parts) = (metric.key.split('.').enumerate(), key.split('.'));
     loop {
@@ -153,13 +154,13 @@ fn fits(metric: &Metric, key: &str, may_be_index: impl Fn(&str) -> bool) -> bool
 
 struct Walk<'d> {
     document: &'d Value,
-    /// Which parts of the key that is looked at are indices.
+    /// Positions of indices in the current key.
     indices: Vec<usize>,
     found: Vec<Metric>,
 }
 
 impl Walk<'_> {
-    /// `of` describes the distribution whose figures are looked at.
+    /// `of` describes the distribution whose statistics are visited.
     fn visit(&mut self, key: &str, schema: &Value, of: Option<&str>) {
         let doc = text(schema, "description");
         let figures = refers_to(schema, FIGURES);
@@ -173,7 +174,7 @@ impl Walk<'_> {
         } else if let Some(element) =
             ["items", "additionalProperties"].iter().find_map(|n| whole.get(*n)).filter(|e| e.is_object())
         {
-            // The words of the list are those of its elements, if these have none of their own.
+            // A list's description applies to its elements, unless they have one.
             let mut element = element.clone();
             let described = element.get("description").is_some() || element.get("$ref").is_some();
             if let (false, Some(object)) = (described, element.as_object_mut()) {
@@ -201,7 +202,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The schema behind a reference or an option.
+    /// Resolves the schema behind a reference or an option.
     fn resolve(&self, schema: &Value) -> Map<String, Value> {
         let optional = schema.get("anyOf").and_then(Value::as_array);
         let inner = optional.into_iter().flatten().find(|form| form.get("$ref").is_some());
@@ -239,7 +240,7 @@ fn pattern(key: &str, is_figure: bool) -> String {
     parts.join(".")
 }
 
-/// The rule of the house is that names end in their unit; a figure has that of the field it stands in.
+/// Names end in their unit by convention; a statistic has the unit of its field.
 fn unit(key: &str, schema: &Map<String, Value>) -> &'static str {
     let of_type = |name: &str| match schema.get("type") {
         Some(Value::Array(types)) => types.iter().any(|t| t == name),

@@ -47,78 +47,80 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Name and version of the document's layout.
 pub const SCHEMA: &str = "nandscape.result/2";
 
-/// The check that fails for a run that is stuck, or was interrupted.
+/// Name of the check that fails for a run that is stuck, or was interrupted.
 const NO_WORK_LEFT: &str = "no work is left";
-/// The one that fails where there is nothing behind the warm-up.
+/// Name of the check that fails if nothing is left to measure after the warm-up.
 const WARM_UP: &str = "the warm-up leaves something to measure";
 
-/// Everything that a run has found out.
+/// Result of a run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Document {
     /// Name and version of this document's layout: `nandscape.result/2`.
     pub schema: &'static str,
-    /// The system's name.
+    /// Name of the system.
     pub system: String,
-    /// The resolved spec; its keys are those of `docs/parameters.md`.
+    /// Resolved spec, with the keys of `docs/parameters.md`.
     pub spec: Value,
     /// SHA-256 of the resolved spec in canonical JSON.
     pub spec_sha256: String,
-    /// The run's seed.
+    /// Seed of the run.
     pub seed: u64,
     /// Version of the program.
     pub version: &'static str,
-    /// The workloads as they were given.
+    /// Workloads as given.
     pub workload: Vec<String>,
-    /// Whether every check passed and no work was left, but what `sim.until` cut off: never of a run that is `partial`.
+    /// Whether every check passed and no work was left, apart from what `sim.until` cut off; always false for a
+    /// `partial` run.
     pub ok: bool,
     /// Whether the run was ended early, other than by `sim.until`.
     pub partial: bool,
-    /// What a reader must know: inert options, moved or skipped requests, reads of nothing.
+    /// Warnings for the reader: inert options, moved or skipped requests, reads of unwritten data.
     pub warnings: Vec<String>,
     /// Simulated time at the end.
     pub simulated_ns: f64,
-    /// The run itself; the only part that differs from run to run.
+    /// Cost of the run; the only part that differs between equal runs.
     pub run: RunFigures,
-    /// What the host saw.
+    /// Results of the host's requests.
     pub io: Io,
-    /// What GPUs that ran programs did, and their memory; left out where there is none.
+    /// Results of GPUs that ran programs, and their memory; left out if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gpu: Vec<GpuResult>,
-    /// What the cores of servers that ran a program did, and their memory; left out where there are none.
+    /// Results of servers that ran a program, and their memory; left out if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cpu: Vec<CpuResult>,
-    /// What hosts did on the path to their drives; left out where no request and no program took it.
+    /// Results of hosts' paths to their drives; left out if no request and no program used them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub host: Vec<HostResult>,
-    /// What accelerators that ran kernels did; left out where there is none.
+    /// Results of accelerators that ran kernels; left out if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub accelerator: Vec<AcceleratorResult>,
-    /// What coprocessors did that executed kernels for a host's program; left out where there is none.
+    /// Results of coprocessors that executed kernels for a host's program; left out if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub coprocessor: Vec<CoprocessorResult>,
-    /// What the flash did that accelerators govern; left out where there is none.
+    /// Results of flash governed by accelerators; left out if there is none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub group_flash: Vec<GroupFlashResult>,
-    /// What the flash devices did.
+    /// Results of flash devices.
     pub flash: Vec<FlashResult>,
-    /// What stripes of several drives did; left out where there is none.
+    /// Results of stripes; left out if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stripe: Vec<StripeResult>,
-    /// What the parts spent, of those whose specs tell what things cost; left out if none does.
+    /// Energy of components whose specs have energy constants; left out if none has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy: Option<EnergyResult>,
-    /// Where the latency of reads and writes went: the mean time a milestone, and `host` outside the drive. It sums to the mean latency of
-    /// requests. Of a stripe the milestones are those of its drives' commands, and `stripe` is what requests take beyond their mean command.
-    /// Of requests through a host's page cache all is `host`: its kernel's commands are not the requests. A kind is left out where requests
-    /// and other commands of the same drives are not told apart; where the host makes no request at all, the drives' commands stand for
-    /// them. Where `io.fragments` is there, it is of commands: each fragment of a request counts by itself, from the arrival of the
-    /// request to the completion of the fragment, and it sums to the mean of those. Fragments of one request wait at the same time in
-    /// different places, so their sum is not its latency.
+    /// Latency breakdown of reads and writes: the mean time per milestone, and `host` outside the drive. The breakdown
+    /// sums to the mean latency of requests. For a stripe, the milestones are those of its drives' commands, and
+    /// `stripe` is the time of requests beyond their mean command. For requests through a host's page cache, all time
+    /// is `host`: the kernel's commands are not the requests. A kind is left out if requests and other commands of the
+    /// same drives cannot be told apart. If the host makes no requests, the drives' commands are broken down. With
+    /// `io.fragments`, the breakdown is of commands: each fragment counts from the arrival of its request to its
+    /// completion, and the sum is the mean of these. Fragments of one request wait at the same time in different
+    /// places, so their sum is not the request's latency.
     #[schemars(with = "BTreeMap<String, BTreeMap<String, f64>>")]
     pub breakdown_ns: BTreeMap<String, Map<String, Value>>,
-    /// Checks, each side counted in a different part.
+    /// Checks, each comparing counts of two different parts.
     pub checks: Vec<Check>,
-    /// Whether the run was ended from outside, and not by itself.
+    /// Whether the run was ended from outside.
     #[serde(skip)]
     interrupted: bool,
 }
@@ -126,17 +128,17 @@ pub struct Document {
 /// Cost of the run.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct RunFigures {
-    /// Wall-clock seconds of the simulated part.
+    /// Wall-clock time of the simulated part, seconds.
     pub wall_s: f64,
-    /// CPU seconds of the simulated part.
+    /// CPU time of the simulated part, seconds.
     pub cpu_s: f64,
-    /// CPU seconds that preconditioning took before it; zero where there is none.
+    /// CPU time of preconditioning before it, seconds; zero without preconditioning.
     pub precondition_cpu_s: f64,
-    /// Events that were handled.
+    /// Number of events handled.
     pub events: u64,
-    /// Requests, or jobs of a server, completed in a CPU second of the simulated part.
+    /// Requests, or jobs of a server, completed per CPU second of the simulated part.
     pub requests_per_cpu_s: f64,
-    /// Peak resident set of the process.
+    /// Peak resident set of the process, bytes.
     pub peak_rss_bytes: u64,
     /// Commit of the program; `unknown` outside a checkout.
     pub commit: &'static str,
@@ -144,14 +146,14 @@ pub struct RunFigures {
     pub results: &'static str,
 }
 
-/// One check.
+/// Outcome of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Check {
-    /// What the check demands.
+    /// Condition that the check demands.
     pub name: String,
     /// Whether the check holds.
     pub ok: bool,
-    /// Both sides of a check that does not hold.
+    /// Details of a check that does not hold: its two sides.
     pub detail: String,
 }
 
@@ -162,24 +164,24 @@ impl Check {
     }
 }
 
-/// What is known before and around the run.
+/// Facts known before and around the run.
 pub struct Frame {
-    /// The system's name.
+    /// Name of the system.
     pub system: String,
-    /// The resolved spec.
+    /// Resolved spec.
     pub spec: Value,
-    /// The run's seed.
+    /// Seed of the run.
     pub seed: u64,
-    /// The workloads as they were given.
+    /// Workloads as given.
     pub workload: Vec<String>,
     /// Warnings that arose before the run.
     pub warnings: Vec<String>,
-    /// What preconditioning did to each drive.
+    /// Preconditioning report of each drive.
     pub preconditions: Vec<precondition::Report>,
 }
 
 impl Document {
-    /// Collects the results of a machine that has ended. Checks that take long are given up, and fail, once `stop` is set.
+    /// Collects the results of a machine that has ended. Once `stop` is set, slow checks are abandoned and fail.
     pub fn collect(
         frame: Frame,
         machine: &mut Machine,
@@ -205,7 +207,7 @@ impl Document {
             warnings.extend(uncorrectable(device).map(|text| format!("{of}{text}")));
             warnings.extend(worn_out(device).map(|worn| {
                 format!(
-                    "{of}the drive is worn out: {worn}; it takes no more writes (`explain flash.bad_blocks`)"
+                    "{of}the drive is worn out: {worn}; it refuses further writes (see `explain flash.bad_blocks`)"
                 )
             }));
         }
@@ -274,13 +276,13 @@ impl Document {
         document
     }
 
-    /// Whether the run ended by itself without having done its work; the warnings then say who waits for whom.
+    /// Whether the run ended without having done its work; the warnings then say which part waits for which.
     pub fn is_stuck(&self) -> bool {
         !self.interrupted && self.checks.iter().any(|check| check.name == NO_WORK_LEFT && !check.ok)
     }
 
-    /// Whether every check holds; of a run that was ended, or that came to the end of the clock, all but the one that says so, and the
-    /// one of a warm-up that was not over.
+    /// Whether every check holds. A run that was interrupted or came to the end of the clock may fail the check that
+    /// reports this, and the check of an unfinished warm-up.
     pub fn is_sound(&self) -> bool {
         let ends = [End::Horizon, End::Interrupted].map(ended_by);
         let was_ended =
@@ -296,7 +298,7 @@ impl Document {
     }
 }
 
-/// How a run ended, as its check says it.
+/// Describes how a run ended, as its check reports it.
 fn ended_by(end: End) -> String {
     format!("ended by {end:?}")
 }
@@ -317,17 +319,17 @@ fn checks(machine: &Machine, end: End, stop: &AtomicBool) -> Vec<Check> {
     check(
         "every request of a trace is issued once, in its order",
         read == issued && early == 0,
-        format!("{read} read, {issued} issued, {early} behind a later one"),
+        format!("{read} read, {issued} issued, {early} issued after a later one"),
     );
     let wrong = io::wrong_percentile(machine);
     check("percentiles lie where the samples do", wrong.is_none(), wrong.unwrap_or_default());
     for (number, (_, device)) in machine.drives().enumerate() {
-        // Below zero where more is answered than was asked.
+        // Negative if more was answered than asked.
         let waited_for = injector.in_device_of(number as u16) as i64 + machine.claimed(number);
         check(
             "the device holds what the host waits for",
             device.in_flight() as i64 == waited_for,
-            format!("{} in the device, {waited_for} commands of the host's not answered", device.in_flight()),
+            format!("{} in the device, {waited_for} commands of the host unanswered", device.in_flight()),
         );
     }
     let (ended, recorded) = injector.measured();
@@ -369,7 +371,7 @@ fn checks(machine: &Machine, end: End, stop: &AtomicBool) -> Vec<Check> {
         let (stages, latency) = gpu::tiling(machine, complex, simt);
         check(
             "the stages of loads and stores tile their latency",
-            // What was under way when the window began has left stages behind.
+            // Requests under way at the start of the window have left stages behind.
             machine.outstanding(complex) > 0 || machine.measured_from > Time::ZERO || stages == latency,
             format!("{stages} ps in stages, {latency} ps of latency"),
         );
@@ -395,7 +397,7 @@ fn checks(machine: &Machine, end: End, stop: &AtomicBool) -> Vec<Check> {
     checks
 }
 
-/// What must hold of hosts.
+/// Checks of hosts.
 fn of_hosts(machine: &Machine, check: &mut impl FnMut(&str, bool, String)) {
     for at in machine.hosts() {
         let stuck = at.host.stuck();
@@ -421,16 +423,16 @@ fn of_hosts(machine: &Machine, check: &mut impl FnMut(&str, bool, String)) {
     }
 }
 
-/// Whether something was measured after the warm-up, and how long the run was; nothing where there was no warm-up.
+/// Whether something was measured after the warm-up, and the length of the run; `None` without a warm-up.
 fn measured(machine: &Machine) -> Option<(bool, String)> {
     let (by, measured, figures) = match (machine.warmup, machine.cut) {
-        (Some(by), _) => (by, false, "its figures are of all of it"),
+        (Some(by), _) => (by, false, "its metrics include the warm-up"),
         (None, Some(cut)) => {
-            // A GPU has no requests to count, and the programs of a host count from here.
+            // A GPU has no requests to count, and a host's programs count from here.
             let runs = machine.gpu().is_some() && machine.now() > machine.measured_from;
             let calls = |at: &Hosted| at.host.programs().any(|program| program.measured().asked().calls > 0);
             let works = runs || machine.hosts().iter().any(calls);
-            (cut.by, works || machine.completed() > cut.jobs, "its figures are of nothing")
+            (cut.by, works || machine.completed() > cut.jobs, "nothing was measured")
         }
         (None, None) => return None,
     };
@@ -442,12 +444,12 @@ fn measured(machine: &Machine) -> Option<(bool, String)> {
     ))
 }
 
-/// Mean time a milestone: of the host's requests, of a GPU's, and of a server's.
+/// Returns the mean time per milestone: of the host's requests, of GPUs' accesses, and of servers' accesses.
 fn breakdown(machine: &Machine) -> BTreeMap<String, Map<String, Value>> {
     let mut all = tail::of_requests(machine);
     let gpus = machine.gpus().map(|(complex, simt)| (complex, gpu::breakdown(machine, complex, simt)));
     let cpus = machine.servers().map(|(complex, ooo)| (complex, cpu::breakdown(machine, complex, ooo)));
-    // Where there are several of a kind, each has its own under its name.
+    // With several GPUs or servers, each has its own entry under its name.
     let (many_gpus, many_cpus) = (machine.gpus().count() > 1, machine.servers().count() > 1);
     let named = gpus.map(|one| (many_gpus, one)).chain(cpus.map(|one| (many_cpus, one)));
     for (many, (complex, parts)) in named {
@@ -458,7 +460,7 @@ fn breakdown(machine: &Machine) -> BTreeMap<String, Map<String, Value>> {
     all
 }
 
-/// Why a drive takes no more writes.
+/// Describes why a drive refuses writes.
 fn worn_out(device: &Device) -> Option<String> {
     let worn = device.ftl.worn_out()?;
     let bytes = worn.host_units as f64 * f64::from(device.ftl.geo.shape.unit_bytes);
@@ -468,7 +470,7 @@ fn worn_out(device: &Device) -> Option<String> {
     Some(format!("no good blocks are left in group {} after {amount:.1} {unit} written", worn.group))
 }
 
-/// Drives that are to interrupt operations, and never may.
+/// Warns about drives with suspend enabled whose limit forbids it.
 fn never_suspended(spec: &Value) -> Vec<String> {
     let suspend = |part: &Value| part.pointer("/die/suspend").cloned();
     let parts = spec.as_object().into_iter().flatten();
@@ -477,28 +479,28 @@ fn never_suspended(spec: &Value) -> Vec<String> {
         (says("program") || says("erase")) && suspend["limit"] == 0
     });
     never
-        .map(|(name, _)| format!("{name}.die.suspend has no effect: {name}.die.suspend.limit is 0, so that nothing is interrupted"))
+        .map(|(name, _)| format!("{name}.die.suspend has no effect: {name}.die.suspend.limit is 0, so no operation is ever suspended"))
         .collect()
 }
 
 fn unwritten_reads(device: &Device) -> Option<String> {
     let unwritten = device.stats.unwritten_reads;
-    let cost = if device.reads_unwritten() { "as much as others" } else { "no flash time" };
-    (unwritten > 0).then(|| format!("{unwritten} reads of map units that hold no data: they cost {cost}"))
+    let cost = if device.reads_unwritten() { "as much as other reads" } else { "no flash time" };
+    (unwritten > 0).then(|| format!("{unwritten} reads of unwritten map units: they cost {cost}"))
 }
 
-/// Reads that no step could correct, where they cannot be rebuilt.
+/// Warns about reads that no step could correct, if they cannot be rebuilt.
 fn uncorrectable(device: &Device) -> Option<String> {
     let BackendCounters { uncorrectable_reads, retried_reads, .. } = device.window_counters().0;
     (uncorrectable_reads > 0 && device.parity().is_none()).then(|| {
         format!(
-            "{uncorrectable_reads} of {retried_reads} reads that were repeated stayed uncorrectable: their data counts as recovered, \
-             in no time (`explain flash.ftl.parity`)"
+            "{uncorrectable_reads} of {retried_reads} retried reads stayed uncorrectable: their data count as recovered, \
+             in no time (see `explain flash.ftl.parity`)"
         )
     })
 }
 
-/// The SHA-256 of a resolved spec in canonical JSON, as documents name it.
+/// Returns the SHA-256 of a resolved spec in canonical JSON, as documents have it.
 pub fn spec_digest(spec: &Spec) -> String {
     digest(&spec.to_json())
 }

@@ -1,4 +1,4 @@
-//! Requests one by one, as rows: what a file of them and a table in memory have for columns, and which requests to keep.
+//! Requests as rows: the columns of request files and tables, and the choice of requests to keep.
 
 use crate::result::op_name;
 use engine::{Rng, Time};
@@ -10,18 +10,18 @@ use std::{
     collections::BinaryHeap,
 };
 
-/// What a column holds.
+/// Type of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A whole number.
     Whole,
     /// A time in nanoseconds, exact to the picosecond.
     Time,
-    /// One of a few words.
+    /// A word from a small set.
     Word,
 }
 
-/// A value of a row.
+/// Value of a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cell {
     /// A whole number.
@@ -30,11 +30,12 @@ pub enum Cell {
     Time(Time),
     /// A word.
     Word(&'static str),
-    /// Nothing: the request has no account, or did not wait there.
+    /// Empty: the request has no milestones, or did not wait there.
     Empty,
 }
 
-/// Columns of every row: the request and its times; each milestone and the time outside the device; who was in the way; where.
+/// Number of columns of every row: the request and its times; each milestone and the time outside the device; the
+/// blocker; the location.
 pub const COLUMNS: usize = BEFORE.len() + MILESTONES.len() + BEHIND.len();
 
 /// Columns before the milestones.
@@ -51,7 +52,7 @@ const BEFORE: [(&str, Kind); 11] = [
     ("offset", Kind::Whole),
     ("bytes", Kind::Whole),
 ];
-/// Columns behind them.
+/// Columns after the milestones.
 const BEHIND: [(&str, Kind); 8] = [
     ("host_ns", Kind::Time),
     ("die_blocker", Kind::Word),
@@ -68,11 +69,11 @@ pub fn columns() -> [(String, Kind); COLUMNS] {
     let milestones = MILESTONES.into_iter().map(|name| (format!("{name}_ns"), Kind::Time));
     let named = |(name, kind): (&str, Kind)| (name.to_owned(), kind);
     let mut all = BEFORE.into_iter().map(named).chain(milestones).chain(BEHIND.into_iter().map(named));
-    // As many as there are columns, by their sum above.
+    // The number of columns is the sum above.
     std::array::from_fn(|_| all.next().unwrap_or((String::new(), Kind::Whole)))
 }
 
-/// A request as a row.
+/// Converts a request to a row.
 pub fn row(seen: &Seen, account: Option<&Account>) -> [Cell; COLUMNS] {
     let request = &seen.request;
     let mut row = [Cell::Empty; COLUMNS];
@@ -108,7 +109,7 @@ pub fn row(seen: &Seen, account: Option<&Account>) -> [Cell; COLUMNS] {
     row
 }
 
-/// Who was in the way the longest, and for how long.
+/// Longest blocker, and the duration.
 fn blocker(by: &ByHolder) -> [Cell; 2] {
     let longest = Holder::NAMES.into_iter().zip(by).reduce(|a, b| if b.1 > a.1 { b } else { a });
     match longest {
@@ -117,21 +118,21 @@ fn blocker(by: &ByHolder) -> [Cell; 2] {
     }
 }
 
-/// Which requests are kept of a run.
+/// Requests to keep of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Keep {
-    /// All.
+    /// All requests.
     #[default]
     All,
-    /// So many, each with the same chance.
+    /// A uniform random sample of this size.
     Sample(usize),
-    /// The slowest; of equals those that completed first.
+    /// The slowest requests; of equals, those that completed first.
     Slowest(usize),
-    /// Those that completed in a span of time, its end excluded.
+    /// Requests completed in a span of time, its end excluded.
     Window(Time, Time),
 }
 
-/// A row that may have to give way, with its place in the order of completion.
+/// Row that may be evicted, with its place in the order of completion.
 #[derive(Clone, Copy, Debug)]
 struct Held<T> {
     rank: u64,
@@ -159,7 +160,7 @@ impl<T> PartialEq for Held<T> {
 
 impl<T> Eq for Held<T> {}
 
-/// Keeps what a [`Keep`] says.
+/// Keeper of the requests that a [`Keep`] selects.
 pub struct Keeper<T> {
     keep: Keep,
     rng: Rng,
@@ -169,13 +170,14 @@ pub struct Keeper<T> {
 }
 
 impl<T> Keeper<T> {
-    /// Nothing yet. A sample is drawn from a stream of its own of the run's seed: it changes no result.
+    /// Creates an empty keeper. A sample is drawn from its own random stream of the run's seed, so it changes no
+    /// result.
     pub fn new(keep: Keep, seed: u64) -> Keeper<T> {
         let rng = Rng::stream(seed, "requests");
         Keeper { keep, rng, seen: 0, sampled: Vec::new(), slowest: BinaryHeap::new() }
     }
 
-    /// A request has completed. It comes back if it is known now that it is kept; else the keeper holds it, or lets it go.
+    /// Offers a completed request. Returns it if it is certainly kept; otherwise the keeper holds or drops it.
     pub fn offer(&mut self, completed: Time, latency: Time, what: T) -> Option<T> {
         let order = self.seen;
         self.seen += 1;
@@ -200,7 +202,7 @@ impl<T> Keeper<T> {
         None
     }
 
-    /// What was held, in the order of completion.
+    /// Returns held requests in the order of completion.
     pub fn held(&mut self) -> Vec<T> {
         let mut all = std::mem::take(&mut self.sampled);
         all.extend(
@@ -210,7 +212,7 @@ impl<T> Keeper<T> {
         all.into_iter().map(|(_, what)| what).collect()
     }
 
-    /// Requests that were offered.
+    /// Number of requests offered.
     pub const fn seen(&self) -> u64 {
         self.seen
     }

@@ -1,4 +1,4 @@
-//! What slow requests waited for.
+//! Causes of slow requests' latency.
 
 use super::io::flows;
 use crate::machine::Machine;
@@ -12,96 +12,97 @@ use ssd::device::{DeviceStats, MILESTONES};
 use stats::{Breakdown, OpStats, Slowest, Tail};
 use std::collections::BTreeMap;
 
-/// The shares of the slowest requests that are told apart; one is all of them.
+/// Shares of the slowest requests to report; one is all of them.
 const SHARES: [f64; 3] = [0.01, 0.001, 0.0001];
-/// Dies that are named, those that were waited for the longest.
+/// Most dies to name: those that were waited for longest.
 const DIES: usize = 8;
 
-/// The slowest requests of a kind.
+/// Slowest requests of a kind.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TailResult {
-    /// Which share of the requests of this kind.
+    /// Share of this kind's requests, for example 0.01.
     pub slowest: f64,
-    /// How many they are.
+    /// Number of these requests.
     pub requests: u64,
-    /// The share of them whose waits are known: below one where a run has become so much faster that what was slow in the end was not
-    /// kept, or where requests took a way that gives no account (the host's kernel). Of more than 1,024 of the fastest of them, alike to
-    /// 3 %, one in 64 stands for all.
+    /// Share of these requests whose waits are known. It is below one if the run became so much faster that requests
+    /// which are slow in the end were not kept, or if requests took a path without milestones (the host's kernel). If
+    /// more than 1,024 of the fastest have latencies equal within 3 %, one in 64 represents all.
     pub covered: f64,
-    /// The least latency among them, to 3 %.
+    /// Least latency of these requests, to 3 %.
     pub from_ns: f64,
-    /// Their mean latency.
+    /// Mean latency of these requests.
     pub latency_ns_mean: f64,
-    /// Where it went: the mean time a milestone, and `host` outside the device. It sums to their mean latency. Of a request in several
-    /// commands those of the last one to end.
+    /// Breakdown of the latency: the mean time per milestone, and `host` outside the device. It sums to the mean
+    /// latency. If a request was split, its milestones are those of the command that finished last.
     #[schemars(with = "BTreeMap<String, f64>")]
     pub breakdown_ns: Map<String, Value>,
-    /// Who was in the way.
+    /// Mean waits by blocker.
     pub blocked_ns: Blocked,
-    /// The dies that they waited for the longest, the longest first.
+    /// Dies that the requests waited for longest, longest first.
     pub dies: Vec<BlockingDie>,
 }
 
-/// Mean waits by who was in the way: `host_read`, `host_program`, `collection_read` and `collection_program` (wear levelling included), `erase`,
-/// `mapping`, `look_ahead`.
+/// Mean waits by blocker: `host_read`, `host_program`, `collection_read` and `collection_program` (wear levelling
+/// included), `erase`, `mapping`, `look_ahead`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Blocked {
-    /// At dies, by who held the die: `host_read`, `host_program`, `collection_read`, `collection_program`, `erase`, `mapping`, `look_ahead`; `channel` is the rest: the die was free, and its channel was not (where planes read independently,
-    /// also waits for the reads of other planes). It sums to `die_wait`.
+    /// Waits at dies, by holder of the die: `host_read`, `host_program`, `collection_read`, `collection_program`,
+    /// `erase`, `mapping`, `look_ahead`. `channel` is the rest: the die was free, and its channel was not (where planes
+    /// read independently, also waits for the reads of other planes). The waits sum to `die_wait`.
     #[schemars(with = "BTreeMap<String, f64>")]
     pub die: Map<String, Value>,
-    /// At channels with data that had been read, by who held the channel. It sums to `channel_wait`.
+    /// Waits at channels with data that had been read, by holder of the channel. The waits sum to `channel_wait`.
     #[schemars(with = "BTreeMap<String, f64>")]
     pub channel: Map<String, Value>,
 }
 
-/// A die that slow requests waited for.
+/// Die that slow requests waited for.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct BlockingDie {
-    /// Its drive; left out where there is one.
+    /// Drive of the die; left out if the system has only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drive: Option<String>,
-    /// The die.
+    /// Number of the die.
     pub die: u32,
-    /// Its channel.
+    /// Channel of the die.
     pub channel: u32,
-    /// The share of all that these requests waited at dies and channels.
+    /// Share of the total wait of these requests at dies and channels.
     pub share: f64,
 }
 
-/// One of the slowest requests.
+/// Slowest request: one entry.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SlowRequest {
-    /// Its number in the order of issue, from zero; of a request in several commands that of the last to end.
+    /// Number in the order of issue, from zero; for a request in several commands, that of the last to end.
     pub id: u64,
-    /// Name of its flow.
+    /// Name of the request's flow.
     pub flow: String,
-    /// What it did: `read`, `write`, `trim`, `write_zeroes`, `flush`.
+    /// Operation: `read`, `write`, `trim`, `write_zeroes`, `flush`.
     pub op: &'static str,
-    /// When it arrived.
+    /// Arrival time.
     pub at_ns: f64,
-    /// How long it took.
+    /// Latency of the request.
     pub latency_ns: f64,
-    /// Its first byte.
+    /// First byte of the request.
     pub offset: u64,
-    /// Its bytes.
+    /// Size of the request, bytes.
     pub bytes: u64,
-    /// Where its latency went; of a request through the host's kernel all of it is `host`, with what the kernel waited for. Empty where no
-    /// account of it was kept.
+    /// Breakdown of the latency; for a request through the host's kernel, all of it is `host`, including the kernel's
+    /// waits. Empty if no milestones were kept.
     #[schemars(with = "BTreeMap<String, f64>")]
     pub breakdown_ns: Map<String, Value>,
-    /// Who was in the way.
+    /// Waits by blocker.
     pub blocked_ns: Blocked,
-    /// The drive that it waited for last; left out where there is one.
+    /// Drive that the request waited for last; left out if the system has only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drive: Option<String>,
-    /// The die that it waited for last; null if none.
+    /// Die that the request waited for last; null if none.
     pub die: Option<u32>,
-    /// The channel of that die.
+    /// Channel of that die.
     pub channel: Option<u32>,
 }
 
-/// What an operation is called in results.
+/// Name of an operation in results.
 pub fn op_name(op: IoOp) -> &'static str {
     match op {
         IoOp::Read => "read",
@@ -112,7 +113,7 @@ pub fn op_name(op: IoOp) -> &'static str {
     }
 }
 
-/// Picoseconds by name as nanoseconds, those that are not zero.
+/// Converts picoseconds by name to nanoseconds, zeros left out.
 fn named<'a>(parts: impl Iterator<Item = (&'a str, f64)>) -> Map<String, Value> {
     parts.filter(|(_, ps)| *ps > 0.0).map(|(name, ps)| (name.to_owned(), (ps / 1e3).into())).collect()
 }
@@ -126,7 +127,7 @@ fn blocked(parts: &[f64; PARTS]) -> Blocked {
     Blocked { die: by(DIE), channel: by(CHANNEL) }
 }
 
-/// The tails of a kind of requests, or of all.
+/// Returns the tails of a kind of requests, or of all.
 pub(super) fn tails(machine: &Machine, kind: &str) -> Vec<TailResult> {
     let Some(explain) = &machine.injector.explain else { return Vec::new() };
     let of = |op| explain.tail(op).clone();
@@ -168,7 +169,7 @@ fn result(machine: &Machine, share: f64, found: &Slowest<PARTS>) -> TailResult {
     }
 }
 
-/// The slowest requests.
+/// Returns the slowest requests.
 pub(super) fn slowest(machine: &Machine) -> Vec<SlowRequest> {
     let kept = machine.injector.explain.iter().flat_map(|explain| explain.slowest());
     kept.map(|explained| one(machine, explained)).collect()
@@ -197,18 +198,18 @@ fn one(machine: &Machine, explained: &Explained) -> SlowRequest {
     }
 }
 
-/// What requests wait for beside the commands that drives have measured.
+/// Additional waits of requests, beside the commands that drives have measured.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Beside {
-    /// The host's software: each request is a command, and each fragment of one.
+    /// The host's software: each request, or each of its fragments, is one command.
     Software,
-    /// The other commands of a stripe, and the host's software.
+    /// Other commands of a stripe, and the host's software.
     Stripe,
-    /// The host's kernel, whose commands are not the requests: all of their time is its.
+    /// The host's kernel, whose commands are not the requests: all time counts as the kernel's.
     Kernel,
-    /// No request was made: the commands are those of memory or of programs.
+    /// No requests: the commands are those of memory or of programs.
     Nothing,
-    /// Requests and other commands go to the same drives, and are not told apart.
+    /// Unknown: requests and other commands go to the same drives and cannot be told apart.
     Unknown,
 }
 
@@ -232,7 +233,8 @@ impl Beside {
     }
 }
 
-/// Mean time a milestone, with the host's share, so that it sums to the mean latency, of fragments where requests were split.
+/// Mean time per milestone, with the host's share, so that it sums to the mean latency; of fragments if requests were
+/// split.
 pub(super) fn of_requests(machine: &Machine) -> BTreeMap<String, Map<String, Value>> {
     let flows = flows(machine);
     let mut drives = machine.drives().map(|(_, device)| &device.stats);
@@ -250,7 +252,7 @@ pub(super) fn of_requests(machine: &Machine) -> BTreeMap<String, Map<String, Val
             sum.merge(of(f));
             sum
         });
-        // The device has measured commands: of a request that was split, its fragments.
+        // The device has measured commands: for a split request, its fragments.
         let Split { requests, fragments, .. } = &machine.injector.split;
         let (split, fragments) = (of(requests), of(fragments));
         let commands = total.requests - split.requests + fragments.requests;
@@ -260,8 +262,8 @@ pub(super) fn of_requests(machine: &Machine) -> BTreeMap<String, Map<String, Val
     parts.collect()
 }
 
-/// The breakdown of a kind: what drives have measured of it, and the number and latency of the requests; nothing where no parts are known that
-/// sum to it.
+/// Breakdown of a kind: the drives' measurements, and the number and latency of the requests; `None` if no known parts
+/// sum to the latency.
 fn of_kind(
     device: &Breakdown<{ proto::MILESTONES }>,
     beside: Beside,
@@ -279,7 +281,7 @@ fn of_kind(
     if commands == 0 {
         return None;
     }
-    // Of a few commands only one end lies in the window, that at the drive or that at the host: their means are compared.
+    // Some commands have only one end in the window, at the drive or at the host: compare their means.
     let inside = if tasks > 0 { device.total_ps() as f64 * (commands as f64 / tasks as f64) } else { 0.0 };
     let rest = latency - inside;
     if rest < -1e-9 * latency {

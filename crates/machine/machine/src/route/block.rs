@@ -1,4 +1,4 @@
-//! Block commands, and their completions on the way back.
+//! Routing of block commands, and of their completions.
 
 use crate::parts::pager::Pager;
 use crate::parts::{Parts, Target};
@@ -8,7 +8,7 @@ use proto::file::Advice;
 use proto::{Batches, Command, Completion};
 
 impl Parts {
-    /// Gives a drive, or a stripe, a command of a part that is no injector.
+    /// Sends a command of a part other than an injector to a drive or a stripe.
     pub(super) fn submit(&mut self, from: Sender, command: Command, wires: &mut Wires) {
         let target = match from {
             Sender::Memory(number) => self.memories[usize::from(number)].drive,
@@ -18,7 +18,7 @@ impl Parts {
         self.submit_to(target, from, command, wires);
     }
 
-    /// Gives a target a command of a part that is no injector.
+    /// Sends a command of a part other than an injector to a target.
     fn submit_to(&mut self, target: Target, from: Sender, command: Command, wires: &mut Wires) {
         let command = Command { from: from.port(), ..command };
         match target {
@@ -30,7 +30,7 @@ impl Parts {
         }
     }
 
-    /// A host has a command for one of its drives, or an order for one of its coprocessors.
+    /// Handles a host's command for one of its drives, or an order for one of its coprocessors.
     pub(super) fn host_said(&mut self, from: u16, out: linux::path::Out, wires: &mut Wires) {
         match out {
             linux::path::Out::Submit { disk, command } => {
@@ -46,14 +46,14 @@ impl Parts {
         }
     }
 
-    /// Gives a drive a command of a part that is no injector.
+    /// Sends a command of a part other than an injector to a drive.
     fn claim(&mut self, drive: u16, command: Command, wires: &mut Wires) {
         let at = &mut self.drives[usize::from(drive)];
         at.claimed += i64::from(!planted_nth(Mutant::Unclaimed, 4));
         at.device.submit(command, &mut wires.at(drive));
     }
 
-    /// Gives a drive, or a stripe, a command of the injector.
+    /// Sends a command of the injector to a drive or a stripe.
     #[inline]
     pub(crate) fn inject(&mut self, target: u16, command: Command, wires: &mut Wires) {
         match self.targets[usize::from(target)] {
@@ -69,7 +69,7 @@ impl Parts {
         }
     }
 
-    /// How a flow goes about the file of a host.
+    /// Path of a flow to a host's file.
     #[cold]
     pub(crate) fn open_flow(&mut self, target: u16, flow: u16, batches: Option<Batches>, advice: Advice) {
         if let Target::File { host, disk, way } = self.targets[usize::from(target)] {
@@ -77,14 +77,14 @@ impl Parts {
         }
     }
 
-    /// A stripe has a command for one of its drives.
+    /// Sends a command of a stripe to one of its drives.
     pub(super) fn striped(&mut self, from: u16, member: u16, command: Command, wires: &mut Wires) {
         let drive = self.stripes[usize::from(from)].drives[usize::from(member)];
         let command = Command { from: Sender::Stripe(from).port(), ..command };
         self.claim(drive, command, wires);
     }
 
-    /// A drive has done a command of a part that is no injector.
+    /// Delivers a drive's completion of a command of a part other than an injector.
     pub(crate) fn completed(&mut self, drive: u16, completion: Completion, wires: &mut Wires) {
         self.drives[usize::from(drive)].claimed -= 1;
         if let Sender::Stripe(number) = Sender::of(completion.to) {
@@ -95,7 +95,7 @@ impl Parts {
         self.answered(completion, wires);
     }
 
-    /// A command of a part that is neither an injector nor a stripe has been done.
+    /// Delivers a completion to a part that is neither an injector nor a stripe.
     pub(crate) fn answered(&mut self, completion: Completion, wires: &mut Wires) {
         self.record(wires.queue.now());
         match Sender::of(completion.to) {

@@ -1,4 +1,4 @@
-//! Accesses to lines, between processors and the shared cache, and what keeps copies of a line coherent.
+//! Routing of line accesses between processors and the shared cache, and of coherence messages.
 
 use crate::parts::complex::{Complex, Processor};
 use crate::wires::event::Packet;
@@ -8,7 +8,7 @@ use net::noc::Class;
 use proto::memory::{Absent, Access, AccessKind, Stage};
 
 impl Complex {
-    /// Multiprocessors have said something.
+    /// Handles an output of multiprocessors.
     #[inline]
     pub(super) fn simt_said(&mut self, out: compute::simt::Out, wires: &mut Wires) {
         match out {
@@ -21,7 +21,7 @@ impl Complex {
         }
     }
 
-    /// Cores have said something.
+    /// Handles an output of cores.
     #[inline]
     pub(super) fn ooo_said(&mut self, out: compute::ooo::Out, wires: &mut Wires) {
         match out {
@@ -41,7 +41,7 @@ impl Complex {
         }
     }
 
-    /// The directory has said something.
+    /// Handles an output of the directory.
     #[inline]
     pub(super) fn directory_said(&mut self, out: mem::directory::Out, wires: &mut Wires) {
         match out {
@@ -69,7 +69,7 @@ impl Complex {
         self.network.send(route, Class::Request, bytes, packet, &mut wires.at(self.number));
     }
 
-    /// The shared cache has an answer.
+    /// Handles an answer of the shared cache.
     #[inline]
     pub(super) fn looked(&mut self, access: Access, wires: &mut Wires) {
         let bank = self.l2.bank_of(access.address);
@@ -93,7 +93,7 @@ impl Complex {
     #[inline]
     pub(super) fn crossed(&mut self, event: net::noc::Event, here: &mut Here<'_>) {
         let noc = self.network.noc();
-        // The rest of the packet follows its head by an event at least: time to fetch what an answer goes to.
+        // The rest of the packet follows its head by at least an event: time to prefetch the destination of an answer.
         if let (net::noc::Event::Head(_), Packet::Answer(access), Processor::Simt(simt)) =
             (event, noc.payload(event), &self.processor)
             && !access.is_walk()
@@ -103,7 +103,7 @@ impl Complex {
         noc.handle(event, here);
     }
 
-    /// An access has come to its bank or tile.
+    /// Delivers an access to its bank or tile.
     #[inline]
     pub(super) fn accessed(&mut self, at: u32, mut access: Access, wires: &mut Wires) {
         self.tally.access(Stage::Network, &mut access, wires.queue.now());
@@ -118,7 +118,7 @@ impl Complex {
         }
     }
 
-    /// An answer has come to its requester.
+    /// Delivers an answer to its requester.
     #[inline]
     pub(super) fn answered(&mut self, mut access: Access, wires: &mut Wires) {
         if planted_nth(Mutant::LostAnswer, 101) {

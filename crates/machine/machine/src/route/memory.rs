@@ -1,4 +1,4 @@
-//! Lines of pages, between those who ask memory and memory.
+//! Routing of lines of pages between memories and the parts that ask them.
 
 use crate::parts::pager::Pager;
 use crate::parts::{Behind, Parts};
@@ -8,7 +8,8 @@ use engine::{Mutant, planted_nth};
 use net::noc::Class;
 use proto::memory::{Absent, MemCommand, PAGE, Stage};
 
-/// Whether the time of commands of this one is that of who waits for them: not if it counts their time as its own.
+/// Whether the time of this memory's commands belongs to the part that waits for them: not if the part counts it as its
+/// own.
 #[inline]
 fn passes_on(memories: &[Behind], asker: Asker) -> bool {
     match asker {
@@ -18,7 +19,7 @@ fn passes_on(memories: &[Behind], asker: Asker) -> bool {
 }
 
 impl Parts {
-    /// A packet has come to an endpoint of a complex's network.
+    /// Delivers a packet at an endpoint of a complex's network.
     #[inline]
     pub(super) fn arrived(&mut self, complex: u16, to: u32, packet: Packet, wires: &mut Wires) {
         let at = &mut self.complexes[usize::from(complex)];
@@ -52,7 +53,7 @@ impl Parts {
         }
     }
 
-    /// Hands a command of a shared cache to memory: over the network, unless memory is beside the bank.
+    /// Sends a command of a shared cache to memory: over the network, unless memory is beside the bank.
     #[inline]
     pub(super) fn command(&mut self, complex: u16, command: MemCommand, wires: &mut Wires) {
         if command.write {
@@ -66,7 +67,7 @@ impl Parts {
         self.ask(Asker::Complex(complex), memory, command, wires);
     }
 
-    /// Hands a command to memory: over the network, unless memory is beside who asks.
+    /// Sends a command to memory: over the network, unless memory is beside the part that asks.
     #[inline]
     fn ask(&mut self, from: Asker, memory: u16, mut command: MemCommand, wires: &mut Wires) {
         command.from = from.port();
@@ -87,7 +88,7 @@ impl Parts {
         );
     }
 
-    /// The endpoint of one who asks: of its bank or controller of this number.
+    /// Endpoint of a part that asks: of its bank or controller with this number.
     #[inline]
     fn end_of(&self, asker: Asker, port: u16) -> u32 {
         match asker {
@@ -96,14 +97,14 @@ impl Parts {
                 let at = &self.memories[usize::from(number)];
                 match &at.controllers {
                     Some(controllers) => controllers[usize::from(port)],
-                    // Beside the banks: what it passes on comes from there.
+                    // Beside the banks: commands that it passes on start there.
                     None => self.complexes[usize::from(at.home)].ends.bank(port),
                 }
             }
         }
     }
 
-    /// A command has come to memory.
+    /// Delivers a command to memory.
     #[inline]
     fn commanded(&mut self, memory: u16, command: MemCommand, wires: &mut Wires) {
         if command.write
@@ -117,7 +118,7 @@ impl Parts {
         self.memory(memory).command(command, &mut wires.at(memory));
     }
 
-    /// Memory has done a command.
+    /// Handles a completion by memory.
     #[inline]
     pub(super) fn done(&mut self, memory: u16, command: MemCommand, wires: &mut Wires) {
         let asker = Asker::of(command.from);
@@ -146,8 +147,8 @@ impl Parts {
         );
     }
 
-    /// The address of a page of a memory as the cores in front of it know it. They know nothing of one behind a cache, which has asked
-    /// for it by itself.
+    /// Address of a page of a memory as the cores in front know it. They do not know a memory behind a cache, which
+    /// asks it on its own.
     fn as_cores_know(&self, memory: u16, page: u64) -> Option<u64> {
         let (mut behind, mut page) = (memory, page);
         while let Asker::Memory(number) = self.memories[usize::from(behind)].asker {
@@ -159,14 +160,14 @@ impl Parts {
         Some(page)
     }
 
-    /// A memory, `from`, has done a command of another.
+    /// Delivers a command that the memory `from` has completed for a different memory.
     fn backed(&mut self, memory: u16, from: u16, command: MemCommand, wires: &mut Wires) {
         let at = &mut self.memories[usize::from(memory)];
         let which = || at.behind.iter().position(|behind| *behind == from).unwrap_or_default() as u8;
         at.memory.answered(which, command, &mut wires.at(memory));
     }
 
-    /// A placement has said something.
+    /// Handles an output of a placement.
     #[inline]
     pub(super) fn placement_said(&mut self, from: u16, out: mem::placement::Out, wires: &mut Wires) {
         match out {
@@ -178,7 +179,7 @@ impl Parts {
         }
     }
 
-    /// A DRAM cache has said something.
+    /// Handles an output of a DRAM cache.
     #[inline]
     pub(super) fn dram_cache_said(&mut self, from: u16, out: mem::dram_cache::Out, wires: &mut Wires) {
         match out {

@@ -1,5 +1,5 @@
-//! The router: it alone knows the wires between parts. A protocol has one file; what parts arrange among themselves
-//! in one instant stands here.
+//! Router: the only code that knows the wires between parts. Each protocol has a file; exchanges between parts within
+//! one instant are here.
 
 mod block;
 mod line;
@@ -37,10 +37,10 @@ impl Parts {
         }
     }
 
-    /// Runs an event of one of the parts that is no drive, as the word that came from the queue.
+    /// Runs an event, given as a word of the queue, of a part other than a drive.
     ///
     /// # Panics
-    /// On an event of a part that is not here.
+    /// On an event of a part that does not exist.
     #[inline]
     pub(crate) fn handle(&mut self, event: u64, wires: &mut Wires) {
         self.record(wires.queue.now());
@@ -125,10 +125,10 @@ impl Parts {
         }
     }
 
-    /// Delivers the next message, one of a part that is neither a drive nor an injector.
+    /// Delivers the next message, which is of a part other than a drive or an injector.
     ///
     /// # Panics
-    /// On a message of a part that is not here.
+    /// On a message of a part that does not exist.
     #[inline]
     pub(crate) fn deliver(&mut self, wires: &mut Wires) {
         let Some(message) = wires.messages.pop_front() else { return };
@@ -179,7 +179,7 @@ impl Parts {
 }
 
 impl Parts {
-    /// Flash on the network has said something.
+    /// Handles an output of flash on the network.
     #[inline]
     fn direct_said(&mut self, from: u16, out: ssd::direct::Out, wires: &mut Wires) {
         match out {
@@ -192,7 +192,7 @@ impl Parts {
                 // "MMU blocks the memory requests during garbage collections", so that the number of those that the
                 // application generates "decreases to 0", and "does not block other applications" (ZnG, V-D): held
                 // where they are generated, they fill no queue that others share.
-                // Cores are not held: what they ask for waits in front of the blocks that are merged.
+                // Cores are not held: their requests wait in front of the blocks that are merged.
                 if let Processor::Simt(simt) = &mut complex.processor {
                     simt.gpu.hold(app, begins, &mut simt.programs, &mut wires.at(home));
                 }
@@ -203,7 +203,7 @@ impl Parts {
         }
     }
 
-    /// A multiprocessor executes what a helper thread of flash has to. Cores do it in no time.
+    /// Executes the work of a flash helper thread on a multiprocessor. Cores take no time for it.
     fn help(&mut self, from: u16, mut help: Help, wires: &mut Wires) {
         let home = self.memories[usize::from(from)].home;
         help.from = Port(from);
@@ -213,13 +213,13 @@ impl Parts {
         }
     }
 
-    /// A helper thread of flash has executed its instructions.
+    /// Notifies flash that a helper thread has executed its instructions.
     fn helped(&mut self, help: Help, wires: &mut Wires) {
         let Memory::Direct(direct) = self.memory(help.from.0) else { unreachable!("its own thread") };
         direct.helped(help.tag, &mut wires.at(help.from.0));
     }
 
-    /// Flash registers hand lines of a dirty page to the shared cache, which takes them or not.
+    /// Offers lines of a dirty page from flash registers to the shared cache, which may refuse them.
     fn park(&mut self, from: u16, page: u64, (lines, app): (u64, u8), wires: &mut Wires) {
         let home = self.memories[usize::from(from)].home;
         let complex = &mut self.complexes[usize::from(home)];
@@ -228,12 +228,12 @@ impl Parts {
         else {
             unreachable!("its own message")
         };
-        // Behind another memory, there is no cache that takes them.
+        // Behind a different memory, no cache can take the lines.
         let is_asked_by_cache = *asker == Asker::Complex(home);
         if !is_asked_by_cache || !complex.l2.park(page, lines, app, &mut wires.at(home)) {
             return direct.refused(page, lines, app, &mut wires.at(from));
         }
-        // Without a way over the network, registers are beside the bank.
+        // Without a path over the network, registers are beside the bank.
         if let Some(controllers) = controllers {
             let route = (
                 controllers[usize::from(direct.controller_of(page))],
@@ -246,7 +246,7 @@ impl Parts {
 }
 
 impl Parts {
-    /// An accelerator asks its flash, or a kernel of it is over, which nobody waits for.
+    /// Handles an accelerator's request to its flash, or the end of a kernel, which needs no action.
     #[inline]
     fn accelerator_said(&mut self, from: u16, out: Out, wires: &mut Wires) {
         match out {
@@ -255,7 +255,7 @@ impl Parts {
         }
     }
 
-    /// Flash of page groups answers the accelerator that governs it, or has work for its cores.
+    /// Handles an answer of page-group flash to its accelerator, or work for the accelerator's cores.
     #[inline]
     fn flash_told(&mut self, from: u16, tell: Tell, wires: &mut Wires) {
         self.governed[usize::from(from)].accelerator.told(tell, &mut wires.at(from));

@@ -1,4 +1,4 @@
-//! Translations, and pages that are missing.
+//! Routing of translations, and of missing pages.
 
 use crate::parts::Parts;
 use crate::parts::complex::{Complex, Processor};
@@ -7,11 +7,11 @@ use crate::wires::{Sender, Wires};
 use engine::Time;
 use proto::memory::Translation;
 
-/// The application that the program of a server is.
+/// Application number of a server's program.
 const SERVICE: u8 = 0;
 
 impl Complex {
-    /// A processor asks for a translation.
+    /// Handles a processor's request for a translation.
     #[inline]
     pub(super) fn translate(&mut self, translation: Translation, wires: &mut Wires) {
         let index = self.mmu_of(translation.port);
@@ -35,10 +35,10 @@ impl Complex {
         let index = self.mmu_of(translation.port);
         let here = &mut wires.at(self.first_mmu + index);
         let left = self.mmus[usize::from(index)].refuse(translation, here);
-        debug_assert!(!left, "who waits for a page has said so");
+        debug_assert!(!left, "a part that waits for a page must have said so");
     }
 
-    /// A page has left memory: nobody may know its translation any more.
+    /// Removes the translations of a page that has left memory.
     fn evict(&mut self, app: u8, page: u64) {
         self.mmus.iter_mut().for_each(|mmu| mmu.evict(app, page));
         match &mut self.processor {
@@ -47,19 +47,20 @@ impl Complex {
         }
     }
 
-    /// A page that accesses were answered without has come into the DRAM cache. Multiprocessors wait for their accesses.
+    /// Handles the arrival of a page in the DRAM cache that accesses were answered without. Multiprocessors wait for
+    /// their accesses.
     pub(super) fn page_came(&mut self, page: u64, response: Time, wires: &mut Wires) {
         if let Processor::Ooo(ooo) = &mut self.processor {
             let here = &mut wires.at(self.number);
             ooo.cores.flash_response(response, &mut *ooo.service, here);
-            // Physical addresses are virtual ones: the service is alone.
+            // Physical addresses equal virtual ones: the service is alone.
             ooo.cores.arrived(page / ooo.reach, &mut *ooo.service, here);
         }
     }
 }
 
 impl Parts {
-    /// A memory management unit has said something.
+    /// Handles an output of a memory management unit.
     #[inline]
     pub(super) fn mmu_said(&mut self, from: u16, out: mem::mmu::Out, wires: &mut Wires) {
         let (home, _) = self.mmu_homes[usize::from(from)];
@@ -69,7 +70,7 @@ impl Parts {
             mem::mmu::Out::Translated(translation) => complex.translated(translation, wires),
             mem::mmu::Out::Fault(translation) => {
                 let Some(number) = complex.pager else {
-                    unreachable!("a page is missing that nobody can bring")
+                    unreachable!("a missing page without a pager")
                 };
                 match self.pager(number) {
                     Pager::Paging(paging) => paging.fault(translation, &mut wires.at(number)),
@@ -79,7 +80,7 @@ impl Parts {
         }
     }
 
-    /// The host's paging has said something.
+    /// Handles an output of the host's paging.
     pub(super) fn paging_said(&mut self, from: u16, out: mem::paging::Out, wires: &mut Wires) {
         let home = self.pagers[usize::from(from)].home;
         let complex = &mut self.complexes[usize::from(home)];
@@ -90,7 +91,7 @@ impl Parts {
         }
     }
 
-    /// An operating system's paging has said something.
+    /// Handles an output of an operating system's paging.
     pub(super) fn swap_said(&mut self, from: u16, out: mem::swap::Out, wires: &mut Wires) {
         let home = self.pagers[usize::from(from)].home;
         let complex = &mut self.complexes[usize::from(home)];
@@ -98,7 +99,7 @@ impl Parts {
             mem::swap::Out::Resolve(translation) => complex.resolve(translation, wires),
             mem::swap::Out::Refuse(translation) => complex.refuse(translation, wires),
             mem::swap::Out::Submit(command) => self.submit(Sender::Pager(from), command, wires),
-            // Jobs of other cores that wait for the same page are told in the same instant.
+            // Jobs of other cores that wait for the same page are notified in the same instant.
             mem::swap::Out::Arrived { page, .. } => {
                 let ooo = complex.processor.ooo();
                 ooo.cores.arrived(page, &mut *ooo.service, &mut wires.at(home));

@@ -1,4 +1,4 @@
-//! One run, from names to the result document; it can be stopped, looked at, and gone on with.
+//! One run, from names to the result document; it can be stopped, inspected, and continued.
 
 pub mod stall;
 
@@ -21,18 +21,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub use crate::plan::Plan;
 pub use crate::plan::bring::{Policies, Schedulers};
 
-/// Builds the machine, brings it into its state, runs it.
+/// Builds the machine, preconditions it, and runs it.
 ///
 /// # Errors
-/// Everything that is unusable about the plan.
+/// Anything in the plan that cannot be used.
 pub fn run(plan: &Plan, outside: &mut Outside<'_>) -> Result<Document, Diagnostic> {
     match run_observed(plan, outside, Observers::default())? {
         Some(document) => Ok(document),
-        None => Err(Diagnostic::new("interrupted before anything was simulated: there is no result")),
+        None => Err(Diagnostic::new("interrupted before the simulation began: no result")),
     }
 }
 
-/// Runs with nobody outside: without clocks, without an end before its time.
+/// Runs without an outside: no clocks, no early end.
 ///
 /// # Errors
 /// As [`run`].
@@ -48,8 +48,8 @@ pub fn run_alone(plan: &Plan) -> Result<Document, Diagnostic> {
     run(plan, &mut outside)
 }
 
-/// Runs with nobody outside to its end, or for so many looks at the run, each after 65,536 events: a few values make runs that last
-/// for minutes. What was run is checked all the same ([`Document::is_sound`]).
+/// Runs without an outside to the end, or for `looks` looks at the run, each after 65,536 events: some settings make
+/// runs that last minutes. What was run is checked all the same ([`Document::is_sound`]).
 ///
 /// # Errors
 /// As [`run`].
@@ -73,7 +73,7 @@ pub fn run_for(plan: &Plan, looks: u32) -> Result<Document, Diagnostic> {
     run(plan, &mut outside)
 }
 
-/// Looks through a plan without running it: the system, and what a user must know about its workloads.
+/// Checks a plan without running it; returns the system, and warnings about its workloads.
 ///
 /// # Errors
 /// As [`run`].
@@ -129,7 +129,7 @@ pub fn check(plan: &Plan) -> Result<(Loaded, Vec<String>), Diagnostic> {
     Ok((loaded, warnings))
 }
 
-/// As [`run`], with observers; nothing if an early end was wanted before anything was simulated.
+/// Runs like [`run`], with observers; `None` if an early end was wanted before the simulation began.
 ///
 /// # Errors
 /// As [`run`].
@@ -145,19 +145,19 @@ pub fn run_observed(
     Ok(Some(session.document(outside)))
 }
 
-/// What the outside lends to a run: clocks that the model must not see, interruption, progress.
+/// Services that the outside lends to a run: clocks that the model must not see, interruption, progress.
 pub struct Outside<'a> {
-    /// CPU seconds of this thread so far.
+    /// CPU time of this thread so far, seconds.
     pub cpu_s: &'a dyn Fn() -> f64,
-    /// Wall-clock seconds so far.
+    /// Wall-clock time so far, seconds.
     pub wall_s: &'a dyn Fn() -> f64,
     /// Peak resident set, bytes.
     pub peak_rss: &'a dyn Fn() -> u64,
-    /// Set to end the run early.
+    /// Flag that ends the run early.
     pub stop: &'a AtomicBool,
-    /// Told now and then what the run is at, and whenever that changes.
+    /// Callback for progress, called from time to time and at each change of stage.
     pub watch: &'a mut dyn FnMut(Stage<'_>),
-    /// Where states after preconditioning are kept, if they are.
+    /// Store of states after preconditioning, if any.
     pub states: Option<&'a dyn States>,
 }
 
@@ -168,38 +168,39 @@ impl Outside<'_> {
     }
 }
 
-/// What a run is at.
+/// Stage of a run.
 #[derive(Clone, Copy)]
 pub enum Stage<'a> {
-    /// A workload is opened: traces are read through, graphs are built.
+    /// Opening a workload: reading traces, building graphs.
     Reading(&'a str),
-    /// The parts are built around the workloads; the memory of a server is filled.
+    /// Building the parts around the workloads, and filling the memory of a server.
     Building,
-    /// The device is brought into its state.
+    /// Preconditioning the device.
     Preconditioning(Progress),
-    /// The machine runs: from here on there is a result, if only of a part.
+    /// Running: from here on a result exists, possibly partial.
     Running(&'a Machine),
-    /// The machine has ended: its accounts are held against each other.
+    /// Checking the accounts of a machine that has ended.
     Checking,
 }
 
-/// Who looks on at a run. Observers schedule nothing: a result is the same bit for bit with them and without.
+/// Observers of a run. They schedule nothing: a result is bit for bit the same with and without them.
 #[derive(Default)]
 pub struct Observers {
-    /// Sees every completed request.
+    /// Observer of completed requests.
     pub requests: Option<Box<dyn requests::inject::Observer>>,
-    /// Each sees every command that a die of its drive has finished: as many as there are drives, in the order of their declaration, and
-    /// behind them as many as there are accelerators, for the flash of each; or none.
+    /// Observers of the commands that dies have finished: one for each drive in the order of declaration, then one for
+    /// the flash of each accelerator; or none.
     pub commands: Vec<Box<dyn nand::dies::observe::Observer>>,
-    /// Each sees what its accelerator does: as many as there are, in the order of their declaration, or none.
+    /// Observers of accelerators: one for each in the order of declaration, or none.
     pub kernels: Vec<Box<dyn compute::vliw::Observer>>,
-    /// Each sees what its coprocessor does: as many as there are, in the order of their declaration, or none.
+    /// Observers of coprocessors: one for each in the order of declaration, or none.
     pub steps: Vec<Box<dyn compute::vliw::coprocessor::Observer>>,
-    /// Each sees what the host's program does that drives its coprocessor: as many as there are, in the order of their declaration, or none.
+    /// Observers of the host programs that drive coprocessors: one for each coprocessor in the order of declaration, or
+    /// none.
     pub phases: Vec<Box<dyn programs::host::offload::Observer>>,
 }
 
-/// Several observers of requests in the place of one.
+/// Several observers of requests, as one.
 pub struct Several(pub Vec<Box<dyn requests::inject::Observer>>);
 
 impl requests::inject::Observer for Several {
@@ -208,11 +209,11 @@ impl requests::inject::Observer for Several {
     }
 }
 
-/// A plan whose machine is built and in its state, and as far as it has been run.
+/// Session: a plan whose machine is built and preconditioned, and run so far as requested.
 pub struct Session {
     plan: Plan,
     loaded: Loaded,
-    /// Both with what has changed since.
+    /// Plan with all later changes.
     changes: Plan,
     present: Loaded,
     machine: Machine,
@@ -222,15 +223,15 @@ pub struct Session {
     cpu_s: f64,
     wall_s: f64,
     begun: bool,
-    /// What the last [`Session::run`] came to: none if it came to its pause.
+    /// Outcome of the last [`Session::run`]: `None` if it came to its pause.
     end: Option<End>,
 }
 
 impl Session {
-    /// Builds the machine and brings it into its state; nothing if an early end was wanted before that was done.
+    /// Builds and preconditions the machine; `None` if an early end was wanted before that was done.
     ///
     /// # Errors
-    /// Everything that is unusable about the plan, or about policies from outside.
+    /// Anything in the plan, or in the supplied policies, that cannot be used.
     pub fn open(
         plan: &Plan,
         outside: &mut Outside<'_>,
@@ -259,17 +260,18 @@ impl Session {
         }))
     }
 
-    /// The machine.
+    /// Returns the machine.
     pub fn machine(&self) -> &Machine {
         &self.machine
     }
 
-    /// How the run has ended: not yet, if it was paused or interrupted.
+    /// End of the run: `None` if it is paused or interrupted.
     pub fn end(&self) -> Option<End> {
         self.end.filter(|end| *end != End::Interrupted)
     }
 
-    /// Runs to the end, until a stop is wanted, or up to and with the first event at `pause` or later; nothing more once it has ended.
+    /// Runs to the end, until a stop is wanted, or through the first event at `pause` or later; does nothing once the
+    /// run has ended.
     ///
     /// # Errors
     /// A failure of a source.
@@ -290,12 +292,12 @@ impl Session {
         }
     }
 
-    /// Changes policies, from now on: values of the spec as `key.path=value`, and those that a caller brings along. The result says so, and has the
-    /// spec as it was at the beginning.
+    /// Changes policies from now on: values of the spec as `key.path=value`, and policies that a caller supplies. The
+    /// result reports this, and has the spec as it was at the beginning.
     ///
     /// # Errors
-    /// Values that cannot be, or that cannot change while a machine runs: then nothing has changed. A part that nothing of the kind is decided for:
-    /// what was named before it has.
+    /// Values that are invalid, or cannot change while a machine runs: then nothing has changed. A part without such a
+    /// policy: then the changes listed before it have been made.
     pub fn change(&mut self, set: &[String], policies: Policies) -> Result<(), Diagnostic> {
         let mut plan = self.changes.clone();
         plan.set.extend(set.iter().cloned());
@@ -312,12 +314,12 @@ impl Session {
         Ok(())
     }
 
-    /// The system as it is now.
+    /// Returns the system as it is now.
     pub fn system(&self) -> &Loaded {
         &self.present
     }
 
-    /// The result so far. Of a run that has not ended it is partial, as that of one that was interrupted.
+    /// Returns the result so far. It is partial for a run that has not ended, as for an interrupted one.
     pub fn document(&mut self, outside: &mut Outside<'_>) -> Document {
         let end = self.end.unwrap_or(End::Interrupted);
         let machine = &mut self.machine;

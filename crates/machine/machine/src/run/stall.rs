@@ -1,4 +1,4 @@
-//! Who waits for whom since when, for a run that ended without having done its work.
+//! Report of a stuck run: which part waits for which, and since when.
 
 use crate::machine::Machine;
 use crate::machine::course::End;
@@ -9,23 +9,23 @@ use proto::IoOp;
 use requests::inject::Waiting;
 use ssd::Device;
 
-/// Lines of one kind that a report has at most.
+/// Most lines of one kind in a report.
 const SHOWN: usize = 8;
 
-/// What a reader must know of a machine that is stuck, a sentence each; nothing for a machine that is not.
+/// Explains why a machine is stuck, a sentence each; empty for a machine that is not.
 pub fn report(machine: &Machine, end: End) -> Vec<String> {
     let what = match end {
-        End::Deadlock => "nothing is pending, but work is left".to_owned(),
-        End::Stall => "time does not move any more".to_owned(),
-        End::Standstill => format!("time moves, but work has not advanced since {}", machine.advance.since()),
+        End::Deadlock => "no event is pending, but work is left".to_owned(),
+        End::Stall => "simulated time no longer advances".to_owned(),
+        End::Standstill => format!("simulated time advances, but work has not since {}", machine.advance.since()),
         End::Horizon => {
             let now = machine.now();
             return vec![format!(
-                "the run was ended at {now}, a day before the end of the simulated clock: the workload lasts longer"
+                "the run ended at {now}, a day before the limit of the simulated clock: the workload lasts longer"
             )];
         }
         End::Until => {
-            return vec![format!("`sim.until` has ended the run at {}: work was left", machine.now())];
+            return vec![format!("`sim.until` ended the run at {} with work left", machine.now())];
         }
         End::Done | End::Interrupted | End::Failed => return Vec::new(),
     };
@@ -45,7 +45,7 @@ pub fn report(machine: &Machine, end: End) -> Vec<String> {
     lines
 }
 
-/// What each part around a processor has inside.
+/// Describes the contents of each part around a processor.
 fn parts(machine: &Machine, complex: &Complex) -> String {
     let inside: Vec<String> =
         machine.inside(complex).map(|(part, inside)| format!("{inside} in {part}")).into();
@@ -91,14 +91,14 @@ fn sources(machine: &Machine) -> Vec<String> {
         let waits = match asked {
             Some(time) => format!("is due again at {time}"),
             None if outstanding > 0 => format!("waits for one of its {outstanding} requests"),
-            None => "waits for a completion, but has no request in flight".to_owned(),
+            None => "waits for a completion, with no request in flight".to_owned(),
         };
         format!("waiting: source {source} {waits}")
     };
     shorten(machine.injector.unfinished().into_iter().map(line).collect(), "source")
 }
 
-/// Groups in which host writes must wait until reclaiming has freed something.
+/// Describes groups in which host writes wait for garbage collection.
 fn groups(device: &Device) -> Vec<String> {
     let ftl = &device.ftl;
     let hard = ftl.thresholds.hard;
@@ -106,7 +106,7 @@ fn groups(device: &Device) -> Vec<String> {
     let line = |group| {
         let free = ftl.free(group);
         format!(
-            "short of space: group {group} has {free} free reclaim units; host writes wait at {hard} or fewer"
+            "short of space: group {group} has {free} free reclaim units; host writes wait when {hard} or fewer are free"
         )
     };
     shorten(short.map(line).collect(), "group")
@@ -137,17 +137,17 @@ fn count(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
-// How far the work of a machine has come.
+// Progress of a machine's work.
 
 impl Machine {
-    /// Looks at how much is done, and says whether the work is stuck.
+    /// Checks progress; returns whether the work is stuck.
     pub(crate) fn is_stuck(&mut self) -> bool {
         let (done, is_under_way, now) = (self.done(), self.is_under_way(), self.now());
         self.advance.is_stuck(done, is_under_way, now)
     }
 
-    /// Requests that came and ended, commands that drives answered, instructions of processors, kernels that ended: it changes
-    /// whenever work advances.
+    /// Counter that changes whenever work advances: requests that came and ended, commands that drives answered,
+    /// instructions of processors, kernels that ended.
     fn done(&self) -> u64 {
         let injector = &self.injector;
         let drives = self.drives().map(|(_, device)| device.stats.recorded());
@@ -167,8 +167,8 @@ impl Machine {
             || self.complexes().iter().any(|complex| self.outstanding(complex) > 0)
     }
 
-    /// Share of the work that is done, zero to one, where it is known how much there is: of requests, of the jobs of a server, of the kernels
-    /// of an accelerator or a coprocessor, or of the time that the run was given.
+    /// Share of the work that is done, zero to one, if the total is known: of requests, of a server's jobs, of an
+    /// accelerator's or coprocessor's kernels, or of the time limit.
     pub fn progress(&self) -> Option<f64> {
         let requests = self.injector.progress().into_iter();
         let jobs = self.server().map(|(_, ooo)| ooo.cores.progress());

@@ -10,46 +10,47 @@ use requests::inject::{Next, Source};
 use requests::synth::{Generator, Poll};
 use std::collections::VecDeque;
 
-/// One job under way.
+/// Job under way.
 struct Running {
     generator: Generator,
     outstanding: u32,
     ended: bool,
 }
 
-/// The jobs of one workload.
+/// Jobs of one workload.
 pub struct FioSource {
     names: Vec<String>,
-    /// Which of them have a rate of their own.
+    /// Jobs with a rate of their own.
     paced: Vec<bool>,
-    /// The batches of each that has some.
+    /// Batches of each job that has some.
     batches: Vec<Option<Batches>>,
-    /// How each gets to the file of a host; none if they go to a drive.
+    /// Path and advice of each flow to a host's file; `None` if the jobs go to a drive.
     ways: Option<Vec<(Way, Advice)>>,
     warnings: Vec<String>,
     files: Vec<LaidOut>,
     guards: Vec<Option<Guards>>,
-    /// The stripe that the drives of lists are behind; which flows go over a list; what is left of a request that is several commands.
+    /// Behind a stripe: the drives, the flows that go over a list, and the rest of a request that is several commands.
     behind: Option<Behind>,
     listed: Vec<bool>,
     rest: Option<IoRequest>,
     groups: VecDeque<Group>,
     running: Vec<Running>,
-    /// Which of them are to be asked, and when.
+    /// Jobs to ask, and their times.
     turns: Turns,
-    /// Those that have ended and have nothing outstanding.
+    /// Number of jobs that have ended and have nothing outstanding.
     over: usize,
     /// Flow number of the first job of the running group.
     first_flow: u16,
     /// Job to ask first, so that no job starves.
     turn: usize,
     seed: u64,
-    /// When it was asked last.
+    /// Time of the last poll.
     now: Time,
 }
 
 impl FioSource {
-    /// A source over jobs that are settled against a device of `capacity` bytes, on which their files are laid out.
+    /// Creates a source over jobs that are settled against a device of `capacity` bytes, on which their files are laid
+    /// out.
     ///
     /// # Errors
     /// A job that does not fit the device.
@@ -57,7 +58,7 @@ impl FioSource {
         FioSource::on(&Layout::of([jobs], capacity)?, jobs, capacity, seed)
     }
 
-    /// The same on a device on which the files of several workloads are laid out.
+    /// Creates a source on a device on which the files of several workloads are laid out.
     ///
     /// # Errors
     /// A job that does not fit the device.
@@ -69,7 +70,7 @@ impl FioSource {
         let batches = all().map(|job| job.batches).collect();
         let mut warnings: Vec<String> = Vec::new();
         for warning in all().flat_map(|job| &job.warnings) {
-            // Clones of a job say the same.
+            // Clones of a job give the same warnings.
             if !warnings.contains(warning) {
                 warnings.push(warning.clone());
             }
@@ -100,25 +101,25 @@ impl FioSource {
         })
     }
 
-    /// The same whose flows go to the file of a host, each in its way.
+    /// Sends the flows to a host's file, each by its own path.
     #[must_use]
     pub fn to_file(self, ways: Option<Vec<(Way, Advice)>>) -> FioSource {
         FioSource { ways, ..self }
     }
 
-    /// What is likely not meant, now that the device is known.
+    /// Warnings about settings that are probably not meant on this device.
     pub fn doubts(&self) -> &[String] {
         &self.warnings
     }
 
-    /// When results begin to count: the longest ramp of the first group.
+    /// Time at which results begin to count: the longest ramp of the first group.
     pub fn ramp(&self) -> Time {
         self.groups
             .front()
             .map_or(Time::ZERO, |g| g.jobs.iter().map(|job| job.ramp).max().unwrap_or_default())
     }
 
-    /// Starts the next group once the present one has ended. False if there is none.
+    /// Starts the next group once the present one has ended. Returns false if none is left.
     fn next_group(&mut self, now: Time) -> bool {
         self.first_flow += self.running.len() as u16;
         let Some(group) = self.groups.pop_front() else {
@@ -138,7 +139,7 @@ impl FioSource {
         true
     }
 
-    /// Asks the jobs in turn, those that may have something to issue.
+    /// Asks the jobs that may have something to issue, in turn.
     fn ask(&mut self, now: Time) -> Next {
         self.turns.advance(now);
         let (mut from, mut wrapped) = (self.turn, false);
@@ -175,14 +176,14 @@ impl FioSource {
     }
 }
 
-/// Which flows go over a list of drives.
+/// Flows that go over a list of drives.
 fn listed(jobs: &Jobs) -> Vec<bool> {
     let of = |job: &JobSpec| std::iter::repeat_n(job.drives().is_some(), job.numjobs.into());
     jobs.jobs.iter().flat_map(of).collect()
 }
 
 impl FioSource {
-    /// The next command of a request whose address is one of the drives behind a stripe.
+    /// Next command of a request whose address is one of the drives behind a stripe.
     #[cold]
     fn command(&mut self, request: IoRequest) -> Next {
         let Some(behind) = self.behind.filter(|_| request.bytes > 0) else { return Next::Issue(request) };
@@ -196,7 +197,7 @@ impl FioSource {
 
     #[inline]
     fn draw(&mut self, now: Time) -> Result<Next, Diagnostic> {
-        // The one job of many a workload can issue, or must wait for a completion.
+        // Most workloads are one job: it can issue, or must wait for a completion.
         if let [job] = &mut self.running[..] {
             match job.generator.poll(now, job.outstanding) {
                 Poll::Issue(request) => {
@@ -254,7 +255,7 @@ impl Source for FioSource {
         self.names.clone()
     }
 
-    /// The doors of a file are targets side by side, in the order of [`Way::ALL`].
+    /// The paths to a file are adjacent targets, in the order of [`Way::ALL`].
     fn target(&self, flow: u16) -> u16 {
         self.ways.as_ref().map_or(0, |ways| ways[usize::from(flow)].0 as u16)
     }
@@ -288,7 +289,7 @@ impl Source for FioSource {
         self.ways.as_ref().map(|ways| ways[usize::from(flow)].1)
     }
 
-    /// Every job counts the same: how long one takes is not known before it has ended.
+    /// Every job has equal weight: the duration of a job is unknown before it ends.
     fn progress(&self) -> Option<f64> {
         let under_way: f64 = self.running.iter().map(|job| job.generator.share(self.now)).sum();
         let all = self.names.len().max(1) as f64;
@@ -304,7 +305,7 @@ mod tests {
 
     const CAPACITY: u64 = 1 << 30;
 
-    /// What a job of the reference waits for.
+    /// Condition that a job of the reference waits for.
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum Wait {
         Nothing,
@@ -313,7 +314,7 @@ mod tests {
         Ended,
     }
 
-    /// The same jobs, each looked at in turn whenever one is asked for.
+    /// Reference: the same jobs, each examined at every poll.
     struct Scan {
         groups: VecDeque<Group>,
         running: Vec<(Generator, u32, Wait)>,
@@ -394,7 +395,7 @@ mod tests {
         }
     }
 
-    /// Jobs of all kinds of pauses, some in groups of their own.
+    /// Jobs with all kinds of pauses, some in groups of their own.
     fn jobs(rng: &mut Rng, count: u64) -> Jobs {
         const PAUSES: [&str; 8] = [
             "",
@@ -418,7 +419,7 @@ mod tests {
         fio::parse_text("jobs", &text).unwrap_or_else(|fault| panic!("{fault}\n{text}"))
     }
 
-    /// The same answers as a look at every job gives, to the last, whatever completes when.
+    /// Answers equal those of a scan over all jobs, whatever completes when.
     #[test]
     fn turns_are_those_of_a_look_at_each_job() {
         for seed in 0..60 {

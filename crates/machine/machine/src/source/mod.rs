@@ -1,4 +1,4 @@
-//! Sources of requests, as the injector wants them.
+//! Request sources for the injector.
 
 mod fio;
 
@@ -10,13 +10,13 @@ use proto::IoRequest;
 use requests::inject::{Next, Recorded, Source};
 use requests::trace::TraceReader;
 
-// A recorded trace as a source.
+// Recorded traces as sources.
 
-/// How a trace is replayed.
+/// Replay mode of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Replay {
-    /// Every request arrives at its own time. While its submission queue is full it waits, and the backlog behind it is
-    /// the reader's position in the trace.
+    /// Every request arrives at its own time. While its submission queue is full it waits; the backlog is the reader's
+    /// position in the trace.
     Open,
     /// Requests are issued as fast as a queue depth allows; the trace's times are not used.
     Closed {
@@ -25,20 +25,20 @@ pub enum Replay {
     },
 }
 
-/// A recorded trace.
+/// Recorded trace.
 pub struct TraceSource {
     name: String,
     reader: TraceReader,
     replay: Replay,
-    /// The request, or fragment of one, read ahead, and whether more fragments follow it.
+    /// Request, or fragment of one, read ahead, and whether more fragments follow it.
     ahead: Option<(IoRequest, bool)>,
-    /// When the request arrived whose next fragment is to be issued.
+    /// Arrival time of the request whose next fragment is to be issued.
     began: Option<Time>,
     ended: bool,
 }
 
 impl TraceSource {
-    /// A source that replays what `reader` delivers.
+    /// Creates a source that replays the requests of `reader`.
     pub fn new(name: String, reader: TraceReader, replay: Replay) -> TraceSource {
         TraceSource { name, reader, replay, ahead: None, began: None, ended: false }
     }
@@ -52,7 +52,7 @@ impl Source for TraceSource {
         }
         let Some((request, more)) = self.ahead else { return Ok(Next::Done) };
         let (at, limit) = match (self.began, self.replay) {
-            // A fragment takes no other place in the queue depth than its request.
+            // A fragment shares its request's place in the queue depth.
             (Some(at), _) => (at, u32::MAX),
             (None, Replay::Open) => (request.at, u32::MAX),
             (None, Replay::Closed { depth }) => (now, depth),
@@ -104,23 +104,23 @@ impl Source for TraceSource {
     }
 }
 
-// Whose turn it is among many jobs, without a look at each: who may have something to issue, and when the others will.
+// Turns among many jobs without a scan: which jobs may issue now, and when the others will.
 
-/// Jobs in a ring. Each is ready, or waits for a time, or waits for something else.
+/// Jobs in a ring. Each is ready, waits for a time, or waits to be woken.
 #[derive(Debug)]
 struct Turns {
     ready: Flags,
-    /// A tournament: each node has the earliest time of the jobs below it, picoseconds, or the end of all time. The leaves, one a job, begin
-    /// at `leaves`; the root is 1.
+    /// Tournament tree: each node has the earliest time of the jobs below it, picoseconds, or the end of all time. The
+    /// leaves, one for each job, begin at `leaves`; the root is 1.
     earliest: Vec<u64>,
     leaves: usize,
-    /// Jobs that wait for a time, which may be the end of all time.
+    /// Number of jobs that wait for a time, which may be the end of all time.
     timed: usize,
     is_timed: Flags,
 }
 
 impl Turns {
-    /// So many jobs, all ready.
+    /// Creates `jobs` jobs, all ready.
     fn new(jobs: usize) -> Turns {
         let leaves = jobs.next_power_of_two();
         let mut ready = Flags::new(jobs);
@@ -128,26 +128,26 @@ impl Turns {
         Turns { ready, earliest: vec![u64::MAX; 2 * leaves], leaves, timed: 0, is_timed: Flags::new(jobs) }
     }
 
-    /// The first job that is ready, from `from` on.
+    /// First ready job, from `from` on.
     #[inline]
     fn next(&self, from: usize) -> Option<usize> {
         self.ready.next(from)
     }
 
-    /// A job is ready, whatever it waited for.
+    /// Marks a job as ready, whatever it waited for.
     #[inline]
     fn wake(&mut self, job: usize) {
         self.forget(job);
         self.ready.insert(job);
     }
 
-    /// A job that was ready waits until somebody wakes it.
+    /// Makes a ready job wait until it is woken.
     #[inline]
     fn wait(&mut self, job: usize) {
         self.ready.remove(job);
     }
 
-    /// A job that was ready waits until somebody wakes it, or for a time.
+    /// Makes a ready job wait until it is woken, or for a time.
     #[inline]
     fn wait_until(&mut self, job: usize, time: Time) {
         self.ready.remove(job);
@@ -156,7 +156,7 @@ impl Turns {
         self.set(job, time.ps());
     }
 
-    /// Those whose time has come are ready.
+    /// Marks jobs as ready whose time has come.
     #[inline]
     fn advance(&mut self, now: Time) {
         while self.timed > 0 && self.earliest[1] <= now.ps() {
@@ -165,12 +165,12 @@ impl Turns {
         }
     }
 
-    /// When the next one is ready that waits for a time.
+    /// Time at which the next waiting job becomes ready.
     fn earliest(&self) -> Option<Time> {
         (self.timed > 0).then(|| Time::from_ps(self.earliest[1]))
     }
 
-    /// The job that the root is of.
+    /// Job at the root of the tree.
     fn first(&self) -> usize {
         let mut at = 1;
         while at < self.leaves {

@@ -1,8 +1,8 @@
-//! The form of states in a file.
+//! File format of states.
 //!
-//! A line that says what it is; the length of a head and the head, JSON, which says what each state depends on; the states in the
-//! same order, deflated as one (zlib); a SHA-256 of all that. Parts stand by their place of declaration. A file that is not whole is told
-//! apart from one that is of another machine.
+//! A magic line; the length of a head, and the head, JSON, which gives the key of each state; the states in the same
+//! order, deflated as one stream (zlib); a SHA-256 of all that. Parts are in the order of declaration. A damaged file
+//! is distinguished from a state of a different machine.
 
 use super::key::StateSpec;
 use super::{State, hex, version};
@@ -15,21 +15,21 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::io::{Read, Write};
 
-/// The first line.
+/// Magic first line.
 const MAGIC: &[u8] = b"nandscape state\n";
-/// Bytes of the checksum.
+/// Size of the checksum, bytes.
 const SUM: usize = 32;
 
-/// What stands in front of the states.
+/// Head in front of the states.
 #[derive(Serialize, Deserialize)]
 struct Head {
-    /// The program's version and [`LAYOUT`](super::LAYOUT).
+    /// Version of the program and [`LAYOUT`](super::LAYOUT).
     version: String,
     #[serde(flatten)]
     states: Listed,
 }
 
-/// The states of a file: of one drive, its head's own keys.
+/// Entries of a head: for one drive, in the head itself.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Listed {
@@ -37,24 +37,24 @@ enum Listed {
     One(Entry),
 }
 
-/// A state in a head.
+/// Entry of a state in a head.
 #[derive(Serialize, Deserialize)]
 struct Entry {
-    /// Bytes of the state before it was deflated.
+    /// Size of the state before deflation, bytes.
     bytes: u64,
-    /// What it depends on.
+    /// Key of the state.
     spec: Value,
 }
 
-/// A state as a file has it.
+/// State as read from a file.
 pub struct Kept {
-    /// What it depends on.
+    /// Key of the state.
     pub spec: StateSpec,
-    /// It.
+    /// Contents of the state.
     pub state: State,
 }
 
-/// The bytes of a file.
+/// Encodes states as the bytes of a file.
 pub fn write(states: &[Kept]) -> Vec<u8> {
     let entry =
         |Kept { spec, state }: &Kept| Entry { bytes: state.bytes().len() as u64, spec: spec.keys().clone() };
@@ -62,7 +62,7 @@ pub fn write(states: &[Kept]) -> Vec<u8> {
         [one] => Listed::One(entry(one)),
         several => Listed::Several { states: several.iter().map(entry).collect() },
     };
-    // A tree of JSON values has a JSON form.
+    // A tree of JSON values always serialises.
     let head = serde_json::to_vec(&Head { version: version(), states: listed }).unwrap_or_default();
     let mut file = MAGIC.to_vec();
     file.extend_from_slice(&(head.len() as u32).to_le_bytes());
@@ -76,22 +76,22 @@ pub fn write(states: &[Kept]) -> Vec<u8> {
     file
 }
 
-/// Reads the bytes of a file of this name: its states.
+/// Decodes the states of a file; `name` is for diagnostics.
 ///
 /// # Errors
-/// It is no state, or not whole, or of another version of the program.
+/// A file that is not a state, is damaged, or is of a different version of the program.
 pub fn read(name: &str, file: &[u8]) -> Result<Vec<Kept>, Diagnostic> {
     let place = || Place { source: name.to_owned(), ..Place::default() };
     let is_cut = file.len() < MAGIC.len() && MAGIC.starts_with(file) && !file.is_empty();
     if !file.starts_with(MAGIC) && !is_cut {
-        return Err(Diagnostic::new("this file is no state of a drive")
+        return Err(Diagnostic::new("this file is not a saved state")
             .at(place())
             .help("`run --save-state FILE` writes one"));
     }
     let damaged = |what: &str| {
         Diagnostic::new(format!("the state is damaged: {what}"))
             .at(place())
-            .help("remove it and save it again: nothing of it can be trusted")
+            .help("remove it and save it again: none of its contents can be trusted")
     };
     let (rest, sum) = file
         .len()
@@ -103,7 +103,7 @@ pub fn read(name: &str, file: &[u8]) -> Result<Vec<Kept>, Diagnostic> {
     if found.as_slice() != sum {
         let (found, said) = (hex(&found[..8]), hex(&sum[..8]));
         return Err(damaged(&format!(
-            "its checksum is {found}…, and it should be {said}…, or it is cut short"
+            "its checksum is {found}…, but {said}… is expected; it may be cut short"
         )));
     }
     let (head, deflated) = split_head(&rest[MAGIC.len()..]).ok_or_else(|| damaged("it has no head"))?;
@@ -113,7 +113,7 @@ pub fn read(name: &str, file: &[u8]) -> Result<Vec<Kept>, Diagnostic> {
         let what = format!("the state was saved by version {theirs}; this is {}", version());
         return Err(Diagnostic::new(what)
             .at(place())
-            .help("save it again with this version: what a state has in it may change with each"));
+            .help("save it again with this version: the contents of a state may change with each version"));
     }
     let entries = match states {
         Listed::Several { states } => states,
@@ -122,10 +122,10 @@ pub fn read(name: &str, file: &[u8]) -> Result<Vec<Kept>, Diagnostic> {
     inflated(deflated, entries).map_err(|what| damaged(&what))
 }
 
-/// The states of a head out of what stands behind it.
+/// Inflates the states of a head from the bytes behind it.
 ///
 /// # Errors
-/// What is wrong with that.
+/// Description of the damage.
 fn inflated(deflated: &[u8], entries: Vec<Entry>) -> Result<Vec<Kept>, String> {
     let mut decoder = ZlibDecoder::new(deflated);
     let kept = entries.into_iter().map(|Entry { bytes, spec }| {
@@ -133,15 +133,15 @@ fn inflated(deflated: &[u8], entries: Vec<Entry>) -> Result<Vec<Kept>, String> {
         let found =
             decoder.by_ref().take(bytes).read_to_end(&mut state).map_err(|fault| fault.to_string())?;
         if found as u64 != bytes {
-            return Err(format!("it does not have {bytes} bytes"));
+            return Err(format!("it has fewer than {bytes} bytes"));
         }
         Ok(Kept { spec: StateSpec::from_keys(spec), state: State::from_bytes(state) })
     });
     let kept = kept.collect::<Result<Vec<_>, _>>()?;
-    // One byte more tells that there is more.
+    // One more byte shows whether data are left over.
     match decoder.read(&mut [0]) {
         Ok(0) => Ok(kept),
-        Ok(_) => Err("there is more than its head says".to_owned()),
+        Ok(_) => Err("it has more data than its head lists".to_owned()),
         Err(fault) => Err(fault.to_string()),
     }
 }
@@ -152,10 +152,10 @@ fn split_head(rest: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 impl Kept {
-    /// The state, if it is the one that is wanted.
+    /// Returns the state if it is the wanted one.
     ///
     /// # Errors
-    /// It is of another machine: a diagnostic at the first key that differs, with the values of both.
+    /// A state of a different machine: a diagnostic at the first key that differs, with both values.
     pub fn of(&self, name: &str, wanted: &StateSpec) -> Result<State, Diagnostic> {
         let differences = wanted.differences(&self.spec);
         let Some(first) = differences.first() else { return Ok(self.state.clone()) };
@@ -168,7 +168,7 @@ impl Kept {
         };
         let key = &wanted.key_of_spec(&first.key);
         let what = format!(
-            "{name} is the state of another machine: `{key}` is {theirs} there and {ours} here{more}"
+            "{name} is the state of a different machine: `{key}` is {theirs} there and {ours} here{more}"
         );
         let help = match &first.theirs {
             _ if key == "seed" => format!("`--seed {theirs}`, or save a state with this seed"),
@@ -198,17 +198,17 @@ impl Kept {
     }
 }
 
-/// Whether the states of a file of this name are those that a machine wants: as many, and each of them.
+/// Checks that the states of a file are those that a machine wants, in number and one by one.
 ///
 /// # Errors
-/// They are of another machine: of another number of parts, or a part differs, which is named.
+/// States of a different machine: the number of parts differs, or a part does, which is named.
 pub fn agree(name: &str, kept: &[Kept], wanted: &[Option<StateSpec>]) -> Result<(), Diagnostic> {
     let wanted: Option<Vec<&StateSpec>> = wanted.iter().map(Option::as_ref).collect();
     let Some(wanted) = wanted else {
         let what =
-            format!("{name} cannot be compared with this machine: what a state depends on is not known");
+            format!("{name} cannot be compared with this machine: the inputs of a state are not known");
         return Err(Diagnostic::new(what)
-            .help("give traces and programs that are regular files, which can be read before the run"));
+            .help("use regular files for traces and programs: they can be read before the run"));
     };
     let theirs: Vec<&StateSpec> = kept.iter().map(|kept| &kept.spec).collect();
     for (parts, is_of_a_drive) in [("drives", true), ("servers with filled memory", false)] {
@@ -220,7 +220,7 @@ pub fn agree(name: &str, kept: &[Kept], wanted: &[Option<StateSpec>]) -> Result<
         if theirs != ours.len() {
             let names = if ours.is_empty() { String::new() } else { format!(" ({})", ours.join(", ")) };
             let what = format!(
-                "{name} is the state of another machine: {parts} are {theirs} there and {} here{names}",
+                "{name} is the state of a different machine: {parts} are {theirs} there and {} here{names}",
                 ours.len()
             );
             return Err(Diagnostic::new(what).help("save a state of this machine: `run --save-state FILE`"));

@@ -1,4 +1,4 @@
-//! What a state depends on, of a drive and of a server's filled memory.
+//! Keys of states: the inputs of a drive's state and of a server's filled memory.
 
 use super::{hex, version};
 use crate::plan::Plan;
@@ -18,14 +18,14 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// All that decides the state of a part before the first event of a run, as a tree of a spec's keys. Two runs with equal ones have
-/// states that are equal byte for byte.
+/// Inputs that determine the state of a part before the first event of a run, as a tree of a spec's keys. Equal inputs
+/// give states that are equal byte for byte.
 #[derive(Clone, Debug)]
 pub struct StateSpec {
     keys: Value,
-    /// What the user calls the part: for telling, as a state does not depend on it; nothing of one in a file.
+    /// Name of the part, for messages only: a state does not depend on it. Empty for a state from a file.
     part: String,
-    /// The tables of the spec that the keys are of, by what they begin with here.
+    /// Tables of the spec that the keys are from, by their prefix here.
     tables: Vec<(&'static str, String)>,
 }
 
@@ -35,40 +35,40 @@ impl PartialEq for StateSpec {
     }
 }
 
-/// A key in which two states differ, with both values as JSON; `None` where it is not set.
+/// Key in which two states differ, with both values as JSON; `None` where it is not set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// Its path.
+    /// Path of the key.
     pub key: String,
-    /// In the one.
+    /// Value on this side.
     pub ours: Option<String>,
-    /// In the other.
+    /// Value on the other side.
     pub theirs: Option<String>,
 }
 
 impl StateSpec {
-    /// What the state of a drive of a plan depends on, by the drive's number; `None` if it cannot be known beforehand: preconditioning
-    /// reads a trace that is no regular file.
+    /// Inputs of a drive's state, by the drive's number; `None` if they cannot be known beforehand: preconditioning
+    /// reads a trace that is not a regular file.
     ///
     /// # Panics
-    /// If there is no such drive.
+    /// If the drive does not exist.
     pub fn of(plan: &Plan, loaded: &Loaded, number: usize) -> Option<StateSpec> {
         // Each key of the plan is named, so that a new one does not compile until it is placed here.
         let Plan {
             seed,
             precondition: instead,
-            // The spec is what they have come to.
+            // The spec contains their effect.
             system: _,
             text: _,
             set: _,
-            // What comes after.
+            // Used after the state.
             workloads: _,
             warmup: _,
             trace: _,
             queue_depth: _,
         } = plan;
-        // Of the spec, the drive alone: no command has come from another part, and neither a text nor how the simulation works is
-        // seen by the device.
+        // Of the spec, only the drive matters: no command has come from a different part, and the device sees neither
+        // names nor simulation settings.
         let part = &loaded.spec.flash[number];
         let DriveSpec { flash, precondition } = &part.spec;
         let precondition = precondition_of(instead.as_ref().unwrap_or(precondition))?;
@@ -82,27 +82,27 @@ impl StateSpec {
         StateSpec { keys, part: part.to_owned(), tables }
     }
 
-    /// As it stands in a file.
+    /// Restores a key from a file.
     pub(super) fn from_keys(keys: Value) -> StateSpec {
         StateSpec::new(keys, "", Vec::new())
     }
 
-    /// Whether it is that of a drive, and not of a server's memory.
+    /// Whether the state is of a drive, not of a server's memory.
     pub fn is_of_a_drive(&self) -> bool {
         self.keys.get("device").is_some()
     }
 
-    /// As it goes into a file.
+    /// Returns the tree, as it goes into a file.
     pub(super) fn keys(&self) -> &Value {
         &self.keys
     }
 
-    /// What the user calls the part.
+    /// Returns the name of the part.
     pub fn part(&self) -> &str {
         &self.part
     }
 
-    /// A key of the tree as the spec of this machine has it.
+    /// Translates a key of the tree to the spec of this machine.
     pub(super) fn key_of_spec(&self, key: &str) -> String {
         let renamed = self.tables.iter().find_map(|(kind, table)| {
             let rest = key.strip_prefix(kind)?.strip_prefix('.')?;
@@ -111,13 +111,13 @@ impl StateSpec {
         renamed.unwrap_or_else(|| key.to_owned())
     }
 
-    /// The name of the state: a SHA-256 of all that it depends on, the program's version included.
+    /// Name of the state: a SHA-256 of all its inputs, the program's version included.
     pub fn digest(&self) -> String {
         let all = json!({ "version": version(), "keys": self.keys });
         hex(&Sha256::digest(all.to_string().as_bytes()))
     }
 
-    /// The keys in which they differ, in alphabetical order.
+    /// Keys in which two states differ, in alphabetical order.
     pub fn differences(&self, theirs: &StateSpec) -> Vec<Difference> {
         let mut found = Vec::new();
         compare("", Some(&self.keys), Some(&theirs.keys), &mut found);
@@ -125,7 +125,7 @@ impl StateSpec {
     }
 }
 
-/// The state's parameters; of a trace, the content of its files in place of their names.
+/// Parameters of preconditioning; for a trace, the content of its files in place of their names.
 fn precondition_of(precondition: &Precondition) -> Option<Value> {
     let Precondition::trace(params) = precondition else { return Some(tree(precondition)) };
     let trace::Params { file, format, remap, share, passes } = params;
@@ -170,7 +170,7 @@ fn compare(path: &str, ours: Option<&Value>, theirs: Option<&Value>, found: &mut
     found.push(Difference { key: path.to_owned(), ours: text(ours), theirs: text(theirs) });
 }
 
-/// Whether they are tables with keys in common: two choices between policies have none.
+/// Whether two tables have keys in common: two choices between policies have none.
 fn alike(ours: &Map<String, Value>, theirs: &Map<String, Value>) -> bool {
     ours.keys().any(|name| theirs.contains_key(name))
 }
@@ -181,7 +181,7 @@ enum Filled<'a> {
     Paged(&'a Part<SwapSpec>),
 }
 
-/// The memory of the server of this number that is filled, if any is.
+/// Filled memory of the server with this number, if any.
 fn filled(loaded: &Loaded, number: usize) -> Option<Filled<'_>> {
     let spec = &loaded.spec;
     let cpu = spec.cpu.get(number)?;
@@ -193,29 +193,29 @@ fn filled(loaded: &Loaded, number: usize) -> Option<Filled<'_>> {
     }
 }
 
-/// Whether the server of this number begins with memory that jobs have filled.
+/// Whether the server with this number begins with memory that jobs have filled.
 pub(super) fn is_filled(loaded: &Loaded, number: usize) -> bool {
     filled(loaded, number).is_some()
 }
 
 impl StateSpec {
-    /// What the filled memory of a server depends on, by its number, with its program; `None` if that cannot be known beforehand: the program
-    /// is in a file that cannot be read twice.
+    /// Inputs of a server's filled memory, by its number, with its program; `None` if they cannot be known beforehand:
+    /// the program is in a file that cannot be read twice.
     pub(super) fn of_memory(plan: &Plan, loaded: &Loaded, number: usize, program: &str) -> Option<StateSpec> {
         // Each key is named, so that a new one does not compile until it is placed here.
         let Plan {
-            // The spec is what they have come to, and the program is one of the workloads.
+            // The spec contains their effect, and the program is one of the workloads.
             system: _,
             text: _,
             set: _,
             workloads: _,
-            // A program has a seed of its own; nothing else draws.
+            // A program has its own seed; nothing else draws.
             seed: _,
-            // Those of drives.
+            // Only for drives.
             precondition: _,
             trace: _,
             queue_depth: _,
-            // What comes after.
+            // Used after the state.
             warmup: _,
         } = plan;
         let cpu = &loaded.spec.cpu[number];
@@ -242,7 +242,7 @@ impl StateSpec {
             start: StartSpec { fill_jobs, warmup: _ },
         } = &cpu.spec;
         let mmu = &loaded.spec.mmu[cpu.link("mmu")?.number];
-        // Where the page tables lie, which may be in the cache.
+        // Place of the page tables, which may be in the cache.
         let MmuSpec { table, clock: _, tlb: _, walkers: _ } = &mmu.spec;
         let (kind, memory, part) = match filled(loaded, number)? {
             Filled::Cache(part, spec) => ("memory", json!({ "dram_cache": cache(spec) }), part.table()),
@@ -267,7 +267,7 @@ impl StateSpec {
     }
 }
 
-/// Which pages a DRAM cache can hold, and which make room.
+/// Settings of a DRAM cache that decide which pages it can hold, and which make room.
 fn cache(spec: &DramCacheSpec) -> Value {
     let DramCacheSpec {
         sets,
@@ -286,7 +286,7 @@ fn cache(spec: &DramCacheSpec) -> Value {
                 scheduler: _,
                 energy: _,
             },
-        // Filling takes whatever it asks for.
+        // Filling admits every page.
         admission: _,
         frontside: _,
         backside: _,
@@ -303,7 +303,7 @@ fn cache(spec: &DramCacheSpec) -> Value {
     })
 }
 
-/// How many pages the operating system holds, and keeps free.
+/// Settings that decide how many pages the operating system holds, and keeps free.
 fn paged(spec: &SwapSpec) -> Value {
     let SwapSpec {
         memory,

@@ -1,10 +1,11 @@
-//! States before the first event of a run: what they are, what they depend on, how they are kept.
+//! States before the first event of a run: contents, keys, storage.
 //!
-//! Preconditioning of drives, and filling of a server's memory, work without time, so their results depend on a part of the spec only: a
-//! [`StateSpec`]. Runs that agree in it can share one state, whatever their timing and their buffers; of a drive also whatever their
-//! workloads. Who keeps states implements [`States`]: a run asks for those that it wants before it makes them.
+//! Preconditioning of drives and filling of a server's memory work without time, so the results depend only on a part
+//! of the spec: a [`StateSpec`]. Runs that agree in it can share one state, whatever their timing and their buffers,
+//! and for a drive also whatever their workloads. A store implements [`States`]: a run asks it for states before it
+//! makes them.
 //!
-//! Flash as memory is filled with what its programs place there: every run does that.
+//! Flash as memory is filled with the data of its programs in every run, without a state.
 
 mod file;
 mod key;
@@ -25,45 +26,45 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-// Which programs can read which states.
+// Versions: which programs can read which states.
 
-/// The number of the form of states, and of what preconditioning does: it grows with every change that moves a byte of one.
+/// Version of the state format and of preconditioning: it grows with every change that moves a byte of a state.
 pub const LAYOUT: u32 = 4;
 
-/// The versions that a state depends on.
+/// Versions that a state depends on.
 fn version() -> String {
     format!("{} (states {LAYOUT})", identity::VERSION)
 }
 
-/// Bytes as a checksum is written.
+/// Formats bytes as in a checksum.
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-// Who keeps states, and how a run asks for them.
+// Stores of states, and how a run uses them.
 
-/// Who keeps states.
+/// Store of states.
 pub trait States {
-    /// Told which states a run will ask for, before it asks for the first and in that order ([`Wanted`]); `None` where what
-    /// a state depends on cannot be known.
+    /// Announces the states that a run will ask for, before the first request and in that order ([`Wanted`]); `None`
+    /// where the inputs of a state cannot be known.
     ///
     /// # Errors
-    /// What is kept cannot be used. A place without a source is that of a key of the spec.
+    /// A kept state that cannot be used. A place without a source is that of a key of the spec.
     fn expect(&self, _wanted: &[Option<StateSpec>]) -> Result<(), Diagnostic> {
         Ok(())
     }
 
-    /// Looks for a state. Somebody else may be making it: then this waits for him, or until it is to stop.
+    /// Looks for a state. If a different run is making it, this waits for that run, or until it is told to stop.
     ///
     /// # Errors
     /// As [`States::expect`].
     fn find<'a>(&'a self, wanted: &StateSpec, stop: &AtomicBool) -> Result<Found<'a>, Diagnostic>;
 
-    /// A state that was found, and that the part refuses: its contents contradict one another. Where it is made again, this is where to
-    /// put it.
+    /// Rejects a found state that the part refuses, because its contents contradict one another. If it is made again,
+    /// the result is where to put it.
     ///
     /// # Errors
-    /// The fault, if the state is not to be made again: the user has named it.
+    /// The fault, if the state must not be made again because the user named it.
     fn refuse<'a>(
         &'a self,
         _wanted: &StateSpec,
@@ -73,31 +74,31 @@ pub trait States {
     }
 }
 
-/// What became of a search.
+/// Outcome of a search.
 pub enum Found<'a> {
-    /// It is there.
+    /// Found.
     There(State),
-    /// It has to be made, and put into the place if there is one.
+    /// Absent: make it, and put it into the place if there is one.
     Absent(Option<Box<dyn Place + 'a>>),
-    /// An early end was wanted.
+    /// Stopped: an early end was wanted.
     Stopped,
 }
 
-/// Where a state is awaited. If the place goes away empty, whoever waits makes the state himself.
+/// Slot for an awaited state. If it is dropped empty, each waiting run makes the state itself.
 pub trait Place {
-    /// Takes the state.
+    /// Stores the state.
     fn keep(self: Box<Self>, state: &State);
 }
 
-// A state: bytes that a drive, or a server's memory with its program's data, is saved as and brought into.
+// State: the bytes of a drive, or of a server's memory with its program's data.
 
-/// What preconditioning has left: the device's part of it and the report. Or what filling a server's memory has left: how many jobs it took,
-/// what they have changed of the program's data, and memory.
+/// State of a preconditioned drive: the device's part and the report. Or of a server's filled memory: the number of
+/// jobs, their changes to the program's data, and the memory.
 #[derive(Clone, PartialEq, Eq)]
 pub struct State(Arc<Vec<u8>>);
 
 impl State {
-    /// The state of a device that no command has reached.
+    /// Saves the state of a device that no command has reached.
     ///
     /// # Panics
     /// If the device is at work.
@@ -109,10 +110,10 @@ impl State {
         State(Arc::new(bytes))
     }
 
-    /// Brings a device as it was built into the state; the report of what had been done.
+    /// Loads the state into a newly built device; returns the report of preconditioning.
     ///
     /// # Errors
-    /// It is no state of this device.
+    /// A state of a different device.
     pub fn load(&self, precondition: &Precondition, device: &mut Device) -> Result<Report, Diagnostic> {
         let input = &mut self.0.as_slice();
         let loaded = Report::load(precondition.name(), input)
@@ -125,36 +126,36 @@ impl State {
         loaded.map_err(State::unusable)
     }
 
-    /// What is said of a state that is none of the part that it was made for.
+    /// Diagnostic for a state that its part cannot load.
     fn unusable(fault: SnapshotFault) -> Diagnostic {
         Diagnostic::new(format!("a state cannot be loaded: {fault}"))
-            .help("remove what it was loaded from: it is made again")
+            .help("remove the file that it was loaded from: it is made again")
     }
 
-    /// A state of these bytes, which loading looks at.
+    /// Wraps bytes as a state; loading checks them.
     pub fn from_bytes(bytes: Vec<u8>) -> State {
         State(Arc::new(bytes))
     }
 
-    /// Its bytes, shared.
+    /// Returns the bytes, shared.
     fn shared(&self) -> Arc<Vec<u8>> {
         Arc::clone(&self.0)
     }
 
-    /// Its bytes.
+    /// Returns the bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 }
 
-// The state of a server's memory, for who fills it.
+// State of a server's memory, for the code that fills it.
 
-/// What filling leaves of a server's memory, in the hands of who keeps states.
+/// State of a server's filled memory, in the hands of a store.
 pub(crate) struct OfMemory<'a> {
-    /// Who keeps states, and the one that is wanted.
+    /// Store, and the state that is wanted.
     states: Option<(&'a dyn States, StateSpec)>,
     stop: &'a AtomicBool,
-    /// Where the state is awaited.
+    /// Slot where the state is awaited.
     place: Option<Box<dyn Place + 'a>>,
 }
 
@@ -177,7 +178,7 @@ impl Source for OfMemory<'_> {
                 self.place = place;
                 None
             }
-            // Filling ends at once, and nothing of the run follows.
+            // Filling ends at once, and the run does not continue.
             Found::Stopped => None,
         })
     }
@@ -204,20 +205,20 @@ impl Source for OfMemory<'_> {
     }
 }
 
-/// The states that a run of a plan asks for; `None` where what a state depends on cannot be known beforehand.
+/// States that a run of a plan asks for; `None` where the inputs of a state cannot be known beforehand.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
-    /// Those of the memory of servers that have work, by their number.
+    /// States of the memory of servers that have work, by server number.
     pub(crate) servers: BTreeMap<usize, Option<StateSpec>>,
-    /// Those of drives, by their number.
+    /// States of drives, by drive number.
     pub(crate) drives: Vec<Option<StateSpec>>,
 }
 
 impl Wanted {
-    /// The states that a run of a plan asks for.
+    /// Lists the states that a run of a plan asks for.
     ///
     /// # Errors
-    /// A workload for a part that is not there.
+    /// A workload for a part that does not exist.
     pub fn of(plan: &Plan, loaded: &Loaded) -> Result<Wanted, Diagnostic> {
         let servers = programs(plan, loaded)?;
         let of_memory = |(number, program)| (number, StateSpec::of_memory(plan, loaded, number, program));
@@ -228,7 +229,7 @@ impl Wanted {
         })
     }
 
-    /// All of them, in the order in which a run asks for them: servers, then drives, each as they are declared.
+    /// All states in the order in which a run asks for them: servers, then drives, each as declared.
     pub fn all(&self) -> Vec<Option<StateSpec>> {
         self.servers.values().chain(&self.drives).cloned().collect()
     }
@@ -242,7 +243,7 @@ pub fn has_any(plan: &Plan, loaded: &Loaded) -> Result<bool, Diagnostic> {
     Ok(!loaded.spec.flash.is_empty() || !programs(plan, loaded)?.is_empty())
 }
 
-/// The programs of servers whose memory is filled, by the server's number.
+/// Programs of servers whose memory is filled, by server number.
 fn programs<'a>(plan: &'a Plan, loaded: &Loaded) -> Result<BTreeMap<usize, &'a str>, Diagnostic> {
     let cpus = of_kind(loaded, Kind::Cpu);
     let mut programs = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Every kind of part: its events, and what it says. A line here makes both known to the machine.
+//! Events and outputs of every kind of part. A line here makes both known to the machine.
 
 use engine::At;
 use proto::{
@@ -6,28 +6,28 @@ use proto::{
     memory::{Access, MemCommand},
 };
 
-/// An event of a part, which becomes one of the machine's.
+/// Event of a part, convertible to an event of the machine.
 pub(crate) trait Happens {
-    /// The event of the part of this number among those of its kind.
+    /// Event of the part with this number within its kind.
     fn at(self, instance: u16) -> Ev;
 }
 
-/// What a part says, which becomes a message of the machine.
+/// Output of a part, convertible to a message of the machine.
 pub(crate) trait Says {
-    /// As the part of this number among those of its kind says it.
+    /// Message of the part with this number within its kind.
     fn from(self, instance: u16) -> Message;
 }
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident($event:ty, $out:ty),)+) => {
         engine::events! {
-            /// An event of one of the machine's parts: a kind, an instance, and the part's own event.
+            /// Event of one of the machine's parts: a kind, an instance, and the part's own event.
             pub enum Ev {
                 $($(#[$doc])* $kind(At<$event>),)+
             }
         }
 
-        /// What a part has said, and which of its kind it is.
+        /// Output of a part, with the number of the part within its kind.
         #[derive(Clone, Copy, Debug)]
         pub(crate) enum Message {
             $($kind(u16, $out),)+
@@ -97,24 +97,24 @@ kinds! {
     GroupFlash(ssd::page_groups::Event, proto::groups::Tell),
 }
 
-// What networks carry.
+// Packets on networks.
 
-/// What a packet on a network carries.
+/// Contents of a packet on a network.
 #[derive(Clone, Copy, Debug)]
 pub enum Packet {
     /// An access on its way to the bank, or the tile, that serves its line.
     Access(Access),
-    /// Its answer.
+    /// Answer to an access.
     Answer(Access),
-    /// A directory asks a core.
+    /// Question of a directory to a core.
     Probe(Probe),
-    /// The core's answer.
+    /// Answer of the core.
     Probed(Probed),
     /// A command on its way to a controller of the memory of this number.
     Command(u16, MemCommand),
-    /// Its answer, from the memory of this number.
+    /// Completion of a command, from the memory with this number.
     Done(u16, MemCommand),
-    /// Lines of a dirty page that the cache has taken from flash registers. Nobody waits for them.
+    /// Lines of a dirty page that the cache has taken from flash registers. They need no answer.
     Parked,
 }
 

@@ -1,5 +1,5 @@
-//! Events and messages of the whole machine, what a part sees of them, and the addresses that messages are answered
-//! to. Whoever answers copies an address, and does not look inside.
+//! Events and messages of the whole machine, a part's view of them, and the return addresses of messages. A part that
+//! answers copies the address without interpreting it.
 
 pub(crate) mod event;
 
@@ -16,14 +16,14 @@ pub(crate) struct Wires {
 }
 
 impl Wires {
-    /// The outside world as the part of this number among those of its kind sees it.
+    /// Returns the outside world as seen by the part with this number within its kind.
     #[inline]
     pub(crate) fn at(&mut self, instance: u16) -> Here<'_> {
         Here { wires: self, instance }
     }
 }
 
-/// What a part may do to the outside world: its events come back to it, and what it says is known to be said by it.
+/// A part's access to the outside world: its events come back to it, and its outputs carry its number.
 pub(crate) struct Here<'a> {
     wires: &'a mut Wires,
     instance: u16,
@@ -64,26 +64,26 @@ impl<E: Happens, O: Says> Cx<E, O> for Here<'_> {
     }
 }
 
-/// Who has sent a block command.
+/// Sender of a block command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sender {
     /// An injector.
     Injector(u16),
     /// A memory with a drive behind it.
     Memory(u16),
-    /// What pages from a drive.
+    /// A pager.
     Pager(u16),
-    /// Several drives as one.
+    /// A stripe.
     Stripe(u16),
     /// A host's path to its drives.
     Host(u16),
 }
 
-/// Bits below the kind of a sender in its address.
+/// Bits of the number in a sender's address, below the kind.
 const NUMBER: u32 = 13;
 
 impl Sender {
-    /// The address that a completion goes to.
+    /// Address that a completion goes to.
     #[inline]
     pub(crate) fn port(self) -> Port {
         Port(match self {
@@ -95,7 +95,7 @@ impl Sender {
         })
     }
 
-    /// The sender of this address.
+    /// Sender at this address.
     #[inline]
     pub(crate) fn of(port: Port) -> Sender {
         let number = port.0 & ((1 << NUMBER) - 1);
@@ -109,20 +109,20 @@ impl Sender {
     }
 }
 
-/// Who has sent a command to memory.
+/// Sender of a command to memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Asker {
     /// The shared cache of a complex.
     Complex(u16),
-    /// A memory that has another behind it.
+    /// A memory with a different memory behind it.
     Memory(u16),
 }
 
-/// Bit of an address that says that it is a memory's.
+/// Address bit that marks a memory.
 const MEMORY: u16 = 1 << 15;
 
 impl Asker {
-    /// The address that an answer goes to.
+    /// Address that an answer goes to.
     #[inline]
     pub(crate) fn port(self) -> Port {
         Port(match self {
@@ -131,7 +131,7 @@ impl Asker {
         })
     }
 
-    /// The one at this address.
+    /// Sender at this address.
     #[inline]
     pub(crate) fn of(port: Port) -> Asker {
         if port.0 & MEMORY == 0 { Asker::Complex(port.0) } else { Asker::Memory(port.0 & !MEMORY) }

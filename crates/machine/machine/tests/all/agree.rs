@@ -89,7 +89,7 @@ fn folded_events_do_not_move_a_window() {
     }
 }
 
-/// The same of warm-ups of a time and of a number of requests, of drives, of a host's kernel and of a GPU.
+/// Folding does not change warm-ups of a time and of a number of requests, of drives, of a host's kernel and of a GPU.
 #[test]
 fn folded_events_do_not_move_a_window_of_requests_or_time() {
     let small = ["flash.geometry.ways=1", "flash.precondition=sequential", "flash.geometry.blocks=256"];

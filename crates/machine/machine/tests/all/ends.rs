@@ -1,6 +1,6 @@
-//! Runs that end before their work is done. One that is ended from outside has no result before anything was
-//! simulated, and from then on that of a part. A machine that is stuck says who waits for whom since when; one that
-//! is not says nothing.
+//! Runs that end before their work is done. One that is ended from outside has no result before anything was simulated,
+//! and from then on a partial one. A stuck machine reports which part waits for which, and since when; one that is not
+//! reports nothing.
 
 use config::Diagnostic;
 use engine::Time;
@@ -89,7 +89,7 @@ fn a_stop_after_the_first_event_leaves_the_result_of_a_part() {
     assert!(requests > 0 && requests < 200_000, "{requests}");
 }
 
-/// All work was done, and nobody has looked at what the shadow knows.
+/// All work was done, but the shadow's findings were not examined.
 #[test]
 fn a_stop_in_the_last_checks_is_told() {
     let mut plan = plan("none").set("sim.shadow=true");
@@ -123,7 +123,7 @@ fn run_without_observers_refuses_what_was_not_begun() {
         states: None,
     };
     let fault = run(&plan("none"), &mut outside).expect_err("it was stopped before it began");
-    assert!(fault.what.contains("before anything was simulated"), "{fault}");
+    assert!(fault.what.contains("before the simulation began"), "{fault}");
 }
 
 /// Also of what a core waits for at the end, though it has retired nothing since: all of its time so far, if it waits for its first line.
@@ -281,7 +281,7 @@ fn a_source_that_waits_for_nothing() {
     let report = stall::report(&machine, end);
     assert!(report[0].contains("0 requests in flight"), "{report:#?}");
     assert!(
-        report[1].contains("source 0 waits for a completion, but has no request in flight"),
+        report[1].contains("source 0 waits for a completion, with no request in flight"),
         "{report:#?}"
     );
 }
@@ -291,7 +291,7 @@ fn a_source_that_stops_time() {
     let (machine, end) = run_to_its_end(small_device(), Box::new(Broken(Next::At(Time::ZERO))));
     assert_eq!(end, End::Stall);
     let report = stall::report(&machine, end);
-    assert!(report[0].contains("time does not move"), "{report:#?}");
+    assert!(report[0].contains("simulated time no longer advances"), "{report:#?}");
 }
 
 /// Asks for the present to come again a second later, for ever.
@@ -319,7 +319,7 @@ fn work_that_stands_still_while_time_moves() {
     assert_eq!(end, End::Standstill);
     assert!(machine.now() > Time::from_s(3_600), "{}", machine.now());
     let report = stall::report(&machine, end);
-    assert!(report[0].contains("work has not advanced since"), "{report:#?}");
+    assert!(report[0].contains("simulated time advances, but work has not since"), "{report:#?}");
     assert!(report.iter().any(|line| line.starts_with("waiting: write of 4096 B at byte 0")), "{report:#?}");
 }
 
@@ -355,7 +355,7 @@ fn a_run_may_be_given_a_time() {
     assert_eq!((machine.injector.issued, machine.injector.outstanding()), (10, 1));
     assert_eq!(machine.now(), Time::from_ms(10));
     let report = stall::report(&machine, end);
-    assert!(report[0].contains("`sim.until` has ended the run"), "{report:#?}");
+    assert!(report[0].contains("`sim.until` ended the run"), "{report:#?}");
 }
 
 #[test]
@@ -365,7 +365,7 @@ fn a_run_that_lasts_longer_than_the_clock_ends_before_it() {
     let (machine, end) = run_to_its_end(device, source);
     assert_eq!(end, End::Horizon);
     let report = stall::report(&machine, end);
-    assert!(report[0].contains("the end of the simulated clock"), "{report:?}");
+    assert!(report[0].contains("the limit of the simulated clock"), "{report:?}");
 }
 
 /// The host's software works on a request before its submission and after its completion: then the device does not have it.

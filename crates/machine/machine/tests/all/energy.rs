@@ -196,7 +196,7 @@ fn run(system: &str, set: &[&str], workloads: &[&str]) -> Value {
     serde_json::to_value(document).expect("a document has a JSON form")
 }
 
-/// What a run found, without what it was asked and what it cost.
+/// Results of a run, without its inputs and its cost.
 fn found(mut document: Value) -> Value {
     let all = document.as_object_mut().expect("a document is an object");
     for apart in ["system", "spec", "spec_sha256", "run"] {

@@ -1,4 +1,4 @@
-//! What requests waited for, and who was in the way, against a count of one's own: from the tenures of all commands of the same run.
+//! Waits of requests, and their blockers, compared with a separate count from the tenures of all commands of the run.
 
 use machine::result::Document;
 use machine::run::{Observers, Outside, Plan, run_observed};
@@ -69,7 +69,7 @@ fn holder(class: Class) -> Holder {
     }
 }
 
-/// Who held what between two times, from spans in which each was held by one.
+/// Holders between two times, from spans with one holder each.
 fn held(spans: impl Iterator<Item = (u64, u64, Class)>, from: u64, to: u64) -> ByHolder {
     let mut by = [0; Holder::COUNT];
     for (start, end, class) in spans {

@@ -39,7 +39,7 @@ fn every_unsupported_option_is_refused_by_name() {
     }
 }
 
-/// What is likely not meant reaches the user, once for all clones of a job.
+/// Warnings about probable mistakes reach the user, once for all clones of a job.
 #[test]
 fn what_a_job_will_not_do_is_said() {
     let options = WorkloadOptions {
@@ -375,7 +375,7 @@ fn a_list_of_drives_is_the_drives_behind_a_stripe() {
         names(2)
     );
     let (document, _) = run_on_host("pm9a3x4", &[&job], &[]);
-    // What a drive has read ahead is not counted; in turn, each would have 3 MiB.
+    // Data that a drive has read ahead are not counted; in turn, each would have 3 MiB.
     let mebibytes: Vec<f64> = read(&document).iter().map(|bytes| bytes / 1_048_576.0).collect();
     assert!((3.5..=4.0).contains(&mebibytes[0]) && (1.5..=2.0).contains(&mebibytes[1]), "{mebibytes:?}");
     assert_eq!(mebibytes[2..], [0.0, 0.0]);

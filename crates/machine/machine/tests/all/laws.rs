@@ -207,7 +207,7 @@ fn wire_ns(frames: f64, dwords: f64) -> f64 {
     (dwords + 8.0 * frames) * 4.0 / (0.6 * 254.0 / 256.0) + frames * 400.0
 }
 
-/// What finds no slot waits at the host: 64 outstanding are as good as 32, and with four slots as good as four.
+/// Requests without a slot wait at the host: 64 outstanding are as good as 32, and with four slots as good as four.
 #[test]
 fn more_than_the_slots_bring_nothing() {
     let iops = |set: &[&str], depth: u32| {

@@ -100,7 +100,7 @@ fn what_a_gpu_cannot_be_is_said() {
         ("ideal", "network.width=0B", "`width` is 0"),
         ("ideal", "l2.sets=4194304", "lines in all; at most 16777216"),
         ("ideal", "gpu.l1.sets=1048576", "lines of first-level caches in all"),
-        ("ideal", "gpu.tlb.ways=3", "do not divide into sets"),
+        ("ideal", "gpu.tlb.ways=3", "are not a multiple of 3 ways"),
         ("ideal", "mmu.tlb.entries=4294967295", "allowed: 1 to 16777216"),
         ("ideal", "mmu.walkers=0", "`walkers` is 0"),
         ("ideal", "memory.dram.timing.rcd=10us", "closes the row again"),
@@ -132,13 +132,13 @@ fn tables_that_belong_together_are_demanded() {
     };
     let whole = |system: &str| machine::load(system, &[]).expect("it loads").to_toml();
     for (system, left_out, said) in [
-        ("z-ssd", "host", "nobody uses the part `flash`"),
-        ("z-ssd", "flash", "`host` stands without `flash`"),
-        ("ideal", "mmu", "`gpu` stands without `mmu`"),
-        ("ideal", "gpu", "nobody uses the part `mmu`"),
-        ("hetero", "memory", "the host pages into memory that is no DRAM"),
-        ("os-swap", "memory", "the operating system pages into memory that is no DRAM"),
-        ("hybridgpu", "flash", "`memory` stands without `flash`"),
+        ("z-ssd", "host", "the part `flash` is unused"),
+        ("z-ssd", "flash", "`host` lacks `flash`"),
+        ("ideal", "mmu", "`gpu` lacks `mmu`"),
+        ("ideal", "gpu", "the part `mmu` is unused"),
+        ("hetero", "memory", "the host cannot page into memory that is not DRAM"),
+        ("os-swap", "memory", "the operating system cannot page into memory that is not DRAM"),
+        ("hybridgpu", "flash", "`memory` lacks `flash`"),
     ] {
         let mut table: toml::Table = whole(system).parse().expect("TOML");
         table.remove(left_out);
@@ -150,12 +150,12 @@ fn tables_that_belong_together_are_demanded() {
         engine.remove(table);
     }
     let shown = read("engine.toml", engine.to_string()).expect_err("no flash");
-    assert!(shown.contains("`memory` stands without `flash`"), "{shown}");
+    assert!(shown.contains("`memory` lacks `flash`"), "{shown}");
     let shown = read("both.toml", "inherits = [\"zng\", \"hetero\"]\n".into()).expect_err("two memories");
     assert!(shown.contains("memory"), "{shown}");
     assert!(machine::load("gtx580", &[]).is_ok());
     let fault = run_alone(&Plan::new("gtx580", "gaus:n=16")).map(|_| ()).expect_err("nothing to run on");
-    assert!(fault.to_string().contains("no memory behind its GPU's shared cache"), "{fault}");
+    assert!(fault.to_string().contains("no memory behind the GPU's shared cache"), "{fault}");
 }
 
 /// A program on a drive and requests on a GPU without one are refused, by a run and by a look through it.
@@ -172,7 +172,7 @@ fn work_needs_a_part_that_does_it() {
     }
 }
 
-/// What does not fit into flash is refused before it runs, with both numbers.
+/// Programs that do not fit into flash are refused before they run, with both sizes.
 #[test]
 fn programs_larger_than_flash_are_refused() {
     for (system, set, workload, holds) in [
@@ -184,8 +184,8 @@ fn programs_larger_than_flash_are_refused() {
         let mut plan = set.iter().fold(Plan::new(system, workload[0]), |plan, key| plan.set(key));
         plan.workloads = workload.iter().map(|w| (*w).to_owned()).collect();
         let shown = run_alone(&plan).map(|_| ()).expect_err(system).to_string();
-        assert!(shown.contains("the programs take") && shown.contains("of flash that holds"), "{shown}");
-        assert!(holds == 0 || shown.contains(&format!("take {} B", 9 << 20)), "{shown}");
+        assert!(shown.contains("the programs need") && shown.contains("the flash holds"), "{shown}");
+        assert!(holds == 0 || shown.contains(&format!("need {} B", 9 << 20)), "{shown}");
         assert!(shown.contains(&format!("holds {holds} B")) || holds == 0, "{shown}");
     }
 }

@@ -15,7 +15,7 @@ fn figure(document: &Value, path: &str) -> f64 {
     document.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("no figure {path}"))
 }
 
-/// What requests have taken, and where.
+/// Latencies of requests, by place.
 fn times(document: &Value) -> [&Value; 3] {
     [&document["io"], &document["breakdown_ns"], &document["simulated_ns"]]
 }

@@ -224,7 +224,7 @@ fn a_gpu_and_what_is_around_it_by_other_names_do_the_same() {
     assert_eq!((other.gpu[0].name.as_str(), other.gpu[0].memory.name.as_str()), ("big", "gddr"));
 }
 
-/// What is never asked changes nothing, wherever it is declared: neither another drive nor a GPU without programs.
+/// Unused parts change nothing, wherever they are declared: neither another drive nor a GPU without programs.
 #[test]
 fn idle_parts_change_nothing() {
     let alone = Bench::new(&bare(&drive("flash"))).run(&[WRITES]);
@@ -300,7 +300,7 @@ fn a_resolved_spec_is_the_same_machine() {
     assert_eq!(found(&bench.run(&[READS])), found(&again.run(&[READS])));
 }
 
-// What is wrong with names and links is told once, with its place and the way out.
+// Errors in names and links are reported once, with their place and the fix.
 
 const DRIVE: &str = "inherits = 'd16'\n";
 
@@ -319,14 +319,14 @@ fn links_to_nothing_or_to_the_wrong_kind() {
     refused(
         "inherits = 'd16'\n[host]\ndrives = 'flahs'\n",
         &[JOB],
-        &["there is no part `flahs`", "did you mean `flash`"],
+        &["the part `flahs` does not exist", "did you mean `flash`"],
     );
     let wrong = "inherits = 'ideal'\n[l2]\nmemory = 'mmu'\n";
     refused(wrong, &["gaus:n=16"], &["`mmu` is a part of the kind `mmu`", "`memory` or `placement`"]);
-    refused("inherits = 'd16'\n[host]\ndrives = 7\n", &[JOB], &["is the name of one part, or a list"]);
+    refused("inherits = 'd16'\n[host]\ndrives = 7\n", &[JOB], &["must be the name of one part, or a list"]);
     refused("inherits = 'd16'\n[host]\ndrives = ['flash', 'flash']\n", &[JOB], &["`flash` is named twice"]);
     let inert = "inherits = 'ideal'\n[memory]\ndrive = 'memory'\n";
-    refused(inert, &["gaus:n=16"], &["this kind of memory asks no drive", "leave it out"]);
+    refused(inert, &["gaus:n=16"], &["this kind of memory uses no drive", "leave it out"]);
 }
 
 #[test]
@@ -334,24 +334,24 @@ fn what_could_mean_several_must_be_said() {
     let two = "inherits = 'ideal'\n[spare]\nkind = 'memory'\ninherits = 'ideal.memory'\n";
     refused(two, &["gaus:n=16"], &["`l2.memory` is left out", "allowed: memory, spare", "beside `spare` at"]);
     let group = "inherits = 'hybridgpu'\n[flash]\ncount = 2\n[memory]\ndrive = 'flash'\n";
-    refused(group, &["gaus:n=16"], &["`flash` are 2 parts, and this link goes to one"]);
+    refused(group, &["gaus:n=16"], &["`flash` names 2 parts, and this link needs one"]);
     let drives = "inherits = 'd16'\n[flash]\ncount = 2\n";
-    refused(drives, &[JOB], &["there are 2 parts for it", "--workload flash.0=fio"]);
+    refused(drives, &[JOB], &["2 parts can run it", "--workload flash.0=fio"]);
 }
 
 #[test]
 fn parts_that_nobody_uses_or_too_many_do() {
     let unused = "inherits = 'd16'\n[spare]\nkind = 'l2'\ninherits = 'ideal.l2'\n";
-    refused(unused, &[JOB], &["nobody uses the part `spare`", "`gpu`, `cpu`"]);
+    refused(unused, &[JOB], &["the part `spare` is unused", "`gpu`, `cpu`"]);
     let shared = "inherits = 'ideal'\n[gpu]\ncount = 2\n";
-    refused(shared, &["gpu.0=gaus:n=16"], &["`gpu.0` and `gpu.1` ask one part, `mmu`, which serves one"]);
+    refused(shared, &["gpu.0=gaus:n=16"], &["`gpu.0` and `gpu.1` both use the part `mmu`, which can serve only one"]);
     let array =
         "[flash]\ncount = 2\n[array]\nkind = 'stripe'\ndrives = 'flash'\nchunk = '64KiB'\nsubmit = '0us'\n";
     let both = format!("{DRIVE}{array}[host]\ndrives = ['array', 'flash.1']\n");
     refused(
         &both,
         &["array=fio:rw=read,number_ios=1"],
-        &["uses `flash.1`, whose bytes are those of the stripe `array`"],
+        &["uses `flash.1`, which is a member of the stripe `array`"],
     );
 }
 
@@ -368,7 +368,7 @@ fn kinds_counts_and_names() {
     refused(
         "inherits = 'd16'\n[spare]\nkind = 'flahs'\n",
         &[JOB],
-        &["no kind of part", "did you mean `flash`"],
+        &["unknown kind of part", "did you mean `flash`"],
     );
     refused("inherits = 'd16'\n[spare]\nways = 3\n", &[JOB], &["unknown key `spare`", "kind = \"flash\""]);
     refused(
@@ -379,11 +379,11 @@ fn kinds_counts_and_names() {
     refused(
         "inherits = 'd16'\n[host]\nkind = 'gpu'\n",
         &[JOB],
-        &["a part that is called `host` is of that kind"],
+        &["a part named `host` must be of that kind"],
     );
     refused("inherits = 'd16'\n[flash]\ncount = 0\n", &[JOB], &["0 parts; allowed are 1 to 256"]);
     let dotted = "inherits = 'd16'\n['my drive']\nkind = 'flash'\ninherits = 'd16.flash'\n";
-    refused(dotted, &[JOB], &["`my drive` is no name for a part"]);
+    refused(dotted, &[JOB], &["`my drive` is not a valid name for a part"]);
     let misspelt =
         "inherits = 'd16'\n[spare]\nkind = 'flash'\ninherits = 'd16.flash'\n[spare.geometry]\nchanels = 3\n";
     refused(
@@ -419,7 +419,7 @@ fn workloads_for_parts_that_do_not_take_them() {
     refused("inherits = 'ideal'\n", &["l2=gaus:n=16"], &["no part `l2` takes a workload", "gpu"]);
     let both = "inherits = 'hetero'\n";
     let shown = Bench::new(both).refused(&[&format!("gpu={JOB}")]);
-    assert!(shown.contains("is a load of requests, and `gpu` takes none"), "{shown}");
+    assert!(shown.contains("is a load of requests, and `gpu` cannot run it"), "{shown}");
 }
 
 #[test]

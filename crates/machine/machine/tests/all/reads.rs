@@ -93,14 +93,14 @@ fn a_stream_is_found_in_the_buffer() {
     // All but the three that show the stream, and some more at its beginning.
     assert!(of("used") > 1_900.0, "{}", document["flash"][0]["look_ahead"]);
     assert_eq!((of("dropped"), of("wasted")), (0.0, 0.0));
-    assert!(human(&stream).contains("read ahead of the host"), "{}", human(&stream));
-    // Reads anywhere are no stream.
+    assert!(human(&stream).contains("were read ahead"), "{}", human(&stream));
+    // Random reads are not a stream.
     let random = ran("d16", &set, "rw=randread,bs=4k,number_ios=2000");
     assert_eq!(figure(&json(&random), "/flash/0/look_ahead/issued"), 0.0);
-    assert!(!human(&random).contains("read ahead of the host"), "{}", human(&random));
+    assert!(!human(&random).contains("were read ahead"), "{}", human(&random));
 }
 
-/// What is written while it is being read ahead is the host's: the shadow compares every unit.
+/// Units written during their read-ahead hold the host's data: the shadow compares every unit.
 #[test]
 fn streams_among_writes_get_what_was_written() {
     let set = [

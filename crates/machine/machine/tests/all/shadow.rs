@@ -7,7 +7,7 @@ use serde_json::Value;
 use spec::precondition::parse;
 use spec::systems::SYSTEMS;
 
-/// What makes a system small enough for garbage collection to begin within the test.
+/// Overrides that make a system small enough for garbage collection to begin within the test.
 fn small(system: &str) -> &'static [&'static str] {
     match system {
         // Their thresholds need many blocks a plane.
@@ -16,7 +16,7 @@ fn small(system: &str) -> &'static [&'static str] {
             &["flash.geometry.pages=16", "flash.geometry.dies=1", "flash.precondition=sequential"]
         }
         "pm9a3" => &["flash.geometry.blocks=128", "flash.geometry.pages=24"],
-        // Their spare space would be less than what must be free.
+        // Their over-provisioning would be less than the required free space.
         "860-pro" | "9100-max" | "980-pro" | "d3-s4610" | "p3700" | "zn540" => {
             &["flash.geometry.blocks=128", "flash.geometry.pages=24", "flash.ftl.over_provisioning=20%"]
         }

@@ -116,7 +116,7 @@ const WORN: &[&str] = &[
     "flash.geometry.blocks=64",
 ];
 
-/// The same reads and writes with the state made and with it taken, under a shadow.
+/// Reads and writes are equal with a newly made state and with a loaded one, under a shadow.
 fn same_with_and_without(system: &str, set: &[&[&str]], state: &str) {
     let job = "fio:rw=randrw,rwmixread=50,bs=4k,iodepth=8,number_ios=1500,norandommap=1,size=60%";
     let mut plan = set.iter().copied().flatten().fold(Plan::new(system, job), |plan, set| plan.set(set));
@@ -159,7 +159,7 @@ fn whole(device: &Device) -> Vec<u8> {
     bytes
 }
 
-/// What is kept is the translation layer; that it is all that preconditioning changes is what this shows.
+/// A state holds the translation layer; this shows that preconditioning changes nothing else.
 #[test]
 fn a_device_that_takes_a_state_is_the_device_that_made_it_in_every_byte() {
     for (system, set) in [("d16", SMALL_D16), ("pm9a3", SMALL_PM9A3), ("mqsim-default", SMALL_MQSIM)] {
@@ -241,13 +241,13 @@ fn a_file_of_other_drives_is_refused_with_the_drive_that_differs() {
     refused(&kept[..1], &wanted, "drives are 1 there and 2 here (`flash`, `large`)");
     refused(&kept, &wanted[..1], "drives are 2 there and 1 here (`flash`)");
     refused(&[], &wanted, "drives are 0 there and 2 here");
-    refused(&kept, &[wanted[0].clone(), None], "what a state depends on is not known");
+    refused(&kept, &[wanted[0].clone(), None], "the inputs of a state are not known");
     let (mut others, _) = two(1);
     let mut keys = Plan::new("d16", "");
     keys.set = SMALL_D16.iter().map(|set| (*set).to_owned()).collect();
     let loaded = machine::load("d16", &keys.set).expect("a spec");
     others[1] = StateSpec::of(&keys, &loaded, 0);
-    refused(&kept, &others, "`flash`: f is the state of another machine: ");
+    refused(&kept, &others, "`flash`: f is the state of a different machine: ");
 }
 
 /// A head that promises other states than those that follow, under a checksum that is right.
@@ -275,13 +275,13 @@ fn a_head_that_promises_something_else_is_refused() {
         let fault = with(change).err().expect(said);
         assert!(fault.what.contains(said), "{fault}");
     };
-    refused(&|head| _ = head["states"].as_array_mut().expect("a list").pop(), "more than its head says");
-    refused(&|head| head["states"][0]["bytes"] = u64::MAX.into(), "it does not have");
+    refused(&|head| _ = head["states"].as_array_mut().expect("a list").pop(), "more data than its head lists");
+    refused(&|head| head["states"][0]["bytes"] = u64::MAX.into(), "it has fewer than");
     let twice = |head: &mut Value| {
         let one = head["states"][0].clone();
         head["states"].as_array_mut().expect("a list").push(one);
     };
-    refused(&twice, "it does not have");
+    refused(&twice, "it has fewer than");
     refused(&|head| head["states"] = 7.into(), "its head is malformed");
     refused(
         &|head| head["version"] = "0.0.1 (states 1)".into(),

@@ -223,7 +223,7 @@ fn capacities_are_those_on_the_label() {
     close("mqsim-default", 998_579_840 * 512);
 }
 
-/// What acknowledgements and flow control leave of a link: 57.88 of 62.96 Gb/s (Neugebauer et al., SIGCOMM 2018).
+/// Link bandwidth left by acknowledgements and flow control: 57.88 of 62.96 Gb/s (Neugebauer et al., SIGCOMM 2018).
 const LEFT: f64 = 57.88 / 62.96;
 
 /// Nanoseconds of a 4 KiB read on an idle drive behind PCIe of four lanes with payloads of 256 B and headers of 24 B.
@@ -259,7 +259,7 @@ fn an_idle_page_takes_as_long_as_in_mqsim() {
     }
 }
 
-/// What the slowest part can do is a bound, and a deep queue comes near it.
+/// The slowest part bounds the throughput, and a deep queue comes near it.
 #[test]
 fn saturated_drives_reach_their_slowest_part() {
     let near = |system: &str, job: &str, name: &str, bound: f64| {
@@ -328,7 +328,7 @@ fn mqsims_own_trace_touches_the_pages_it_names() {
     let near = |measured: f64, expected: f64, share: f64| {
         assert!((measured / expected - 1.0).abs() < share, "{measured}, not {expected}");
     };
-    // Which look-ups meet a read of their page under way hangs on nanoseconds.
+    // Which look-ups meet a read of their page under way depends on nanoseconds.
     near(of("reads/mapping"), mqsim("page_reads_mapping"), 0.005);
     let means = ["read", "write"].map(|kind| mqsim(&format!("{kind}_response_mean")));
     near(mean_ns(&document, "read"), means[0], 0.05);

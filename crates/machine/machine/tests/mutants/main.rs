@@ -46,7 +46,7 @@ fn shadowed(system: &str, workload: &str, set: &[&str]) -> Vec<String> {
     failed(&set.iter().fold(plan, |plan, assignment| plan.set(assignment)))
 }
 
-/// What fails in a run, a panic among it.
+/// Failures of a run, panics included.
 fn findings(run: &Run) -> Vec<String> {
     catch_unwind(AssertUnwindSafe(run.make)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();

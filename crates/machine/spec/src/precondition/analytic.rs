@@ -1,4 +1,4 @@
-//! The steady state under uniform random writes, drawn from its theory.
+//! Steady state under uniform random writes, drawn from theory.
 
 use super::session::{Halt, Session};
 use super::{Fill, unit_of_group, units_of_group};
@@ -13,14 +13,14 @@ use requests::synth::Permutation;
 use std::collections::BTreeMap;
 use theory::wa;
 
-/// Largest mean share of a reclaim unit that may be padding, which the theory does not know.
+/// Largest mean share of padding in a reclaim unit: the theory ignores padding.
 const MOST_PADDING: f64 = 0.01;
 
-/// Victim policies whose stationary histogram of valid counts is known.
+/// Victim policies with a known stationary histogram of valid counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Model {
     Greedy,
-    /// The best of so many random ones.
+    /// Best of this many random candidates.
     Choices(u32),
     Oldest,
 }
@@ -33,15 +33,15 @@ impl Model {
             VictimPolicy::random => Ok(Model::Choices(1)),
             VictimPolicy::fifo => Ok(Model::Oldest),
             other => {
-                let what = format!("the steady state of victim policy `{}` has no known form", other.name());
+                let what = format!("no known steady state for the victim policy `{}`", other.name());
                 Err(Diagnostic::new(what)
                     .allowed(other.name(), ["greedy", "d_choices", "random", "fifo"])
-                    .help("`steady` reaches it by simulation"))
+                    .help("use `steady`, which simulates it"))
             }
         }
     }
 
-    /// Write amplification of `closed` reclaim units of `per_ru` map units that hold `valid` of them.
+    /// Write amplification with `closed` reclaim units of `per_ru` map units, `valid` of them valid.
     fn amplification(self, closed: u32, per_ru: u32, valid: u64) -> f64 {
         let spare = spare(closed, per_ru, valid);
         match self {
@@ -71,7 +71,7 @@ fn spare(closed: u32, per_ru: u32, valid: u64) -> wa::Spare {
     wa::Spare::of_units(u64::from(closed) * u64::from(per_ru), valid)
 }
 
-/// Cumulative histograms, by number of closed reclaim units: groups are so alike that those with equally many share one.
+/// Cumulative histograms, by number of closed reclaim units: groups with equally many share one.
 struct Histograms {
     per_ru: u32,
     known: BTreeMap<u32, Vec<f64>>,
@@ -97,8 +97,8 @@ impl Histograms {
     }
 }
 
-/// Quantiles of a cumulative histogram at even distances from a random start: their mean is nearer to that of the
-/// histogram than the mean of independent draws, as it is among the reclaim units of one group.
+/// Quantiles of a cumulative histogram at even distances from a random start. Their mean is nearer to the histogram's
+/// mean than that of independent draws, as it is among the reclaim units of one group.
 fn spread(cumulative: &[f64], closed: u32, rng: &mut Rng) -> Vec<u32> {
     let start = rng.unit();
     let mut level = 0;
@@ -113,8 +113,8 @@ fn spread(cumulative: &[f64], closed: u32, rng: &mut Rng) -> Vec<u32> {
         .collect()
 }
 
-/// Under collection by age a unit has survived with probability `exp(-life * age)`, with `age` from 0 at the unit
-/// closed last to 1 at the next victim; the mean over all ages is the valid share.
+/// Valid counts under victim selection by age: a unit has survived with probability `exp(-life * age)`, with `age` from
+/// 0 at the unit closed last to 1 at the next victim. The mean over all ages is the valid share.
 fn by_age(closed: u32, per_ru: u32, valid: u64, rng: &mut Rng) -> Vec<u32> {
     let share = valid as f64 / (f64::from(closed) * f64::from(per_ru));
     let (mut low, mut high) = (0.0, 1.0 / share + 1.0);
@@ -131,10 +131,10 @@ fn by_age(closed: u32, per_ru: u32, valid: u64, rng: &mut Rng) -> Vec<u32> {
         .collect()
 }
 
-/// Changes counts by one, at random, until they add up.
+/// Adjusts counts by one, at random, until they add up.
 fn settle(counts: &mut [u32], per_ru: u32, valid: u64, rng: &mut Rng) {
     let mut sum: u64 = counts.iter().map(|c| u64::from(*c)).sum();
-    // Greedy collection leaves none below a floor.
+    // Greedy garbage collection leaves no count below a floor.
     let even = valid / counts.len().max(1) as u64;
     let floor = counts.iter().min().map_or(0, |least| u64::from(*least).min(even)) as u32;
     while sum != valid {
@@ -196,8 +196,9 @@ pub(super) fn apply(fill: &Fill, session: &mut Session<'_>) -> Result<(), Halt> 
     Ok(())
 }
 
-/// One cycle of the collector: it stops at `stop` free units and starts again at `start`; between, the host opens one
-/// after another. Both frontiers are anywhere in their reclaim unit, but for the host's where it is `in_step` with another.
+/// Draws one cycle of garbage collection: it stops at `stop` free units and starts again at `start`; between, the host
+/// opens one unit after another. Both frontiers are anywhere in their reclaim unit, except for the host's where it is
+/// `in_step` with another.
 fn draw_group(
     model: Model,
     histograms: &mut Histograms,
@@ -217,33 +218,33 @@ fn draw_group(
     let free = limits.start + 1 + rng.below(u64::from(limits.stop - limits.start)) as u32;
     let taken = u32::from(host > 0) + u32::from(moved > 0);
     let valid = count - open(host, moved);
-    // Where spare space is so short that the collector cannot get to `stop`, it does not.
+    // With too little over-provisioning, garbage collection cannot reach `stop`.
     let least = (valid / u64::from(geo.units_per_ru)) as u32 + 1;
     let closed = usable.saturating_sub(taken + free).max(least);
     Drawn { closed: model.counts(histograms, closed, valid, rng), host, moved }
 }
 
-/// Units of a group when groups take turns.
+/// Number of units of a group when groups take turns.
 fn dealt(units: u64, group: u32, groups: u32) -> u64 {
     let upto = |group: u32| units * u64::from(group) / u64::from(groups);
     upto(group + 1) - upto(group)
 }
 
-/// The theory moves units one by one; the device moves program units, of which the last of a victim is padded.
+/// The theory moves single units; the device moves program units, and pads the last one of a victim.
 fn refuse_padding(geo: &Geometry) -> Result<(), Diagnostic> {
     let padding = f64::from(geo.units_per_program - 1) / 2.0 / f64::from(geo.units_per_ru);
     if padding <= MOST_PADDING {
         return Ok(());
     }
     let what = format!(
-        "program units of {} map units pad ({} - 1) / 2 of the {} units of a victim on average, {:.1} %, which the theory does not know; it may be {:.0} %",
+        "program units of {} map units pad ({} - 1) / 2 of the {} units of a victim on average, {:.1} %, which the theory ignores; at most {:.0} % is allowed",
         geo.units_per_program,
         geo.units_per_program,
         geo.units_per_ru,
         100.0 * padding,
         100.0 * MOST_PADDING,
     );
-    Err(Diagnostic::new(what).help("`steady` reaches the state by simulation"))
+    Err(Diagnostic::new(what).help("use `steady`, which simulates the state"))
 }
 
 #[cfg(test)]

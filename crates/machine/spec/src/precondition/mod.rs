@@ -1,22 +1,22 @@
-//! The state that a device is brought into before a run: functional, without time.
+//! State of a device before a run: reached functionally, without time.
 //!
-//! Writes go through the same functions of the translation layer as timed ones: frontiers, thresholds and victim
-//! policy of the spec. What depends on time does not happen: no write waits, no move loses a race, and where
-//! `flash.ftl.allocation` is dynamic, groups take turns, because without time no die is busier than another. All data
-//! goes to the first placement. Erase counts stay after preconditioning; all other counters start from zero.
+//! Writes go through the same functions of the translation layer as timed ones: frontiers, thresholds and victim policy
+//! of the spec. Effects of time do not happen: no write waits, no move loses a race, and with a dynamic
+//! `flash.ftl.allocation` groups take turns, because without time all dies are equally busy. All data go to the first
+//! placement. Erase counts are kept after preconditioning; all other counters start from zero.
 //!
-//! The states are those of a device at rest, seen after any of its writes with equal likelihood. A device under load
-//! is seen in the middle of a collection more often than that: its reclaim units that were filled last are then a few
-//! more, by less than one cycle of the collector in each group.
+//! The states are those of a device at rest, seen after any of its writes with equal likelihood. A device under load is
+//! more often seen during garbage collection: it then has slightly more recently filled reclaim units, by less than one
+//! cycle of garbage collection in each group.
 //!
-//! Where the planes of a die share multi-plane commands and each has reclaim units of its own, every state leaves the
-//! host's frontiers of these planes at the same page ([`ftl::page_map::Ftl::lags`]), as on a fresh drive, so that what is then written in
-//! order is written in multi-plane commands. `uniform` overwrites as often in each of these planes, `analytic` draws one
-//! page for all of them, `steady` and `zipf` end with overwrites drawn for the planes that lag behind; what is still missing is
-//! padded: less than a program unit a plane after a fill, and after a trace as much as its last blocks differ in. None of these
-//! writes counts as a drive write.
+//! Where the planes of a die share multi-plane commands and each has its own reclaim units, every state leaves the
+//! host's frontiers of these planes at the same page ([`ftl::page_map::Ftl::lags`]), as on a fresh drive. Later
+//! sequential writes can then use multi-plane commands. `uniform` overwrites as often in each of these planes,
+//! `analytic` draws one page for all of them, `steady` and `zipf` end with overwrites drawn for the planes that lag
+//! behind. The rest is padded: less than a program unit per plane after a fill, and after a trace as much as its last
+//! blocks differ in. None of these writes counts as a drive write.
 //!
-//! Shares of the logical space are taken from its beginning. A *drive write* is as many units as that share has.
+//! Shares of the logical space start at its beginning. A *drive write* is as many units as the share has.
 
 pub mod analytic;
 mod session;
@@ -42,7 +42,7 @@ use ssd::spec::FlashSpec;
 config::policies! {
     /// The state that the device is brought into before the run.
     pub family Precondition: choice {
-        /// As it comes from the factory: nothing written.
+        /// Factory state: nothing written.
         default none,
         /// Written once, in order.
         ///
@@ -50,35 +50,35 @@ config::policies! {
         sequential(Fill),
         /// Written once, one map unit after another to the next group in turn: neighbours lie in different planes.
         ///
-        /// What small writes in order leave behind that go to any idle plane. Implicit, like `sequential`, and the same where a map
-        /// unit is a program unit.
+        /// This is the result of small sequential writes that go to any idle plane. Implicit, like `sequential`, and
+        /// equal to it if a map unit is a program unit.
         interleaved(Fill),
         /// Written once, in random order, then overwritten at random until enough is invalid.
         ///
-        /// No garbage collection takes place: an invalid share that needs it is refused.
+        /// Without garbage collection: an invalid share that would need it is refused.
         uniform(uniform::Params),
         /// Written in order, then overwritten with Zipf-distributed popularity.
         ///
-        /// The popularity of unit number k is in proportion to `k^-theta`; popular units are scattered over the share.
+        /// The popularity of unit number k is proportional to `k^-theta`; popular units are scattered over the share.
         zipf(zipf::Params),
         /// Written in order, then at random until write amplification is steady.
         ///
         /// A round is a fifth of a drive write, or a thousandth of the device if that is more. Write amplification is
-        /// steady when over five windows of equal length (one round each, or two, four …) its range is at most twice
-        /// `tolerance` and the rise of its fitted line at most `tolerance`, both relative to its mean, and at least one
-        /// drive write has passed since the first reclaim. With a tolerance of 10 % this is how SNIA's Solid State
-        /// Storage Performance Test Specification defines it. 20 drive writes after the first reclaim it ends anyway,
-        /// and the report says that it is not steady.
+        /// steady when two conditions hold. Over five windows of equal length (one round each, or two, four …), its
+        /// range is at most twice `tolerance` and the rise of its fitted line at most `tolerance`, both relative to its
+        /// mean. At least one drive write has passed since the first reclaim. With a tolerance of 10 % this is the
+        /// definition of SNIA's Solid State Storage Performance Test Specification. 20 drive writes after the first
+        /// reclaim, preconditioning ends in any case, and the report says that it is not steady.
         steady(steady::Params),
         /// Written in order, then with the writes of a trace, one after another.
         ///
-        /// Units that a write touches are written whole; deallocations count, reads do not.
+        /// Units touched by a write are written whole; deallocations count, reads do not.
         trace(trace::Params),
-        /// The steady state under uniform random writes, drawn from its theory.
+        /// Steady state under uniform random writes, drawn from theory.
         ///
         /// Valid counts are drawn from the stationary histogram of the victim policy (`greedy`, `d_choices`, `random`,
-        /// `fifo`), frontiers and free units from one cycle of the collector. Which units are valid where is random;
-        /// under `fifo`, valid counts follow the age. No unit is written: O(units), and no wear.
+        /// `fifo`), frontiers and free units from one cycle of garbage collection. The positions of valid units are
+        /// random; under `fifo`, valid counts follow the age. No unit is written: O(units), and no wear.
         analytic(Fill),
     }
 }
@@ -86,7 +86,7 @@ config::policies! {
 /// Brings a device into a state. The counters of the FTL start from zero afterwards.
 ///
 /// # Errors
-/// If the state cannot be reached, with the arithmetic.
+/// A state that cannot be reached, with the arithmetic.
 ///
 /// # Panics
 /// If the device has been written to.
@@ -98,11 +98,11 @@ pub fn apply(
 ) -> Result<Report, Diagnostic> {
     let never = &mut |_| false;
     let report = apply_watched(state, flash, ftl, seed, never)?;
-    Ok(report.expect("nobody wants an early end"))
+    Ok(report.expect("no early end was requested"))
 }
 
-/// As [`apply`]; `watch` is told how far it is, many times a second, and says whether to give it up. Nothing if it was: the device
-/// is then on its way, and of no use.
+/// Works like [`apply`]. `watch` receives the progress many times a second, and may abandon the work; then this returns
+/// `None` and the device is unusable.
 ///
 /// # Errors
 /// As [`apply`].
@@ -139,9 +139,9 @@ fn bring(state: &Precondition, mut session: Session<'_>) -> Result<Report, Halt>
     Ok(session.report(state.name())?)
 }
 
-// Which units static allocation sends where.
+// Assignment of units to groups by static allocation.
 
-/// Units `0..units` that static allocation sends to a group.
+/// Number of the units `0..units` that static allocation sends to a group.
 fn units_of_group(geo: &Geometry, group: u32, units: u64) -> u64 {
     let per_program = u64::from(geo.units_per_program);
     let groups = u64::from(geo.groups);
@@ -151,19 +151,19 @@ fn units_of_group(geo: &Geometry, group: u32, units: u64) -> u64 {
     whole * per_program + if stripes % groups == position { rest } else { 0 }
 }
 
-/// Unit number `nth` of those that static allocation sends to a group.
+/// Unit with number `nth` among those that static allocation sends to a group.
 fn unit_of_group(geo: &Geometry, group: u32, nth: u64) -> u64 {
     let per_program = u64::from(geo.units_per_program);
     geo.sequential_unit(group, nth / per_program, (nth % per_program) as u32)
 }
 
-// Which unit is written next.
+// Choice of the unit to write next.
 
-/// Draws of units of a share, with replacement.
+/// Draws of units from a share, with replacement.
 enum Draw {
-    /// Each unit is as likely.
+    /// Every unit with equal likelihood.
     Uniform(u64),
-    /// By rank, and ranks scattered over the share.
+    /// By rank, with ranks scattered over the share.
     Zipf(Box<(Zipf, Permutation)>),
 }
 
@@ -177,9 +177,9 @@ impl Draw {
     }
 }
 
-// Written once.
+// States written once.
 
-/// How much is filled.
+/// Parameters of a fill.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Fill {
@@ -205,29 +205,29 @@ fn interleaved(fill: &Fill, session: &mut Session<'_>) -> Result<(), Diagnostic>
     Ok(())
 }
 
-// What preconditioning has done.
+// Report of preconditioning.
 
-/// The state that was reached.
+/// Report of the state that was reached.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Report {
-    /// The state's name.
+    /// Name of the state.
     pub kind: &'static str,
     /// Share of the logical units that hold data.
     pub mapped_share: f64,
-    /// Share of the programmed map units that hold no valid data, padding among them.
+    /// Share of the programmed map units without valid data, padding included.
     pub invalid_share: f64,
-    /// Free reclaim units of the groups.
+    /// Free reclaim units per group.
     pub free_reclaim_units: FreeUnits,
-    /// Units written, the fill included, for each unit of the share that was filled.
+    /// Units written, the fill included, per unit of the filled share.
     pub drive_writes: f64,
-    /// Units programmed for each unit written in the last window of overwrites; null if nothing was overwritten.
+    /// Units programmed per unit written in the last window of overwrites; null if nothing was overwritten.
     pub write_amplification: Option<f64>,
-    /// Whether write amplification has become steady; null if the state does not ask.
+    /// Whether write amplification became steady; null if the state does not require it.
     pub steady: Option<bool>,
 }
 
 impl Report {
-    /// Appends all but the state's name.
+    /// Appends all fields except the state's name.
     pub fn save(&self, out: &mut Vec<u8>) {
         // Naming every field makes a forgotten one a compile error.
         let Report {
@@ -247,8 +247,8 @@ impl Report {
         steady.save(out);
     }
 
-    /// Whether what it says of a translation layer is so. A map on flash is written behind the report: of such a layer, the free units and the
-    /// invalid share are not compared.
+    /// Whether the report agrees with a translation layer. A map on flash is written after the report: for such a
+    /// layer, free units and the invalid share are not compared.
     pub fn is_of(&self, ftl: &Ftl) -> bool {
         let Report {
             kind: _,
@@ -267,7 +267,7 @@ impl Report {
             && [Some(*drive_writes), *write_amplification].iter().flatten().all(is_amount)
     }
 
-    /// Takes the report of a state of this name off the front of `input`; `None` if it is cut short or malformed.
+    /// Reads the report of a state with this name from the front of `input`; `None` if it is truncated or malformed.
     pub fn load(kind: &'static str, input: &mut &[u8]) -> Option<Report> {
         Some(Report {
             kind,
@@ -281,18 +281,18 @@ impl Report {
     }
 }
 
-/// The share of the logical units that hold data, and the share of the programmed map units that hold no valid data.
+/// Share of the logical units that hold data, and share of the programmed map units that hold no valid data.
 fn shares(ftl: &Ftl) -> (f64, f64) {
     let (mapped, programmed) = (ftl.mapped(), ftl.programmed_units());
     (mapped as f64 / ftl.logical() as f64, (programmed - mapped) as f64 / programmed.max(1) as f64)
 }
 
-/// Free reclaim units of a group.
+/// Free reclaim units per group.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FreeUnits {
-    /// Fewest.
+    /// Fewest in any group.
     pub min: u32,
-    /// Over all groups.
+    /// Mean over all groups.
     pub mean: f64,
 }
 

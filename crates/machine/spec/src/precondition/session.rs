@@ -1,4 +1,4 @@
-//! Preconditioning under way.
+//! Preconditioning in progress.
 
 use super::{Draw, FreeUnits, Report, shares};
 use config::Diagnostic;
@@ -10,27 +10,27 @@ use nand::dies::MultiPlane;
 use proto::Lpn;
 use ssd::spec::FlashSpec;
 
-/// Draws for each unit that is to be hit, by group: units of popular groups are drawn more often than others.
+/// Draws for each unit to hit, by group: units of popular groups are drawn more often than others.
 const TRIES: u64 = 4;
 
-/// Units written between two looks at the outside: about a millisecond.
+/// Units written between two progress reports: about a millisecond.
 const SLICE: u64 = 1 << 12;
 
-/// How far preconditioning is.
+/// Progress of preconditioning.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
-    /// The share of the work that is done, if it is known how much there is.
+    /// Share of the work done, if the total is known.
     pub share: Option<f64>,
     /// Drive writes so far, the fill included.
     pub drive_writes: f64,
 }
 
-/// Why preconditioning has not come to its end.
+/// Reason for an unfinished preconditioning.
 #[derive(Debug)]
 pub(super) enum Halt {
     /// The state cannot be reached.
     Unusable(Diagnostic),
-    /// Somebody wanted an early end.
+    /// An early end was requested.
     Wanted,
 }
 
@@ -40,21 +40,21 @@ impl From<Diagnostic> for Halt {
     }
 }
 
-/// A device on its way into a state.
+/// Device during preconditioning.
 pub(super) struct Session<'a> {
     pub(super) flash: &'a FlashSpec,
     pub(super) ftl: &'a mut Ftl,
     pub(super) writer: FunctionalWriter,
     pub(super) rng: Rng,
     seed: u64,
-    /// Units of the share that is filled, and units written.
+    /// Units of the share to fill, and units written.
     units: u64,
     written: u64,
-    /// Work done, and all of it if that is known, in whatever the state counts.
+    /// Work done, and the total if known, in the state's own measure.
     pub(super) worked: u64,
     pub(super) work: Option<u64>,
     watch: &'a mut dyn FnMut(Progress) -> bool,
-    /// Of the last window.
+    /// Write amplification of the last window.
     pub(super) amplification: Option<f64>,
     pub(super) steady: Option<bool>,
 }
@@ -92,18 +92,18 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// A key for a permutation, by name.
+    /// Key for a permutation, by name.
     pub(super) fn key(&self, name: &str) -> u64 {
         Rng::stream(self.seed, &format!("precondition/{name}")).next_u64()
     }
 
-    /// The map units of a share of the logical space, of which the drive writes are counted in.
+    /// Map units of a share of the logical space; drive writes are counted in these.
     pub(super) fn share(&mut self, share: Share) -> Result<u64, Diagnostic> {
         let logical = self.ftl.logical();
         self.units = share.of(logical);
         if self.units == 0 {
-            let what = format!("a share of {share} of {logical} map units is none at all");
-            return Err(Diagnostic::new(what).help("`none` leaves the device empty"));
+            let what = format!("a share of {share} of {logical} map units is zero units");
+            return Err(Diagnostic::new(what).help("give a larger share, or `none` for an empty device"));
         }
         Ok(self.units)
     }
@@ -114,32 +114,32 @@ impl<'a> Session<'a> {
         self.written = self.units;
     }
 
-    /// The share has been written once, each unit to the next group in turn.
+    /// Declares the share written once, each unit to the next group in turn.
     pub(super) fn fill_in_turn(&mut self) {
         self.ftl.assume_interleaved(self.units);
         self.written = self.units;
     }
 
-    /// The share has been put in place without a write.
+    /// Declares the share placed without a write.
     pub(super) fn declared(&mut self) {
         self.written = self.units;
     }
 
-    /// Looks at the outside: tells how far it is, and whether to go on.
+    /// Reports progress; fails if an early end is requested.
     pub(super) fn pause(&mut self) -> Result<(), Halt> {
         let share = self.work.map(|all| (self.worked as f64 / all.max(1) as f64).min(1.0));
         let progress = Progress { share, drive_writes: self.drive_writes() };
         if (self.watch)(progress) { Err(Halt::Wanted) } else { Ok(()) }
     }
 
-    /// Some of the work is done; looks at the outside when enough is.
+    /// Counts work done; reports progress when enough has been done.
     pub(super) fn worked(&mut self, count: u64) -> Result<(), Halt> {
         let before = self.worked / SLICE;
         self.worked += count;
         if self.worked / SLICE > before { self.pause() } else { Ok(()) }
     }
 
-    /// Writes units, in order.
+    /// Writes units in order.
     pub(super) fn write(&mut self, units: impl Iterator<Item = u64>) -> Result<(), Halt> {
         let mut units = units.map(Lpn);
         loop {
@@ -162,19 +162,19 @@ impl<'a> Session<'a> {
         self.worked(1)
     }
 
-    /// Programs what still waits for its program unit to fill up.
+    /// Programs data that still wait for their program unit to fill up.
     pub(super) fn finish(&mut self) -> Result<(), Diagnostic> {
         self.writer.finish(self.ftl).map_err(|refused| self.no_space(refused))
     }
 
-    /// Overwrites units; write amplification over them.
+    /// Overwrites units; returns their write amplification.
     pub(super) fn overwrite(&mut self, units: impl Iterator<Item = u64>) -> Result<f64, Halt> {
         let before = self.done();
         self.write(units)?;
         Ok(self.amplified_since(before))
     }
 
-    /// Write amplification of what was done since.
+    /// Write amplification since `before`.
     pub(super) fn amplified_since(&mut self, before: Done) -> f64 {
         let now = self.done();
         let written = now.written - before.written;
@@ -183,14 +183,14 @@ impl<'a> Session<'a> {
         amplification
     }
 
-    /// What was done so far.
+    /// Work done so far.
     pub(super) fn done(&self) -> Done {
-        // What was erased had been programmed whole.
+        // Erased units had been programmed whole.
         let erased = self.ftl.counters.erases * u64::from(self.ftl.geo.units_per_ru);
         Done { written: self.written, programmed: self.ftl.programmed_units() + erased }
     }
 
-    /// Overwrites `count` drawn units; write amplification over them.
+    /// Overwrites `count` drawn units; returns their write amplification.
     pub(super) fn overwrite_drawn(&mut self, draw: &Draw, count: u64) -> Result<f64, Halt> {
         let mut rng = self.rng.clone();
         let done = self.overwrite((0..count).map(|_| draw.unit(&mut rng)));
@@ -198,7 +198,7 @@ impl<'a> Session<'a> {
         done
     }
 
-    /// Whether planes share commands that need their frontiers in step.
+    /// Number of planes that share commands and need their frontiers in step.
     pub(super) fn planes_in_step(&self) -> u32 {
         let geo = &self.ftl.geo;
         let shares = self.flash.die.sharing().rule != MultiPlane::Off && geo.lanes == 1;
@@ -241,12 +241,12 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Drive writes, in units written.
+    /// Drive writes, in units written per unit of the share.
     pub(super) fn drive_writes(&self) -> f64 {
         if self.units == 0 { 0.0 } else { self.written as f64 / self.units as f64 }
     }
 
-    /// Refuses a share that leaves reclaiming nothing to gain.
+    /// Refuses a share that leaves garbage collection nothing to gain.
     pub(super) fn require_spare(&self) -> Result<(), Diagnostic> {
         let geo = &self.ftl.geo;
         let per_group = self.units.div_ceil(u64::from(geo.groups));
@@ -270,7 +270,7 @@ impl<'a> Session<'a> {
         let blocks = self.ftl.usable(refused.group);
         let valid: u64 = (0..u64::from(blocks)).map(|n| u64::from(self.ftl.valid_units(first + n))).sum();
         let what = format!(
-            "group {} has no space after {:.2} drive writes: {valid} of its {} map units are valid, {} of its {} reclaim units are free and the last {} are not for the host",
+            "group {} has no space after {:.2} drive writes: {valid} of its {} map units are valid, {} of its {} reclaim units are free and the last {} are reserved",
             refused.group,
             self.drive_writes(),
             u64::from(blocks) * u64::from(geo.units_per_ru),
@@ -281,7 +281,7 @@ impl<'a> Session<'a> {
         Diagnostic::new(what).help("lower the share or raise flash.ftl.over_provisioning")
     }
 
-    /// Programs what still waits, pads what is not in step, and sums up.
+    /// Programs pending data, pads planes that are not in step, and summarises.
     pub(super) fn report(mut self, kind: &'static str) -> Result<Report, Diagnostic> {
         self.finish()?;
         for (group, lag) in (0u32..).zip(self.lags()) {

@@ -1,4 +1,4 @@
-//! Overwritten at random until write amplification is steady.
+//! State `steady`: overwritten at random until write amplification is steady.
 
 use super::session::{Halt, Session};
 use super::{Draw, zipf};
@@ -9,19 +9,19 @@ use serde::{Deserialize, Serialize};
 
 /// Rounds in a drive write.
 const ROUNDS: u64 = 5;
-/// A round is no shorter than this part of the device.
+/// Least size of a round, as one part in this many of the device.
 const SHORTEST_ROUND: u64 = 1000;
-/// Windows that are compared.
+/// Number of windows to compare.
 const WINDOWS: usize = 5;
-/// Drive writes since the first reclaim after which it ends anyway.
+/// Drive writes since the first reclaim after which preconditioning ends in any case.
 const MOST_WRITES: usize = 20;
 
 config::policies! {
-    /// Which units are overwritten.
+    /// Distribution of overwrites.
     pub family Distribution: choice {
-        /// Each is as likely.
+        /// Every unit with equal likelihood.
         default uniform,
-        /// Popular ones more often.
+        /// Popular units more often.
         zipf(ZipfParams),
     }
 }
@@ -47,9 +47,9 @@ impl Default for ZipfParams {
 pub struct Params {
     /// Share of the logical space, from its beginning.
     pub share: Share,
-    /// Which units are overwritten.
+    /// Distribution of overwrites.
     pub distribution: Distribution,
-    /// How far write amplification may still change, relative to its mean.
+    /// Largest remaining change of write amplification, relative to its mean.
     pub tolerance: Share,
 }
 
@@ -66,7 +66,7 @@ impl Default for Params {
 pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Halt> {
     let units = session.share(params.share)?;
     if params.tolerance == Share::ZERO {
-        return Err(Diagnostic::new("write amplification is never steady to within 0 %")
+        return Err(Diagnostic::new("tolerance 0%: write amplification is never steady to within 0 %")
             .help("a tolerance of 1% is the default")
             .into());
     }
@@ -76,9 +76,9 @@ pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Ha
     };
     session.require_spare()?;
     session.fill_in_order();
-    // Rounds of a small share must not be so many that looking at them costs more than the writes.
+    // Rounds of a small share must not be so many that checks cost more than the writes.
     let round = units.div_ceil(ROUNDS).max(session.ftl.geo.slots / SHORTEST_ROUND);
-    // Rounds before the first reclaim say nothing, however many there are.
+    // Rounds before the first reclaim carry no information.
     while session.ftl.counters.erases == 0 {
         session.overwrite_drawn(&draw, round)?;
     }
@@ -93,7 +93,7 @@ pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Ha
     Ok(())
 }
 
-/// Whether the last windows agree, at any length of a window.
+/// Whether the last windows agree, at any window length.
 fn is_steady(rounds: &[f64], tolerance: f64) -> bool {
     let mut length = 1;
     while length * WINDOWS <= rounds.len() {
@@ -108,8 +108,8 @@ fn is_steady(rounds: &[f64], tolerance: f64) -> bool {
     false
 }
 
-/// SNIA Performance Test Specification, with its 20 % and 10 % made `2 tolerance` and `tolerance`: the range of the
-/// values, and what their least-squares line rises or falls from the first to the last.
+/// Criterion of the SNIA Performance Test Specification, with its 20 % and 10 % made `2 tolerance` and `tolerance`: the
+/// range of the values, and the rise or fall of their least-squares line from the first to the last.
 fn agree(windows: &[f64], tolerance: f64) -> bool {
     let count = windows.len() as f64;
     let mean = windows.iter().sum::<f64>() / count;

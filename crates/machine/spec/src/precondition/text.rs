@@ -1,18 +1,18 @@
-//! States as the command line has them.
+//! States on the command line.
 
 use super::Precondition;
 use config::{Diagnostic, Layers};
 use serde::Deserialize;
 use std::fmt::Write;
 
-/// The option.
+/// Name of the option.
 const OPTION: &str = "--precondition";
 
 /// Reads `NAME` or `NAME:KEY=VALUE,KEY=VALUE`, such as `steady:share=80%,tolerance=1%` or
 /// `steady:distribution.zipf.theta=0.9`. Values are TOML, or else text.
 ///
 /// # Errors
-/// A name, key or value that does not exist, with the nearest that does.
+/// An unknown name, key or value, with the nearest known one.
 pub fn parse(text: &str) -> Result<Precondition, Diagnostic> {
     #[derive(Deserialize)]
     struct Option {
@@ -27,7 +27,7 @@ pub fn parse(text: &str) -> Result<Precondition, Diagnostic> {
     resolved.parse::<Option>().map(|option| option.precondition).map_err(|fault| at(fault, text))
 }
 
-/// The same as TOML.
+/// Converts the option to TOML.
 fn write(name: &str, parameters: &str) -> Result<String, Diagnostic> {
     let mut toml = String::new();
     if parameters.trim().is_empty() {
@@ -37,13 +37,13 @@ fn write(name: &str, parameters: &str) -> Result<String, Diagnostic> {
     let _ = writeln!(toml, "[precondition.{}]", toml::Value::from(name));
     for parameter in split(parameters) {
         let Some((key, value)) = parameter.split_once('=') else {
-            let what = format!("`{}` is no parameter", parameter.trim());
+            let what = format!("`{}` is not a parameter", parameter.trim());
             return Err(Diagnostic::new(what).help("a parameter has the form `key=value`"));
         };
         let (key, value) = (key.trim(), value.trim());
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-' || c == '.';
         if key.is_empty() || !key.chars().all(plain) {
-            return Err(Diagnostic::new(format!("`{key}` is no key")));
+            return Err(Diagnostic::new(format!("`{key}` is not a key")));
         }
         let is_toml = format!("x = {value}").parse::<toml::Table>().is_ok_and(|table| table.len() == 1);
         let value = if is_toml { value.to_owned() } else { toml::Value::from(value).to_string() };
@@ -52,7 +52,7 @@ fn write(name: &str, parameters: &str) -> Result<String, Diagnostic> {
     Ok(toml)
 }
 
-/// Splits at commas that stand in no brackets.
+/// Splits at commas outside brackets.
 fn split(parameters: &str) -> Vec<&str> {
     let mut depth = 0;
     parameters
@@ -67,7 +67,7 @@ fn split(parameters: &str) -> Vec<&str> {
         .collect()
 }
 
-/// A diagnostic about the option: what the reader has written, not the TOML made of it.
+/// Places a diagnostic at the option as the user wrote it, not at the TOML made of it.
 fn at(mut fault: Diagnostic, text: &str) -> Diagnostic {
     if let Some(place) = &mut fault.place {
         place.source = OPTION.to_owned();
@@ -78,7 +78,7 @@ fn at(mut fault: Diagnostic, text: &str) -> Diagnostic {
     fault
 }
 
-/// An option inherits nothing.
+/// Presets of the option: none.
 struct NoPresets;
 
 impl config::Presets for NoPresets {

@@ -1,4 +1,4 @@
-//! Written in order, then with the writes of a trace, without their times.
+//! State `trace`: written in order, then with the writes of a trace, without their times.
 
 use super::session::{Halt, Session};
 use config::Diagnostic;
@@ -8,22 +8,22 @@ use requests::trace::{Remap, TraceOptions, TraceReader};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Passes beyond this are taken for a mistake.
+/// Most passes: more are taken for a mistake.
 const MOST_PASSES: u32 = 1000;
 
 /// Parameters of `trace`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// The trace, in any format that a workload may have.
+    /// Path of the trace, in any format that a workload may have.
     pub file: String,
-    /// Name of its format; left out, it is recognised by content.
+    /// Name of the trace's format; if left out, it is recognised by content.
     pub format: Option<String>,
-    /// What happens to requests beyond the device: `fit`, `error`, `wrap` or `compact`, as in a workload.
+    /// Treatment of requests beyond the device: `fit`, `error`, `wrap` or `compact`, as in a workload.
     pub remap: String,
-    /// Share of the logical space, from its beginning, that is written in order before; zero for none.
+    /// Share of the logical space, from its beginning, that is written in order first; zero for none.
     pub share: Share,
-    /// How often the trace is gone through, at most 1000 times.
+    /// Number of passes over the trace, at most 1000.
     #[schemars(range(min = 1, max = 1_000))]
     pub passes: u32,
 }
@@ -42,10 +42,10 @@ impl Default for Params {
 
 pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Halt> {
     if params.file.is_empty() {
-        return Err(Diagnostic::new("the state `trace` names no trace").help("file = \"PATH\"").into());
+        return Err(Diagnostic::new("the state `trace` needs a trace").help("set file = \"PATH\"").into());
     }
     if !(1..=MOST_PASSES).contains(&params.passes) {
-        return Err(Diagnostic::new(format!("{} passes of a trace", params.passes))
+        return Err(Diagnostic::new(format!("{} passes over a trace", params.passes))
             .help(format!("1 to {MOST_PASSES} are allowed"))
             .into());
     }
@@ -53,7 +53,7 @@ pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Ha
         session.share(params.share)?;
         session.fill_in_order();
     }
-    // Drive writes count the whole logical space: a trace goes where it likes.
+    // Drive writes count the whole logical space: a trace may write anywhere.
     session.share(Share::ONE)?;
     let unit = u64::from(session.ftl.geo.shape.unit_bytes);
     let options = TraceOptions {
@@ -72,7 +72,8 @@ pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Ha
     Ok(())
 }
 
-/// Units that a write touches are written whole; a deallocation drops those that it covers whole.
+/// Replays the trace once: units touched by a write are written whole, and a deallocation drops the units that it
+/// covers whole.
 fn pass(mut trace: TraceReader, unit: u64, session: &mut Session<'_>) -> Result<(), Halt> {
     while let Some(request) = trace.next()? {
         // Reads and deallocations are work too.
@@ -81,7 +82,7 @@ fn pass(mut trace: TraceReader, unit: u64, session: &mut Session<'_>) -> Result<
         match request.op {
             IoOp::Write | IoOp::WriteZeroes => session.write(request.offset / unit..end.div_ceil(unit))?,
             IoOp::Trim => {
-                // What still waits for its program unit to fill up comes before the deallocation.
+                // Pending data are programmed before the deallocation.
                 session.finish()?;
                 for dropped in request.offset.div_ceil(unit)..end / unit {
                     session.ftl.trim(Lpn(dropped));

@@ -1,4 +1,4 @@
-//! Written once in random order, then overwritten at random, without garbage collection.
+//! State `uniform`: written once in random order, then overwritten at random, without garbage collection.
 
 use super::session::{Halt, Session};
 use super::{unit_of_group, units_of_group};
@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 pub struct Params {
     /// Share of the logical space, from its beginning.
     pub share: Share,
-    /// Share of the programmed map units that is invalid in the end; zero overwrites nothing. Reached to within one
-    /// program unit, and one more of each plane if that keeps planes in step that share commands.
+    /// Share of the programmed map units that is invalid in the end; zero overwrites nothing. Exact to one program
+    /// unit, plus one for each plane if planes that share commands are kept in step.
     pub invalid: Share,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Ha
         }
         session.write_one(unit)?;
         overwritten += 1;
-        // Another one of each plane that shares commands with this one: they stay in step.
+        // Overwrite once more in each plane that shares commands with this one: they stay in step.
         let Some(group) = group.filter(|_| planes > 1) else { continue };
         let first = group / planes * planes;
         for mate in (first..first + planes).filter(|mate| *mate != group) {
@@ -63,17 +63,18 @@ pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Ha
     Ok(())
 }
 
-/// Whether a group could go on only by reclaiming. The arithmetic of the share leaves room in some other.
+/// Whether a group can continue only by garbage collection. The arithmetic of the share leaves room in some other
+/// group.
 fn is_full(group: u32, session: &Session<'_>) -> bool {
     session.ftl.free(group) <= session.ftl.thresholds.start
 }
 
-/// Map units that must have been programmed for the invalid share: valid units over the valid share.
+/// Map units that must be programmed for the invalid share: valid units divided by the valid share.
 fn programmed_in_the_end(params: &Params, units: u64, session: &Session<'_>) -> Result<u64, Diagnostic> {
     let geo = &session.ftl.geo;
     let (blocks, kept) = (session.ftl.fewest_usable(), session.ftl.thresholds.start);
-    // Reclaiming starts with the write that finds no more than `kept` units free, behind the first program unit of the
-    // reclaim unit that was taken last.
+    // Garbage collection starts with the write that finds no more than `kept` units free, behind the first program unit
+    // of the reclaim unit that was opened last.
     let whole = blocks.saturating_sub(kept + 1);
     let programs = u64::from(whole) * u64::from(geo.programs_per_ru) + 1;
     let space = programs * u64::from(geo.units_per_program) * u64::from(geo.groups);
@@ -84,12 +85,12 @@ fn programmed_in_the_end(params: &Params, units: u64, session: &Session<'_>) -> 
     }
     let most = 100.0 * (1.0 - units as f64 / space as f64);
     let what = format!(
-        "an invalid share of {} asks for {needed:.0} programmed map units, {units} valid ones over {valid}; without reclaiming, {} groups hold {space}: {whole} of {blocks} reclaim units each and a program unit, with {kept} kept free",
+        "an invalid share of {} needs {needed:.0} programmed map units, {units} valid ones over {valid}; without garbage collection, {} groups hold {space}: {whole} of {blocks} reclaim units each and a program unit, with {kept} kept free",
         params.invalid, geo.groups,
     );
     Err(Diagnostic::new(what).help(if most > 0.0 {
         format!(
-            "at most {:.2} % can be invalid; `steady` goes beyond by reclaiming",
+            "at most {:.2} % can be invalid; `steady` exceeds that with garbage collection",
             (most * 100.0).floor() / 100.0
         )
     } else {

@@ -1,4 +1,4 @@
-//! Overwritten with Zipf-distributed popularity.
+//! State `zipf`: overwritten with Zipf-distributed popularity.
 
 use super::Draw;
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 /// Windows of write amplification in a drive write.
 const WINDOWS: f64 = 5.0;
-/// Drive writes beyond this are taken for a mistake.
+/// Most drive writes: more are taken for a mistake.
 const MOST_WRITES: f64 = 1000.0;
 
 /// Parameters of `zipf`.
@@ -37,8 +37,8 @@ impl Default for Params {
 /// Draws by popularity from a share.
 pub(super) fn draw(theta: f64, units: u64, session: &Session<'_>) -> Result<Draw, Diagnostic> {
     if !(theta > 0.0 && theta <= Zipf::MAX_THETA) {
-        let what = format!("a Zipf skew of {theta} does not lie above 0 and at most at {}", Zipf::MAX_THETA);
-        return Err(Diagnostic::new(what).help("without skew, take `uniform`"));
+        let what = format!("a Zipf skew of {theta} is out of range: it must be above 0 and at most {}", Zipf::MAX_THETA);
+        return Err(Diagnostic::new(what).help("for no skew, use `uniform`"));
     }
     let scatter = Permutation::new(units, session.key("scatter"));
     Ok(Draw::Zipf(Box::new((Zipf::new(units, theta), scatter))))
@@ -47,8 +47,8 @@ pub(super) fn draw(theta: f64, units: u64, session: &Session<'_>) -> Result<Draw
 pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Halt> {
     let units = session.share(params.share)?;
     if !(params.writes > 0.0 && params.writes <= MOST_WRITES) {
-        let what = format!("{} drive writes do not lie above 0 and at most at {MOST_WRITES}", params.writes);
-        return Err(Diagnostic::new(what).help("without overwriting, take `sequential`").into());
+        let what = format!("{} drive writes are out of range: they must be above 0 and at most {MOST_WRITES}", params.writes);
+        return Err(Diagnostic::new(what).help("for no overwrites, use `sequential`").into());
     }
     let draw = draw(params.theta, units, session)?;
     session.require_spare()?;
@@ -57,7 +57,7 @@ pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Ha
     let mut left = (params.writes * units as f64).round() as u64;
     let window = ((units as f64 / WINDOWS).ceil() as u64).max(1);
     while left > 0 {
-        // No window but the last, and only if it is the first, is shorter than the others: a rest joins the last.
+        // Only the first window may be shorter than the others, if it is also the last: a rest joins the last window.
         let now = if left < 2 * window { left } else { window };
         session.overwrite_drawn(&draw, now)?;
         left -= now;

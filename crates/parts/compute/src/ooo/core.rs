@@ -1,4 +1,4 @@
-//! A core: its state, the events inside it, its messages, and the tags of its requests.
+//! A core: state, internal events, messages, and the tags of its requests.
 
 use super::l1::L1;
 use super::load::Load;
@@ -14,37 +14,37 @@ use proto::{
 };
 use stats::{Batched, Mser};
 
-/// What all cores know.
+/// State shared by all cores.
 pub(super) struct Shared {
     pub(super) shape: Shape,
     pub(super) load: Load,
-    /// Requests that are sent later.
+    /// Requests to send later.
     pub(super) sends: Slab<Send>,
     pub(super) stats: CoresStats,
     pub(super) tally: Tally,
-    /// Lines that were changed here and had not been before, since the beginning.
+    /// Lines changed by cores, since the beginning: each transition from unchanged to changed counts.
     pub(super) changed: u64,
-    /// What says when the times of jobs are steady, while somebody wants to know.
+    /// Detector of steady job times, while wanted.
     pub(super) settling: Option<Mser>,
-    /// Sum and number of the measured answers of flash.
+    /// Sum and number of the measured response times of flash.
     pub(super) responses: (u128, u64),
-    /// When the last job has ended.
+    /// End of the last job.
     pub(super) over_at: Option<Time>,
-    /// The latest end of a job so far.
+    /// Latest end of a job so far.
     pub(super) latest: Time,
-    /// Cycles that the kernel has had a core in advance, at most.
+    /// Most cycles for which the kernel has had a core in advance.
     pub(super) lead: u64,
 }
 
 impl Shared {
-    /// How long flash takes to answer.
+    /// Mean response time of flash.
     pub(super) fn response(&self) -> Option<Time> {
         let (sum, count) = self.responses;
         (count > 0).then(|| Time::from_ps((sum / u128::from(count)) as u64))
     }
 }
 
-/// Times and sizes as the cores use them.
+/// Times and sizes in the cores' units.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) cycle: Time,
@@ -56,10 +56,10 @@ pub(super) struct Shape {
     pub(super) pending: usize,
     pub(super) threads: u32,
     pub(super) translations: usize,
-    /// What becomes of an access whose page is in flash, and of a translation whose tables are.
+    /// Outcome of an access whose page is in flash, and of a translation whose tables are.
     pub(super) absent: Absent,
     pub(super) waits: bool,
-    /// Bytes of a page.
+    /// Page size, bytes.
     pub(super) page: u64,
     /// First byte of the text, virtual.
     pub(super) text: u64,
@@ -89,40 +89,40 @@ impl Shape {
         }
     }
 
-    /// The first cycle that begins at a time or later.
+    /// First cycle that begins at a time or later.
     #[inline]
     pub(super) fn cycle_of(&self, time: Time) -> u64 {
         time.ps().div_ceil(self.cycle.ps())
     }
 
-    /// The beginning of a cycle.
+    /// Beginning of a cycle.
     #[inline]
     pub(super) fn time_of(&self, cycle: u64) -> Time {
         self.cycle.times(cycle)
     }
 }
 
-/// A request that is sent when its time has come.
+/// Request to send at a later time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Send {
     pub(super) core: u16,
     pub(super) what: What,
-    /// When its instruction asked for it.
+    /// Time at which its instruction issued it.
     pub(super) since: Time,
 }
 
-/// What is asked for.
+/// Object of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum What {
-    /// The line of a register of the data cache.
+    /// Line of a data-cache register.
     Data(u8),
-    /// The line of a register of the instruction cache.
+    /// Line of an instruction-cache register.
     Text(u8),
-    /// The translation of a page.
+    /// Translation of a page.
     Page(u64),
 }
 
-/// A page whose translation has been asked for.
+/// Page whose translation has been requested.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ask {
     pub(super) page: u64,
@@ -130,14 +130,14 @@ pub(super) struct Ask {
     pub(super) since: Time,
 }
 
-/// Why nothing can be fetched.
+/// Reason why fetch is blocked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fetching {
     Page(u64),
     Line(u8),
 }
 
-/// A TLB with the latest translations beside it, which are found without a search.
+/// TLB with the latest translations beside it, which need no search.
 pub(super) struct FirstTlb {
     tlb: Tlb,
     latest: [(u64, u64); 8],
@@ -150,8 +150,8 @@ impl FirstTlb {
         FirstTlb { tlb: Tlb::new(entries, ways), latest: [NO_PAGE; 8] }
     }
 
-    /// The frame of a page. The latest are forgotten with every fill, so a page that is used between two fills counts as used
-    /// between them; only the order of uses between two fills is lost.
+    /// Frame of a page. The latest translations are cleared with every fill, so a page used between two fills counts as
+    /// used between them; only the order of uses between two fills is lost.
     #[inline]
     pub(super) fn look_up(&mut self, page: u64) -> Option<u64> {
         let at = page as usize % self.latest.len();
@@ -174,17 +174,17 @@ impl FirstTlb {
     }
 }
 
-/// A core.
+/// State of a core.
 pub(super) struct Core {
     pub(super) number: u16,
     pub(super) threads: Vec<Thread>,
     /// Threads without a job.
     pub(super) free: Vec<u32>,
     pub(super) running: Option<u32>,
-    /// Halted jobs, oldest first, and beside each its thread and the page that it waits for.
+    /// Halted jobs, oldest first, each with its thread and the page that it waits for.
     pub(super) halted: Vec<Halted>,
     pub(super) halted_threads: Vec<(u32, u64)>,
-    /// Pages that have come before the running job was halted because of them: it waited for something older.
+    /// Pages that arrived before the running job was halted because of them: it waited for an older access.
     pub(super) early: Vec<u64>,
     pub(super) scheduler: Box<dyn ThreadScheduler>,
     pub(super) window: Window,
@@ -195,32 +195,32 @@ pub(super) struct Core {
     pub(super) itlb: FirstTlb,
     pub(super) asks: Vec<Ask>,
     pub(super) fetching: Option<Fetching>,
-    /// The line of the next operation's text that has been waited for; none if its first is next.
+    /// Line of the next operation's text that was waited for; `None` if its first line is next.
     pub(super) fetch_from: Option<u64>,
-    /// The line of text that was fetched last, virtual.
+    /// Line of text fetched last, virtual.
     pub(super) fetched: u64,
-    /// The latest atomic in the window.
+    /// Latest atomic in the window.
     pub(super) fence: u64,
-    /// Slots: the next instruction is dispatched in `dispatch`, the latest has retired in `retire`. A cycle has as many slots
-    /// as the width.
+    /// Slots: the next instruction dispatches in `dispatch`, the latest has retired in `retire`. A cycle has `width`
+    /// slots.
     pub(super) dispatch: u64,
     pub(super) retire: u64,
     pub(super) meter: Option<Box<CoreMeter>>,
-    /// Ports of the data cache, in units of a cycle by the ports.
+    /// Ports of the data cache, in cycles divided by the number of ports.
     pub(super) port: u64,
-    /// The page, physical, that a core which asks for one at a time waits for.
+    /// Physical page that a core waits for if it requests one page at a time.
     pub(super) turn: Option<u64>,
-    /// Something has come that operations in the window, or stores, may have waited for.
+    /// Whether data have arrived that operations in the window, or stores, may have waited for.
     pub(super) unsettled: bool,
-    /// Nothing runs, and the core waits for a job or a page.
+    /// Whether nothing runs, and the core waits for a job or a page.
     pub(super) sleeping: bool,
-    /// What has delayed dispatch since the last operation.
+    /// Cause of dispatch delay since the last operation.
     pub(super) delayed: Option<Spent>,
-    /// The kernel has the core until then: a cycle.
+    /// Cycle until which the kernel has the core.
     pub(super) kernel: u64,
-    /// The next look at the core.
+    /// Next wake-up of the core.
     pub(super) wake: Option<(Time, Ticket)>,
-    /// Time of the requests that wait for a line: of the data cache, then of the instruction cache.
+    /// Milestones of the requests that wait for a line: of the data cache, then of the instruction cache.
     pub(super) since: [Vec<Time>; 2],
 }
 
@@ -266,19 +266,19 @@ impl Core {
         }
     }
 
-    /// The thread that runs.
+    /// Running thread.
     #[inline]
     pub(super) fn thread(&mut self) -> &mut Thread {
         let running = self.running.expect("a thread runs");
         &mut self.threads[running as usize]
     }
 
-    /// The slot, among those of all cores, of a thread.
+    /// Slot of a thread among those of all cores.
     pub(super) fn slot(&self, thread: u32, shape: &Shape) -> u32 {
         u32::from(self.number) * shape.threads + thread
     }
 
-    /// What keeps the core from retiring anything.
+    /// Cause that keeps the core from retiring.
     pub(super) fn waits_for(&self) -> Spent {
         if self.sleeping {
             Spent::Idle
@@ -291,7 +291,7 @@ impl Core {
         }
     }
 
-    /// Everything up to a slot has been spent for something.
+    /// Accounts all slots up to a given one to a cause.
     #[inline]
     pub(super) fn spend(&mut self, until: u64, what: Spent, stats: &mut CoresStats) {
         if until > self.retire {
@@ -306,73 +306,75 @@ impl Core {
     }
 }
 
-// What cores have counted.
+// Counters of the cores.
 
 /// Counters of all cores together.
 #[derive(Clone, Debug, Default)]
 pub struct CoresStats {
-    /// Jobs that have ended.
+    /// Jobs completed.
     pub jobs: u64,
-    /// Instructions that have retired, those that were executed again included.
+    /// Instructions retired, including those executed again.
     pub instructions: u64,
-    /// Of them, instructions that had retired behind a store whose page was in flash, and were executed again.
+    /// Instructions executed again because they had retired behind a store whose page was in flash; part of
+    /// `instructions`.
     pub repeated: u64,
-    /// Instructions in the window that were thrown away because the page of an older one was in flash.
+    /// Instructions in the window squashed because the page of an older one was in flash.
     pub squashed: u64,
-    /// Loads, stores and atomics that have looked into the first-level data cache.
+    /// Loads, stores and atomics that accessed the first-level data cache.
     pub data_accesses: u64,
-    /// Of them, those that found what they needed.
+    /// Data accesses that hit.
     pub data_hits: u64,
-    /// Loads that took their value from the store buffer because their line was missing.
+    /// Loads forwarded from the store buffer because their line was missing.
     pub forwarded: u64,
-    /// Lines of instructions looked up.
+    /// Instruction lines looked up.
     pub fetches: u64,
-    /// Of them, found.
+    /// Instruction lines that hit.
     pub fetch_hits: u64,
-    /// Requests for lines sent.
+    /// Line requests sent.
     pub requests: u64,
-    /// Lines sent back changed.
+    /// Dirty lines sent back.
     pub write_backs: u64,
     /// Lines taken away by other cores.
     pub probed: u64,
-    /// Translations asked of the second-level TLBs.
+    /// Translation requests to the second-level TLBs.
     pub translations: u64,
-    /// Answers that said that a page is in flash.
+    /// Answers that signalled a page in flash.
     pub signals: u64,
     /// Jobs halted because a page was in flash.
     pub halts: u64,
-    /// Of them, because of a store that had retired.
+    /// Jobs halted because of a store that had retired; part of `halts`.
     pub store_halts: u64,
-    /// Halted jobs resumed because there were as many as there may be.
+    /// Halted jobs resumed because the limit of halted jobs was reached.
     pub crowded: u64,
-    /// From the begin of a job to its end, picoseconds.
+    /// Time from the beginning of a job to its end, picoseconds.
     pub service: Batched,
-    /// From the arrival of a job to its end, picoseconds.
+    /// Time from the arrival of a job to its end, picoseconds.
     pub latency: Batched,
-    /// Picoseconds from requests to answers, summed over requests for lines and translations: what the stages of all parts tile.
+    /// Time from requests to answers, picoseconds, summed over requests for lines and translations: the stages of all
+    /// parts tile it.
     pub waited: u128,
-    /// Slots (a cycle has as many as the width) of all cores by what they were spent for.
+    /// Slots of all cores by cause; a cycle has `width` slots.
     pub spent: [u64; Spent::COUNT],
 }
 
-// A thread: its job, and the operations of it that may still be executed.
+// Threads: the job, and its operations that may still be executed.
 
-/// A user-level thread. Its operations are numbered from one; a need of zero is none.
+/// User-level thread. Operations are numbered from one; a need of zero is none.
 #[derive(Debug, Default)]
 pub(super) struct Thread {
     tape: Vec<Op>,
     /// Number of the tape's first operation.
     first: u64,
-    /// The operation that is dispatched next.
+    /// Operation to dispatch next.
     pub(super) next: u64,
-    /// The job has no more operations than the tape holds.
+    /// Whether the job has no more operations than the tape holds.
     pub(super) ended: bool,
-    /// The operation with which the thread went on when it was halted last: its accesses are completed, whatever it takes. Zero
-    /// if there is none.
+    /// Operation with which the thread resumed after its last halt: its accesses are completed in any case. Zero if
+    /// none.
     pub(super) must: u64,
-    /// When the job came.
+    /// Arrival time of the job.
     pub(super) arrived: Time,
-    /// When it began to run.
+    /// Start time of the job.
     pub(super) begun: Time,
 }
 
@@ -390,22 +392,22 @@ impl Thread {
         };
     }
 
-    /// The number behind that of the last operation that is known.
+    /// Number after that of the last known operation.
     #[inline]
     pub(super) fn end(&self) -> u64 {
         self.first + self.tape.len() as u64
     }
 
-    /// An operation of the tape.
+    /// Operation of the tape.
     #[inline]
     pub(super) fn op(&self, number: u64) -> &Op {
         &self.tape[(number - self.first) as usize]
     }
 
-    /// The tape, to be continued; operations before `keep` are not needed any more.
+    /// Returns the tape for appending; operations before `keep` may be dropped.
     pub(super) fn tape(&mut self, keep: u64) -> &mut Vec<Op> {
         let old = (keep - self.first) as usize;
-        // Moving what is kept costs more than the memory: only when most of it is old.
+        // Moving the kept part costs more than the memory, unless most of the tape is old.
         if old > 1024.max(self.tape.len() / 2) {
             self.tape.drain(..old);
             self.first = keep;
@@ -413,45 +415,45 @@ impl Thread {
         &mut self.tape
     }
 
-    /// Instructions of the operations in a range of numbers.
+    /// Number of instructions of the operations in a range of numbers.
     pub(super) fn instructions(&self, numbers: std::ops::Range<u64>) -> u64 {
         numbers.map(|number| u64::from(self.op(number).count)).sum()
     }
 }
 
-// What happens inside cores, what leaves them, and the tags of their requests.
+// Internal events of cores, their outputs, and the tags of their requests.
 
-/// Bytes of a line.
+/// Line size, bytes.
 pub(super) const LINE: u64 = CPU_LINE;
 
-/// Bit of a request's tag that says that it is for instructions.
+/// Tag bit that marks an instruction request.
 pub(super) const TEXT: u32 = 1 << 8;
 
-/// Tag of a line that is sent back changed: nobody waits for its answer.
+/// Tag of a dirty line sent back: it needs no answer.
 pub(super) const WRITE_BACK: u32 = 1 << 9;
 
-/// The outcome of a look at a TLB.
+/// Outcome of a TLB look-up.
 pub(super) enum Translated {
-    /// The first byte of the page, physical.
+    /// First byte of the page, physical.
     Frame(u64),
-    /// It has been asked for.
+    /// The translation has been requested.
     Asked,
-    /// It cannot be asked for now.
+    /// The translation cannot be requested now.
     Full,
 }
 
-/// What leaves the cores.
+/// Output of the cores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Out {
-    /// A line is wanted, or sent back changed. Its port is the core.
+    /// Request for a line, or a dirty line sent back. Its port is the core.
     Access(Access),
-    /// A translation is wanted. Its port is the core.
+    /// Request for a translation. Its port is the core.
     Translate(Translation),
-    /// The answer to a probe.
+    /// Answer to a probe.
     Probed(Probed),
-    /// A core does not have a line any more that it had not changed.
+    /// An unchanged line that a core no longer has.
     Dropped {
-        /// The core.
+        /// Number of the core.
         core: u16,
         /// First byte of the line, physical.
         address: u64,
@@ -459,11 +461,11 @@ pub enum Out {
 }
 
 engine::events! {
-    /// What happens inside cores.
+    /// Internal event of the cores.
     pub enum Event {
         /// A core can go on.
         Go(u16),
-        /// A request's time has come.
+        /// A request is due.
         Send(u32),
     }
 }

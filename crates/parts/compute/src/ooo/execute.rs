@@ -1,4 +1,4 @@
-//! Executing operations: the time of their results, their requests, and the answers to these.
+//! Execution of operations: the times of their results, their requests, and the answers.
 
 use super::Cores;
 use super::core::{
@@ -10,22 +10,22 @@ use engine::{Cx, Mutant, Time, planted_nth};
 use proto::cpu::{OpKind, Service};
 use proto::memory::{Absent, Access, AccessKind, PAGE, Translation};
 
-/// The outcome of a look at a first-level cache.
+/// Outcome of a look-up in a first-level cache.
 enum Looked {
     Hit,
-    /// The line is on its way, in this register.
+    /// The line is under way, in this register.
     Coming(u8),
-    /// There is no register.
+    /// All registers are in use.
     Full,
 }
 
-/// The page, physical, of a line.
+/// Physical page of a line.
 pub(super) fn page_of(line: u64) -> u64 {
     line * LINE / PAGE
 }
 
 impl Core {
-    /// Executes an operation of the window, if what it needs is there.
+    /// Executes an operation of the window, if its inputs are available.
     pub(super) fn execute(&mut self, number: u64, shared: &mut Shared, cx: &mut impl Cx<Event, Out>) {
         let entry = *self.window.get(number);
         let Some(needed) = self.needed(entry.needs) else { return };
@@ -50,7 +50,7 @@ impl Core {
                 self.load(number, at, false, shared, cx);
             }
             OpKind::Atomic => {
-                // Not before all that is older has retired, and every store is done.
+                // Not before all older operations have retired, and every store is done.
                 let Some(stores) = self.stores.settled() else { return };
                 if self.window.retired != number {
                     return;
@@ -65,7 +65,7 @@ impl Core {
         }
     }
 
-    /// From which cycle on the results of operations are there; none if that is not known.
+    /// Cycle from which the results of operations are available; `None` if unknown.
     #[inline]
     fn needed(&self, needs: [u64; 2]) -> Option<u64> {
         let mut at = 0;
@@ -88,7 +88,7 @@ impl Core {
         entry.state = State::Done;
     }
 
-    /// The physical address of an operation; none if its translation is not known.
+    /// Physical address of an operation; `None` if its translation is unknown.
     fn address(
         &mut self,
         number: u64,
@@ -121,7 +121,7 @@ impl Core {
         None
     }
 
-    /// Asks for a translation.
+    /// Requests a translation.
     pub(super) fn ask(
         &mut self,
         page: u64,
@@ -143,13 +143,13 @@ impl Core {
         Translated::Asked
     }
 
-    /// The operation whose access must be completed.
+    /// Operation whose access must be completed.
     #[inline]
     pub(super) fn must(&self) -> u64 {
         self.running.map_or(0, |running| self.threads[running as usize].must)
     }
 
-    /// A load, or the load of an atomic.
+    /// Executes a load, or the load of an atomic.
     fn load(&mut self, number: u64, at: u64, own: bool, shared: &mut Shared, cx: &mut impl Cx<Event, Out>) {
         let Some(address) = self.address(number, at, shared, cx) else { return };
         // Ports are taken in the order in which operations get here, at the earliest when they enter or come back.
@@ -188,7 +188,7 @@ impl Core {
         }
     }
 
-    /// Looks for a line in the data cache, and asks for it if it is not there as it is wanted.
+    /// Looks for a line in the data cache, and requests it if it is missing or held without the needed right.
     fn look(
         &mut self,
         line: u64,
@@ -225,7 +225,7 @@ impl Core {
         Looked::Coming(register)
     }
 
-    /// A request is sent when its time has come.
+    /// Sends a request once it is due.
     pub(super) fn send(
         &mut self,
         what: What,
@@ -238,7 +238,7 @@ impl Core {
         cx.after(at - cx.now(), Event::Send(name));
     }
 
-    /// A retired store goes to the cache in cycle `at`; how far it gets.
+    /// Sends a retired store to the cache in cycle `at`; returns its progress.
     pub(super) fn store(
         &mut self,
         (op, address): (u64, u64),
@@ -261,10 +261,10 @@ impl Core {
     }
 }
 
-// Answers to the requests of cores.
+// Answers to requests of cores.
 
 impl Cores {
-    /// The answer to a request for a line.
+    /// Handles the answer to a request for a line.
     pub fn answer(&mut self, access: Access, service: &mut dyn Service, cx: &mut impl Cx<Event, Out>) {
         if access.tag & WRITE_BACK != 0 {
             return;
@@ -298,7 +298,7 @@ impl Cores {
         self.go(access.port.into(), service, cx);
     }
 
-    /// The answer to a request for a translation.
+    /// Handles the answer to a request for a translation.
     pub fn translated(
         &mut self,
         translation: Translation,
@@ -317,7 +317,7 @@ impl Cores {
     }
 }
 
-/// A changed line on its way back to memory.
+/// Dirty line on its way back to memory.
 pub(super) fn write_back(core: u16, line: u64, now: Time) -> Access {
     Access {
         tag: WRITE_BACK,
@@ -344,7 +344,7 @@ impl Core {
         }
     }
 
-    /// The page of a line is in flash: whoever waits for it must go, unless it must not.
+    /// Handles a line whose page is in flash: its waiters must halt, unless they must complete.
     fn signalled(&mut self, register: u8) {
         let must = self.must();
         self.each(State::Fetching(register), |number, entry| {
@@ -356,7 +356,7 @@ impl Core {
         }
     }
 
-    /// The page of a line is in flash, and has not been asked for: it is next if no other one is awaited.
+    /// Handles a line whose page is in flash and not yet requested: it is next if no other page is awaited.
     fn probed(&mut self, register: u8, page: u64) {
         let is_turn = *self.turn.get_or_insert(page) == page;
         self.each(State::Fetching(register), |_, entry| {
@@ -368,7 +368,7 @@ impl Core {
         }
     }
 
-    /// The awaited page has come: who stands behind it tries again.
+    /// Retries the accesses behind the awaited page, which has arrived.
     fn next_turn(&mut self) {
         self.turn = None;
         self.each(State::Behind, |_, entry| entry.state = State::Waiting);
@@ -377,7 +377,7 @@ impl Core {
         }
     }
 
-    /// A page has come. The running job may be about to be halted because of it.
+    /// Notes the arrival of a page. The running job may be about to be halted because of it.
     pub(super) fn came(&mut self, page: u64, shape: &Shape) {
         let Some(running) = self.running else { return };
         let mut missed = self.stores.iter_mut().any(|store| {
@@ -393,7 +393,7 @@ impl Core {
         }
     }
 
-    /// A line has come.
+    /// Handles the arrival of a line.
     fn line(&mut self, register: u8, kind: AccessKind, shared: &mut Shared, cx: &mut impl Cx<Event, Out>) {
         let miss = self.l1d.end(register);
         if self.turn == Some(page_of(miss.line)) {
@@ -420,7 +420,7 @@ impl Core {
         let held = match (only, changed || miss.own) {
             (false, _) => Held::Shared,
             (true, false) => Held::Exclusive,
-            // Who asks for a line to change it may have been given another core's changes with it.
+            // A line requested for a change may come with the changes of a different core.
             (true, true) => Held::Modified,
         };
         let changes = held == Held::Modified && self.l1d.held(miss.line) != Some(Held::Modified);
@@ -431,7 +431,7 @@ impl Core {
                 shared.stats.write_backs += 1;
                 cx.emit(Out::Access(write_back(self.number, line, cx.now())));
             }
-            // A copy for which the right to change it has been asked stays noted: the answer counts as the line.
+            // A copy with a pending request for the right to change it stays noted: the answer counts as the line.
             Some((line, false))
                 if self.l1d.missing(line).is_none() && !planted_nth(Mutant::SilentDrop, 16) =>
             {
@@ -441,7 +441,7 @@ impl Core {
         }
     }
 
-    /// A translation is known, or its page is in flash.
+    /// Handles a known translation, or a page in flash.
     fn page(&mut self, page: u64, frame: Option<u64>, shared: &Shared, cx: &impl Cx<Event, Out>) {
         let text = page * shared.shape.page >= shared.shape.text;
         if let Some(frame) = frame {

@@ -1,39 +1,39 @@
-//! A first-level cache of a core: lines, their coherence state, miss registers.
+//! First-level cache of a core: lines, coherence states, miss registers.
 
 use super::spec::L1Spec;
 use engine::{Mutant, planted_nth};
 use mem::cache::{Shape, Tags};
 use proto::memory::Absent;
 
-/// What a core may do with a line that it has.
+/// Access right of a core to a line that it holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Held {
-    /// Read it; other cores may have it too.
+    /// Read; other cores may hold it too.
     #[default]
     Shared,
-    /// Read it, and change it without asking.
+    /// Read, and change without a request.
     Exclusive,
-    /// It has been changed here.
+    /// Changed by this core.
     Modified,
 }
 
-/// A line that is missing.
+/// Missing line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Miss {
-    /// Its number.
+    /// Number of the line.
     pub(super) line: u64,
-    /// It is wanted to be changed.
+    /// Whether the line is needed for a change.
     pub(super) own: bool,
-    /// What becomes of the request if the line's page is in flash.
+    /// Outcome of the request if the line's page is in flash.
     pub(super) absent: Absent,
 }
 
-/// A first-level cache.
+/// First-level cache.
 pub(super) struct L1 {
     tags: Tags<Held>,
     pub(super) latency: u64,
     registers: Vec<Miss>,
-    /// Bit by bit, the registers that are in use, and all there are.
+    /// Registers in use, and all registers, as bits.
     used: u64,
     all: u64,
 }
@@ -49,7 +49,7 @@ impl L1 {
         }
     }
 
-    /// What the core may do with a line; that is a use of it.
+    /// Access right to a line; counts as a use.
     #[inline]
     pub(super) fn look(&mut self, line: u64) -> Option<&mut Held> {
         let place = self.tags.find(line)?;
@@ -57,7 +57,7 @@ impl L1 {
         Some(self.tags.meta_mut(place))
     }
 
-    /// The register of a line that is missing.
+    /// Register of a missing line.
     #[inline]
     pub(super) fn missing(&self, line: u64) -> Option<u8> {
         let mut used = self.used;
@@ -71,7 +71,7 @@ impl L1 {
         None
     }
 
-    /// Takes a register, if one is free.
+    /// Allocates a register, if one is free.
     pub(super) fn miss(&mut self, miss: Miss) -> Option<u8> {
         let free = self.all & !self.used;
         if free == 0 {
@@ -83,18 +83,18 @@ impl L1 {
         Some(register as u8)
     }
 
-    /// What a register waits for.
+    /// Miss that a register waits for.
     pub(super) fn waits_for(&mut self, register: u8) -> &mut Miss {
         &mut self.registers[usize::from(register)]
     }
 
-    /// Gives a register back.
+    /// Frees a register.
     pub(super) fn end(&mut self, register: u8) -> Miss {
         self.used &= !(1 << register);
         self.registers[usize::from(register)]
     }
 
-    /// Takes a line in; the line that makes room, and whether it was changed here.
+    /// Inserts a line; returns the evicted line, and whether it was changed here.
     pub(super) fn fill(&mut self, line: u64, held: Held) -> Option<(u64, bool)> {
         if let Some(place) = self.tags.find(line) {
             *self.tags.meta_mut(place) = held;
@@ -105,7 +105,8 @@ impl L1 {
         gone.map(|(line, held)| (line, held == Held::Modified))
     }
 
-    /// Another core wants a line: it goes, or stays as a shared copy. What it was.
+    /// Handles a probe of a different core: the line is invalidated, or stays as a shared copy. Returns the previous
+    /// state.
     pub(super) fn give(&mut self, line: u64, invalidate: bool) -> Option<Held> {
         let place = self.tags.find(line)?;
         let held = *self.tags.meta(place);
@@ -117,18 +118,18 @@ impl L1 {
         Some(held)
     }
 
-    /// What the core may do with a line; that is no use of it.
+    /// Access right to a line; does not count as a use.
     pub(super) fn held(&self, line: u64) -> Option<Held> {
         self.tags.find(line).map(|place| *self.tags.meta(place))
     }
 
-    /// Lines that are here, and what the core may do with each. O(lines).
+    /// Lines in the cache, with the access right to each. O(lines).
     pub(super) fn lines(&self) -> impl Iterator<Item = (u64, Held)> {
         let places = 0..self.tags.places();
         places.filter_map(|place| Some((self.tags.line(place)?, *self.tags.meta(place))))
     }
 
-    /// Lines that are missing.
+    /// Number of missing lines.
     pub(super) fn outstanding(&self) -> usize {
         self.used.count_ones() as usize
     }

@@ -1,42 +1,42 @@
-//! The jobs that come: when, and how many have ended.
+//! Arrivals of jobs, and the number that have ended.
 
 use super::spec::{Arrivals, LoadSpec};
 use engine::{Rng, Time};
 
-/// Jobs of a core that are counted one by one; what is beyond is reckoned from their mean interval.
+/// Most jobs of a core that are counted one by one; the rest is computed from the mean interval.
 const COUNTED: u64 = 1 << 20;
 
 /// Jobs of all cores.
 pub(super) struct Load {
     jobs: u64,
-    /// How many may begin.
+    /// Most jobs that may begin.
     most: u64,
     begun: u64,
     pub(super) ended: u64,
-    /// Mean interval of a core's arrivals; none if there is always another job.
+    /// Mean interval of a core's arrivals; `None` in a closed loop.
     interval: Option<Time>,
     queues: Vec<Arriving>,
     /// Jobs that had begun, and that waited, when the window began.
     before: (u64, u64),
 }
 
-/// What comes to a core. Jobs that wait are not kept: when each of them came is drawn when the one before it begins, so that any
-/// number of them takes no memory.
+/// Arrivals at a core. Waiting jobs are not stored: the arrival time of each is drawn when the previous one begins, so
+/// any number of them takes no memory.
 #[derive(Clone)]
 struct Arriving {
     rng: Rng,
-    /// When the oldest job came, or will come, that has not begun.
+    /// Arrival time of the oldest job that has not begun.
     next: Time,
 }
 
-/// What came to the cores in the measured window.
+/// Arrivals at the cores in the measured window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Queue {
-    /// Jobs that came.
+    /// Jobs that arrived.
     pub came: u64,
-    /// Jobs that had come and not begun when the window began.
+    /// Jobs that waited when the window began.
     pub before: u64,
-    /// Jobs that have come and not begun now.
+    /// Jobs that wait now.
     pub waiting: u64,
 }
 
@@ -58,7 +58,7 @@ impl Load {
         Load { jobs: spec.jobs, most: u64::MAX, begun: 0, ended: 0, interval, queues, before: (0, 0) }
     }
 
-    /// Only so many jobs, whatever the spec says.
+    /// Limits the number of jobs, in place of the spec.
     pub(super) fn only(&mut self, jobs: u64) {
         (self.jobs, self.most) = (jobs, jobs);
     }
@@ -73,15 +73,15 @@ impl Load {
         self.ended == self.jobs
     }
 
-    /// Whether a new job is there for a core. They come until the last that counts has ended, so that no core runs dry before, unless
-    /// there are no others.
+    /// Whether a new job is available for a core. Jobs arrive until the last one that counts has ended, so that cores
+    /// do not run dry before, unless no others exist.
     pub(super) fn has(&self, core: u16, now: Time) -> bool {
         self.begun < self.most && (self.interval.is_none() || self.queues[usize::from(core)].next <= now)
     }
 
-    /// Takes the next job of a core, which is there: its number, and when it came.
+    /// Takes the next job of a core, which must be available: its number and its arrival time.
     pub(super) fn take(&mut self, core: u16, now: Time) -> (u64, Time) {
-        debug_assert!(self.has(core, now), "a job is taken that is there");
+        debug_assert!(self.has(core, now), "the job must have arrived");
         let mut came = now;
         if let Some(mean) = self.interval {
             let queue = &mut self.queues[usize::from(core)];
@@ -92,32 +92,32 @@ impl Load {
         (self.begun - 1, came)
     }
 
-    /// When the next job comes to a core for which none waits.
+    /// Arrival time of the next job of a core for which none waits.
     pub(super) fn next(&self, core: u16) -> Option<Time> {
         let more = self.interval.filter(|_| self.begun < self.most);
         more.map(|_| self.queues[usize::from(core)].next)
     }
 
-    /// Jobs that have begun.
+    /// Number of jobs that have begun.
     pub(super) fn begun(&self) -> u64 {
         self.begun
     }
 
-    /// Jobs that wait now, all cores together.
+    /// Number of jobs that wait now, all cores together.
     fn waiting(&self, now: Time) -> u64 {
         let mean = self.interval.unwrap_or(Time::ZERO);
         let come: u64 = self.queues.iter().map(|queue| queue.waiting(mean, now)).sum();
         come.min(self.most - self.begun)
     }
 
-    /// The measured window begins.
+    /// Begins the measured window.
     pub(super) fn begin_window(&mut self, now: Time) {
         if self.interval.is_some() {
             self.before = (self.begun, self.waiting(now));
         }
     }
 
-    /// What came in the window until now; none if there is always another job.
+    /// Arrivals in the window until now; `None` in a closed loop.
     pub(super) fn queue(&self, now: Time) -> Option<Queue> {
         self.interval?;
         let (begun, before) = self.before;
@@ -134,7 +134,7 @@ impl Arriving {
         self.next += Time::from_ps(interval as u64);
     }
 
-    /// Jobs that have come by now and not begun.
+    /// Number of jobs that have arrived by now and not begun.
     fn waiting(&self, mean: Time, now: Time) -> u64 {
         let (mut queue, mut count) = (self.clone(), 0);
         while queue.next <= now {

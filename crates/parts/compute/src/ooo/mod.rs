@@ -1,14 +1,16 @@
 //! Out-of-order cores of a server, with user-level threads.
 //!
-//! A core computes in program order when each operation of its thread is dispatched, executed and retired, as far as it can
-//! know: an operation that needs data which are under way stays open, and with it whatever needs its result. Answers make it
-//! go on. So there is an event for each first-level miss and for each quantum of time that a core runs ahead of the machine's
-//! clock, none for an instruction. Branches are known; so is everything about the front end but the instruction cache.
+//! A core computes in program order when each operation of its thread is dispatched, executed and retired, as far as it
+//! can know. An operation that needs data under way stays open, and so does every operation that needs its result;
+//! answers make the core go on. So each first-level miss has an event, and so has each quantum of time that a core runs
+//! ahead of the machine's clock; instructions have none. Branches are known; so is the front end except for the
+//! instruction cache.
 //!
-//! When an answer says that a page is in flash, its operation waits until all that is older has retired and every older
-//! store is done; then the window is flushed, the thread halts, and the scheduler chooses another. A store that has retired
-//! is undone in the same way: the thread goes back to it, with all that has retired behind it. The thread goes on with the
-//! same operation, whose accesses are then completed whatever it takes: the forward-progress bit.
+//! When an answer says that a page is in flash, its operation waits until all older operations have retired and every
+//! older store is done. Then the window is flushed, the thread halts, and the scheduler chooses a different one. A
+//! store that has retired is undone in the same way: the thread returns to it, with all operations that retired behind
+//! it. The thread resumes with the same operation, whose accesses are then completed in any case: the forward-progress
+//! bit.
 //!
 //! Source: AstriFlash, sections III-B1, IV-C, IV-D, Table I.
 
@@ -41,14 +43,14 @@ use proto::memory::{Absent, Access, AccessKind, Stage, Tally, Translation};
 use proto::{Probe, Probed};
 use stats::{EnergyReport, Mser};
 
-/// The cores of a server.
+/// Cores of a server.
 pub struct Cores {
     cores: Vec<Core>,
     shared: Shared,
 }
 
 impl Cores {
-    /// Idle cores. A translation covers `page` bytes.
+    /// Creates idle cores. A translation covers `page` bytes.
     ///
     /// # Errors
     /// A value that cannot be built.
@@ -72,25 +74,24 @@ impl Cores {
         })
     }
 
-    /// Threads are scheduled by others from now on, one made for each core.
+    /// Replaces the thread schedulers by new ones, one for each core.
     pub fn set_schedulers(&mut self, made: &dyn Fn() -> Box<dyn sched::ThreadScheduler>) {
         self.cores.iter_mut().for_each(|core| core.scheduler = made());
     }
 
-    /// They serve so many jobs and no others, whatever the spec says.
+    /// Limits the number of jobs, in place of the spec.
     pub fn serve_only(&mut self, jobs: u64) {
         self.shared.load.only(jobs);
     }
 
-    /// Lines that cores have changed since the beginning and had not changed before, and those of them that they still have.
-    /// O(lines).
+    /// Lines that cores have changed since the beginning, and how many of them the cores still hold. O(lines).
     pub fn changed_lines(&self) -> (u64, u64) {
         let is_changed = |held: &l1::Held| *held == l1::Held::Modified;
         let here = |core: &Core| core.l1d.lines().filter(|(_, held)| is_changed(held)).count() as u64;
         (self.shared.changed, self.cores.iter().map(here).sum())
     }
 
-    /// Every copy of a line: its core, its first byte, and whether the core may change it without asking.
+    /// Every copy of a line: its core, its first byte, and whether the core may change it without a request.
     pub fn copies(&self) -> impl Iterator<Item = (u16, u64, bool)> {
         self.cores.iter().flat_map(|core| {
             let lines = core.l1d.lines().chain(core.l1i.lines());
@@ -98,17 +99,17 @@ impl Cores {
         })
     }
 
-    /// Cores.
+    /// Number of cores.
     pub fn cores(&self) -> u16 {
         self.cores.len() as u16
     }
 
-    /// Bytes of addresses that a service takes, its text behind its data.
+    /// Size of a service's address space, bytes; its text is behind its data.
     pub fn footprint(&self, service: &dyn Service) -> u64 {
         text(&self.shared.shape, service) + u64::from(service.text())
     }
 
-    /// What has been counted.
+    /// Counters of the cores.
     pub fn stats(&self) -> &CoresStats {
         &self.shared.stats
     }
@@ -118,17 +119,17 @@ impl Cores {
         &self.shared.tally
     }
 
-    /// A cycle.
+    /// Duration of a cycle.
     pub fn cycle(&self) -> Time {
         self.shared.shape.cycle
     }
 
-    /// Slots of a cycle.
+    /// Slots per cycle.
     pub fn width(&self) -> u64 {
         self.shared.shape.width
     }
 
-    /// Jobs that have ended.
+    /// Number of jobs that have ended.
     pub fn jobs_ended(&self) -> u64 {
         self.shared.load.ended
     }
@@ -138,32 +139,32 @@ impl Cores {
         self.shared.load.progress()
     }
 
-    /// Jobs that have begun.
+    /// Number of jobs that have begun.
     pub fn jobs_begun(&self) -> u64 {
         self.shared.load.begun()
     }
 
-    /// What came in the window until now; none if there is always another job.
+    /// Arrivals in the window until now; `None` in a closed loop.
     pub fn queue(&self, now: Time) -> Option<Queue> {
         self.shared.load.queue(now)
     }
 
-    /// From now on the times of jobs are looked at until counters begin anew.
+    /// Starts the detection of steady job times, until counters are reset.
     pub fn watch(&mut self) {
         self.shared.settling = Some(Mser::new());
     }
 
-    /// Whether the times of jobs, which are looked at, are steady.
+    /// Whether job times are steady, by the detection.
     pub fn is_steady(&self) -> bool {
         self.shared.settling.as_ref().is_some_and(Mser::is_steady)
     }
 
-    /// Jobs that threads have.
+    /// Number of jobs on threads.
     pub fn jobs_running(&self) -> u64 {
         self.cores.iter().map(|core| (core.threads.len() - core.free.len()) as u64).sum()
     }
 
-    /// When the last job has ended.
+    /// End of the last job.
     pub fn over_at(&self) -> Option<Time> {
         self.shared.over_at
     }
@@ -173,20 +174,20 @@ impl Cores {
         self.shared.load.is_over() && self.outstanding() == 0
     }
 
-    /// Requests under way.
+    /// Number of requests under way.
     pub fn outstanding(&self) -> usize {
         let of = |core: &Core| core.l1d.outstanding() + core.l1i.outstanding() + core.asks.len();
         self.cores.iter().map(of).sum()
     }
 
-    /// Slots that the cores may have accounted for beyond the end of a window: how far they run ahead, what an operation
-    /// takes that ends there, and how long the kernel has had a core in advance.
+    /// Slots that the cores may have accounted beyond the end of a window: how far they run ahead, the duration of an
+    /// operation that ends there, and the kernel's time in advance.
     pub fn ahead(&self) -> u64 {
         const OPERATION: u64 = 1 << 16;
         (self.shared.shape.quantum + OPERATION + self.shared.lead) * self.width() * u64::from(self.cores())
     }
 
-    /// Accounts for every core's time up to now.
+    /// Accounts every core's time up to now.
     pub fn account(&mut self, now: Time) {
         let slot = self.shared.shape.cycle_of(now) * self.shared.shape.width;
         for core in &mut self.cores {
@@ -195,7 +196,7 @@ impl Cores {
         }
     }
 
-    /// Slots since counters began, by what they were spent for: up to now, also where a core has waited since it retired something last.
+    /// Slots since counters were reset, by cause: up to now, also where a core has waited since its last retirement.
     pub fn spent(&self, now: Time) -> [u64; Spent::COUNT] {
         let slot = self.shared.shape.cycle_of(now) * self.shared.shape.width;
         let mut spent = self.shared.stats.spent;
@@ -205,15 +206,16 @@ impl Cores {
         spent
     }
 
-    /// How far the cores together are accounted for beyond a time, in slots.
+    /// Slots accounted by all cores beyond a time.
     pub fn lead(&self, now: Time) -> u64 {
         let slot = self.shared.shape.cycle_of(now) * self.shared.shape.width;
         self.cores.iter().map(|core| core.retire.saturating_sub(slot)).sum()
     }
 
-    /// Energy of the cores since counters began, and of the rest of their chip; `None` if the spec does not say what they cost.
+    /// Energy of the cores since counters were reset, and of the rest of their chip; `None` without energy constants in
+    /// the spec.
     pub fn energy(&self, now: Time) -> Option<EnergyReport> {
-        // A core that waits for something is at work, though it is not accounted for yet.
+        // A core that waits is at work, though the time is not accounted yet.
         let until = |core: &Core| if core.waits_for() == Spent::Idle { core.retire } else { u64::MAX };
         let mut all =
             self.cores.iter().filter_map(|core| Some(core.meter.as_ref()?.report(now, until(core))));
@@ -222,7 +224,7 @@ impl Cores {
         Some(sum)
     }
 
-    /// Counters begin anew.
+    /// Resets the counters.
     pub fn reset_stats(&mut self, now: Time) {
         self.account(now);
         for core in &mut self.cores {
@@ -235,7 +237,7 @@ impl Cores {
         self.shared.load.begin_window(now);
     }
 
-    /// The cores begin to run.
+    /// Starts the cores.
     pub fn begin(&mut self, service: &mut dyn Service, cx: &mut impl Cx<Event, Out>) {
         self.shared.shape.text = text(&self.shared.shape, service);
         for number in 0..self.cores.len() {
@@ -244,7 +246,7 @@ impl Cores {
         }
     }
 
-    /// A core goes on; with the last job everybody's time is accounted for.
+    /// Continues a core; with the last job, the time of all cores is accounted.
     fn go(&mut self, core: usize, service: &mut dyn Service, cx: &mut impl Cx<Event, Out>) {
         let before = self.shared.over_at;
         self.cores[core].go(&mut self.shared, service, cx);
@@ -253,7 +255,7 @@ impl Cores {
         }
     }
 
-    /// Something happens.
+    /// Handles an event.
     pub fn handle(&mut self, event: Event, service: &mut dyn Service, cx: &mut impl Cx<Event, Out>) {
         match event {
             Event::Go(core) => {
@@ -264,7 +266,7 @@ impl Cores {
         }
     }
 
-    /// A page has come from flash after such a time: what ageing is measured against.
+    /// Records a response time of flash: the reference for ageing.
     pub fn flash_response(
         &mut self,
         response: Time,
@@ -275,7 +277,7 @@ impl Cores {
         self.shared.responses.0 += u128::from(response.ps());
         self.shared.responses.1 += 1;
         if first {
-            // Until now nobody knew how long to sleep.
+            // Until now, the sleep time was unknown.
             for number in 0..self.cores.len() {
                 if self.cores[number].sleeping {
                     self.go(number, service, cx);
@@ -284,7 +286,7 @@ impl Cores {
         }
     }
 
-    /// The cores are told that a virtual page is in memory now.
+    /// Notifies the cores that a virtual page is now in memory.
     pub fn arrived(&mut self, page: u64, service: &mut dyn Service, cx: &mut impl Cx<Event, Out>) {
         for number in 0..self.cores.len() {
             let core = &mut self.cores[number];
@@ -302,7 +304,7 @@ impl Cores {
         }
     }
 
-    /// A virtual page is not where it was: its translation leaves all first-level TLBs.
+    /// Removes the translation of a virtual page from all first-level TLBs.
     pub fn invalidate(&mut self, page: u64) {
         for core in &mut self.cores {
             core.dtlb.invalidate(page);
@@ -310,7 +312,7 @@ impl Cores {
         }
     }
 
-    /// The kernel takes a core for so long, from where the core has got to.
+    /// Gives a core to the kernel for a time, from where the core has got to.
     pub fn interrupt(&mut self, core: u16, time: Time, cx: &impl Cx<Event, Out>) {
         let shape = self.shared.shape;
         let core = &mut self.cores[usize::from(core)];
@@ -320,7 +322,7 @@ impl Cores {
         self.shared.lead = self.shared.lead.max(core.kernel - now);
     }
 
-    /// A request is sent now.
+    /// Sends a request that is due.
     fn sent(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let core::Send { core: number, what, mut since } = self.shared.sends[name];
         self.shared.sends.remove(name);
@@ -336,7 +338,7 @@ impl Cores {
             What::Text(register) => (u32::from(register) | TEXT, *core.l1i.waits_for(register)),
         };
         core.since[usize::from(tag & TEXT != 0)][(tag & 0xff) as usize] = since;
-        // A frame that had data may have text now, or the other way round: the directory knows a core, not which of its caches.
+        // A frame that had data may now have text, or vice versa: the directory knows a core, not which of its caches.
         let other = if tag & TEXT != 0 { &mut core.l1d } else { &mut core.l1i };
         match other.give(miss.line, true) {
             Some(l1::Held::Modified) => {
@@ -363,7 +365,7 @@ impl Cores {
         }));
     }
 
-    /// Another core wants a line.
+    /// Handles a probe for a line.
     pub fn probe(&mut self, probe: Probe, cx: &mut impl Cx<Event, Out>) {
         let core = &mut self.cores[usize::from(probe.core)];
         let line = probe.address / LINE;
@@ -374,7 +376,7 @@ impl Cores {
     }
 }
 
-/// Where the text of a service begins: on the first page behind its data.
+/// First byte of a service's text: on the first page behind its data.
 fn text(shape: &Shape, service: &dyn Service) -> u64 {
     service.footprint().next_multiple_of(shape.page)
 }

@@ -1,4 +1,4 @@
-//! What a core does as far as it can know: dispatch, retirement, jobs.
+//! Progress of a core as far as it can know: dispatch, retirement, jobs.
 
 use super::core::{Core, Event, Fetching, LINE, Out, Shared, Translated, What};
 use super::l1::Miss;
@@ -9,7 +9,7 @@ use proto::cpu::{Op, OpKind, Service};
 use proto::memory::Absent;
 
 impl Core {
-    /// Goes on as far as it can.
+    /// Goes on as far as possible.
     pub(super) fn go(
         &mut self,
         shared: &mut Shared,
@@ -43,7 +43,7 @@ impl Core {
         }
     }
 
-    /// The next look at the core, at that time at the latest.
+    /// Schedules the next wake-up of the core, at `at` at the latest.
     pub(super) fn look_again(&mut self, at: Time, cx: &mut impl Cx<Event, Out>) {
         let at = at.max(cx.now());
         match self.wake {
@@ -57,7 +57,7 @@ impl Core {
         }
     }
 
-    /// The service executes the running job a little further.
+    /// Lets the service execute the running job a little further.
     fn step(&mut self, shared: &Shared, service: &mut dyn Service) {
         let running = self.running.expect("a thread runs");
         let slot = self.slot(running, &shared.shape);
@@ -67,7 +67,7 @@ impl Core {
         thread.ended = !service.step(slot, thread.tape(keep));
     }
 
-    /// Dispatches the next operation, if its instructions are there and the window has room.
+    /// Dispatches the next operation, if its instructions are available and the window has room.
     fn dispatch(&mut self, shared: &mut Shared, cx: &mut impl Cx<Event, Out>) -> bool {
         let thread = self.thread();
         let number = thread.next;
@@ -80,7 +80,7 @@ impl Core {
         let kernel = self.kernel * width;
         if kernel > self.dispatch {
             if self.window.is_settled() && self.retire >= self.dispatch {
-                // Nothing older is under way: what this operation waits for later is its own.
+                // Nothing older is under way: later waits are this operation's own.
                 self.spend(kernel, Spent::Kernel, &mut shared.stats);
             } else {
                 self.delayed = Some(Spent::Kernel);
@@ -113,7 +113,7 @@ impl Core {
         true
     }
 
-    /// Whether the instructions of an operation are there; if not, they are asked for.
+    /// Whether the instructions of an operation are available; requests them if not.
     #[inline]
     fn fetch(&mut self, op: &Op, shared: &mut Shared, cx: &mut impl Cx<Event, Out>) -> bool {
         let last = shared.shape.text + u64::from(op.pc);
@@ -136,7 +136,7 @@ impl Core {
         for line in self.fetch_from.take().unwrap_or(first / LINE)..=last / LINE {
             let address = line * LINE;
             let Some(frame) = self.itlb.look_up(address / page) else {
-                // Whoever runs out of instructions waits for them.
+                // A core without instructions waits for them.
                 self.fetch_from = Some(line);
                 if let Translated::Asked = self.ask(address / page, true, at, shared, cx) {
                     self.fetching = Some(Fetching::Page(address / page));
@@ -169,7 +169,7 @@ impl Core {
         true
     }
 
-    /// Instructions are there since a time.
+    /// Notes the time since which instructions are available.
     pub(super) fn fetched_at(&mut self, now: Time, shared: &Shared) {
         self.fetching = None;
         let at = shared.shape.cycle_of(now) * shared.shape.width;
@@ -179,7 +179,7 @@ impl Core {
         }
     }
 
-    /// Executes and retires what can be.
+    /// Executes and retires all operations that can be.
     fn settle(&mut self, shared: &mut Shared, cx: &mut impl Cx<Event, Out>) {
         loop {
             if self.unsettled {
@@ -197,7 +197,7 @@ impl Core {
         }
     }
 
-    /// Tries stores again that have found no register, or got a line that they may not change.
+    /// Retries stores that found no register, or got a line that they may not change.
     fn store_again(&mut self, shared: &mut Shared, cx: &mut impl Cx<Event, Out>) {
         let now = shared.shape.cycle_of(cx.now());
         for n in 0..self.stores.len() {
@@ -209,7 +209,7 @@ impl Core {
         }
     }
 
-    /// Retires in order what is done. Whether something has changed for what is younger.
+    /// Retires finished operations in order. Returns whether this affects younger ones.
     fn retire_all(&mut self, shared: &mut Shared, cx: &mut impl Cx<Event, Out>) -> bool {
         let width = shared.shape.width;
         let mut atomics = false;
@@ -247,7 +247,7 @@ impl Core {
         atomics
     }
 
-    /// If a miss is known and all that is older is done, the job is halted and something else chosen.
+    /// Halts the job, and chooses a different one, if a miss is known and all older operations are done.
     fn halts(
         &mut self,
         shared: &mut Shared,
@@ -289,7 +289,7 @@ impl Core {
         true
     }
 
-    /// Nothing is in the window or in the store buffer any more.
+    /// Empties the window and the store buffer.
     fn empty(&mut self) {
         self.stores.clear();
         self.early.clear();
@@ -299,7 +299,7 @@ impl Core {
         self.unsettled = false;
     }
 
-    /// If everything of the running job is done, it ends.
+    /// Ends the running job if all of it is done.
     fn finishes(&mut self, shared: &mut Shared) -> bool {
         let (true, Some(settled)) = (self.window.is_settled(), self.stores.settled()) else { return false };
         let width = shared.shape.width;
@@ -317,7 +317,7 @@ impl Core {
             settling.push(latency as f64);
         }
         shared.load.ended += 1;
-        // A core runs ahead: the job that is the last to end here is not the last in time.
+        // A core runs ahead: the last job to end here is not the last in time.
         shared.latest = shared.latest.max(at);
         if shared.load.is_over() {
             shared.over_at = Some(shared.latest);
@@ -325,7 +325,7 @@ impl Core {
         true
     }
 
-    /// Chooses what runs next; whether something does.
+    /// Chooses the next job to run; returns whether one runs.
     fn choose(
         &mut self,
         moment: Moment,
@@ -388,7 +388,7 @@ impl Core {
         true
     }
 
-    /// A thread takes the next job.
+    /// Gives the next job to a thread.
     fn begin(&mut self, shared: &mut Shared, service: &mut dyn Service) {
         let begun = shared.shape.time_of(self.retire.div_ceil(shared.shape.width));
         let (job, arrived) = shared.load.take(self.number, begun);

@@ -1,4 +1,4 @@
-//! The cores of a server as a user writes them.
+//! Cores of a server as a user writes them.
 
 use super::sched::ThreadScheduling;
 use config::schema::product;
@@ -10,16 +10,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Activity, EnergyReport, Meter};
 
-/// Cores of one machine at most: a directory has a bit for each.
+/// Most cores of a machine: a directory has a bit for each.
 const MOST_CORES: u16 = 64;
-/// Threads of all cores at most: each has a page of the service's address space.
+/// Most threads of all cores: each has a page of the service's address space.
 const MOST_THREADS: u32 = 4096;
 /// Longest latency inside a core, in cycles.
 const LONGEST: u32 = 4096;
-/// Shortest mean interval of arrivals. Each is cut to whole picoseconds: here by a two thousandth in the mean.
+/// Shortest mean interval of arrivals. Intervals are cut to whole picoseconds: here by a two thousandth on average.
 const SHORTEST: Time = Time::from_ns(1);
 
-/// The cores of a server.
+/// Cores of a server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-products" = [
@@ -30,100 +30,100 @@ pub struct CpuSpec {
     /// Cores, at most 64.
     #[schemars(range(min = 1, max = 64))]
     pub cores: u16,
-    /// Their clock.
+    /// Clock of the cores.
     pub clock: Frequency,
-    /// Instructions that a core dispatches, and retires, a cycle.
+    /// Instructions that a core dispatches, and retires, per cycle.
     #[schemars(range(min = 1, max = 64))]
     pub width: u32,
-    /// Instructions between dispatch and retirement at most: the reorder buffer.
+    /// Size of the reorder buffer: most instructions between dispatch and retirement.
     #[schemars(range(min = 1, max = 4_096))]
     pub window: u32,
-    /// Stores that have retired and not been done at most.
+    /// Size of the store buffer: most retired stores that are not done.
     #[schemars(range(min = 1, max = 4_096))]
     pub store_buffer: u32,
-    /// Loads and stores that the first-level data cache takes a cycle.
+    /// Loads and stores accepted by the first-level data cache per cycle.
     #[schemars(range(min = 1))]
     pub ports: u32,
     /// Cycles from a flush of the window to the first instruction dispatched.
     #[schemars(range(max = 4_096), extend("x-unit" = "cycles"))]
     pub flush: u32,
-    /// How far a core runs ahead of the machine's clock at most. What other cores do to its cache comes late by so much at
-    /// most.
+    /// Largest time that a core runs ahead of the machine's clock. Effects of other cores on its cache come late by at
+    /// most this time.
     pub quantum: Duration,
-    /// The first-level instruction cache.
+    /// First-level instruction cache.
     pub l1i: L1Spec,
-    /// The first-level data cache: write-back, write-allocate.
+    /// First-level data cache: write-back, write-allocate.
     pub l1d: L1Spec,
-    /// Each of the two first-level TLBs, for instructions and for data; least recently used out first.
+    /// First-level TLBs, one for instructions and one for data; least recently used entries are evicted first.
     pub tlb: TlbSpec,
-    /// Whose page tables the cores walk.
+    /// Page tables that the cores walk.
     #[serde(default, skip_serializing_if = "is_default")]
     #[schemars(extend("default" = "shared"))]
     pub tables: TableSharing,
     /// User-level threads.
     pub threads: ThreadsSpec,
-    /// The jobs that come.
+    /// Jobs of the server.
     pub load: LoadSpec,
-    /// What they spend; left out, they report no energy.
+    /// Energy of the cores; without it, they report no energy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<CpuEnergySpec>,
 }
 
-/// What the cores of a server spend, and the rest of their chip but its memory.
+/// Energy of a server's cores, and of the rest of their chip except memory.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CpuEnergySpec {
-    /// Power of a core with its first-level caches: at work while it has something to run, stalls included.
+    /// Power of a core with its first-level caches: busy while it has something to run, stalls included.
     pub core: StatePower,
-    /// Power of what belongs to no core: shared caches, network, leakage.
+    /// Power shared by all cores: shared caches, network, leakage.
     pub chip_on: Power,
 }
 
-/// A first-level cache of a core, in lines of 64 B.
+/// First-level cache of a core, in lines of 64 B.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct L1Spec {
-    /// Sets.
+    /// Number of sets.
     #[schemars(range(min = 1))]
     pub sets: u32,
-    /// Ways a set.
+    /// Ways per set.
     #[schemars(range(min = 1))]
     pub ways: u32,
-    /// Which line of a set makes room.
+    /// Replacement policy of a set.
     pub replacement: ReplacementPolicy,
     /// Cycles from the address to the value, tags and data.
     #[schemars(range(min = 1, max = 4_096), extend("x-unit" = "cycles"))]
     pub latency: u32,
-    /// Lines that are missing at once (MSHRs), at most 64. Instructions are fetched in order, and fetch waits for a line that is
-    /// missing: there a second register is taken only when threads are switched meanwhile.
+    /// Most missing lines at once (MSHRs), at most 64. Instructions are fetched in order, and fetch waits for a missing
+    /// line: a second register is used there only after a thread switch.
     #[schemars(range(min = 1, max = 64))]
     pub registers: u32,
 }
 
-/// A first-level TLB of a core.
+/// First-level TLB of a core.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TlbSpec {
-    /// Translations that it holds.
+    /// Number of entries.
     #[schemars(range(min = 1, max = 65_536))]
     pub entries: u32,
-    /// Ways a set; as many as entries for a fully associative one.
+    /// Ways per set; equal to the number of entries for a fully associative TLB.
     #[schemars(range(min = 1, max = 65_536))]
     pub ways: u32,
-    /// Pages that a core asks its second-level TLB for at once.
+    /// Most pages requested from the second-level TLB at once.
     #[schemars(range(min = 1, max = 65_536))]
     pub misses: u32,
 }
 
 config::policies! {
-    /// What a thread does when its page is in flash.
+    /// Reaction of a thread whose page is in flash.
     #[derive(Copy, Eq)]
     pub family MissAction: choice {
-        /// Its core is told, flushes its window and runs another thread.
+        /// The core is notified, flushes its window and runs a different thread.
         default switch,
-        /// Its core waits. What else its window needs from flash is fetched meanwhile.
+        /// The core waits. Other pages that its window needs from flash are fetched meanwhile.
         wait,
-        /// Its core waits, and asks for no other page of data until that one is there.
+        /// The core waits, and requests no other data page until this one arrives.
         ///
         /// AstriFlash, section III-A: "each flash access is synchronous".
         serial,
@@ -131,17 +131,17 @@ config::policies! {
 }
 
 config::policies! {
-    /// Whose page tables cores walk.
+    /// Page tables that cores walk.
     #[derive(Copy, Eq)]
     pub family TableSharing: choice {
-        /// All cores are one process, with one set of tables.
+        /// Shared: all cores are one process, with one set of tables.
         default shared,
-        /// Each core is a process of its own, with tables of its own for the data that all share: as many sets as cores.
+        /// Own: each core is a process, with its own tables for the shared data; as many sets as cores.
         own,
     }
 }
 
-/// Whether a spec need not say it.
+/// Whether a spec can leave out the value.
 fn is_default(tables: &TableSharing) -> bool {
     *tables == TableSharing::default()
 }
@@ -150,37 +150,37 @@ fn is_default(tables: &TableSharing) -> bool {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ThreadsSpec {
-    /// Threads of a core.
+    /// Threads per core.
     #[schemars(range(min = 1, max = 4_096))]
     pub count: u32,
     /// Core time of a switch from one thread to another.
     pub switch: Duration,
-    /// Halted jobs of a core at most; with so many, the core waits for the oldest.
+    /// Most halted jobs of a core; at this number, the core waits for the oldest.
     #[schemars(range(min = 1, max = 4_096))]
     pub pending: u32,
-    /// What a thread does when its page is in flash.
+    /// Reaction of a thread whose page is in flash.
     pub miss: MissAction,
-    /// Which thread runs next.
+    /// Thread that runs next.
     pub scheduler: ThreadScheduling,
 }
 
-/// The jobs that come to a server.
+/// Jobs of a server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadSpec {
-    /// Jobs of a run, over all cores: when so many have ended, the run ends.
+    /// Jobs of a run, over all cores: the run ends when this many have ended.
     #[schemars(range(min = 1))]
     pub jobs: u64,
-    /// When they come.
+    /// Arrival process of the jobs.
     pub arrivals: Arrivals,
 }
 
 config::policies! {
-    /// When jobs come to the queue of a core.
+    /// Arrivals of jobs at the queue of a core.
     pub family Arrivals: choice {
-        /// There is always another one: what a core can do at most.
+        /// Closed loop: a next job is always available, which measures the maximum throughput.
         default closed,
-        /// At random, independent of each other, with a mean interval: an open queue.
+        /// Open queue: random, independent arrivals with a mean interval.
         poisson(Poisson),
     }
 }
@@ -189,7 +189,7 @@ config::policies! {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Poisson {
-    /// Mean time from one job of a core to the next.
+    /// Mean time between two jobs of a core.
     pub interval: Duration,
 }
 
@@ -200,10 +200,10 @@ impl Default for Poisson {
 }
 
 impl CpuSpec {
-    /// Whether cores can be built.
+    /// Checks whether the cores can be built.
     ///
     /// # Errors
-    /// The first value that cannot be; its key is relative to the cores' own table.
+    /// The first invalid value; its key is relative to the cores' own table.
     pub fn check(&self) -> Result<(), SpecError> {
         let counts = [
             ("cores", u64::from(self.cores)),
@@ -222,7 +222,7 @@ impl CpuSpec {
             SpecError::positive(key, value)?;
         }
         if self.cores > MOST_CORES {
-            let what = format!("{} cores; a directory follows at most {MOST_CORES}", self.cores);
+            let what = format!("{} cores; a directory tracks at most {MOST_CORES}", self.cores);
             return Err(SpecError::new("cores", what));
         }
         let most = [
@@ -234,7 +234,7 @@ impl CpuSpec {
             if value > most {
                 return Err(SpecError::new(
                     key,
-                    format!("{value} are more than the {most} that are modelled"),
+                    format!("{value} exceeds the modelled maximum of {most}"),
                 ));
             }
         }
@@ -247,16 +247,16 @@ impl CpuSpec {
         if let Some(CpuEnergySpec { core: StatePower { idle, busy }, .. }) = self.energy
             && busy < idle
         {
-            let what = format!("{busy} at work are less than {idle} without");
+            let what = format!("the busy power {busy} is below the idle power {idle}");
             return Err(SpecError::new("energy.core.busy", what));
         }
         self.threads.check(self.cores)?;
         match &self.load.arrivals {
             Arrivals::closed => Ok(()),
             Arrivals::poisson(poisson) if poisson.interval.time() < SHORTEST => {
-                let what = format!("a job every {}; time is counted in picoseconds", poisson.interval);
+                let what = format!("a job every {} is too frequent: time is counted in picoseconds", poisson.interval);
                 let error = SpecError::new("load.arrivals.poisson.interval", what);
-                Err(error.help("give `1ns` or more, which no core keeps up with"))
+                Err(error.help("set it to `1ns` or more; no core can keep up with 1 ns"))
             }
             Arrivals::poisson(_) => Ok(()),
         }
@@ -268,8 +268,8 @@ impl TlbSpec {
         SpecError::positive("tlb.entries", self.entries.into())?;
         SpecError::positive("tlb.ways", self.ways.into())?;
         if !self.entries.is_multiple_of(self.ways) {
-            let what = format!("{} entries cannot be arranged in sets of {}", self.entries, self.ways);
-            return Err(SpecError::new("tlb.ways", what).help("give a divisor of the entries"));
+            let what = format!("{} entries are not a multiple of {} ways", self.entries, self.ways);
+            return Err(SpecError::new("tlb.ways", what).help("use a divisor of the entries"));
         }
         Ok(())
     }
@@ -280,12 +280,12 @@ impl ThreadsSpec {
         let all = u64::from(self.count) * u64::from(cores);
         if all > MOST_THREADS.into() {
             let what =
-                format!("{} threads on each of {cores} cores are {all}; at most {MOST_THREADS}", self.count);
+                format!("{} threads on each of {cores} cores are {all} threads; at most {MOST_THREADS} are allowed", self.count);
             return Err(SpecError::new("threads.count", what));
         }
         if self.pending > self.count {
             let what = format!("{} halted jobs, but a core has {} threads", self.pending, self.count);
-            return Err(SpecError::new("threads.pending", what).help("give at most as many as threads"));
+            return Err(SpecError::new("threads.pending", what).help("use at most the number of threads"));
         }
         Ok(())
     }
@@ -323,7 +323,7 @@ impl L1Spec {
     }
 }
 
-// What a server's cores spend: all of them take the idle power all the time, more while they have something to run.
+// Energy of a server's cores: every core takes the idle power all the time, and more while it has something to run.
 
 const ON: usize = 0;
 
@@ -334,20 +334,20 @@ const REST: usize = 2;
 const ACTIVITIES: [Activity; 3] =
     [Activity::state("cores on"), Activity::state("core at work"), Activity::state("chip on")];
 
-/// What a core has spent, and the first one the rest of the chip.
+/// Energy meter of a core; the first core's also meters the rest of the chip.
 #[derive(Clone)]
 pub(super) struct CoreMeter {
     meter: Meter,
-    /// What work adds, microwatts.
+    /// Additional power of work, microwatts.
     work: u64,
     cycle: Time,
     width: u64,
-    /// The slot from which on it has been at work, as far as that is not metered.
+    /// First slot of work that is not metered yet.
     from: u64,
 }
 
 impl CoreMeter {
-    /// With cycles of so many slots.
+    /// Creates a meter for cycles of `width` slots.
     pub(super) fn new(costs: &CpuEnergySpec, number: u16, cycle: Time, width: u64) -> CoreMeter {
         let StatePower { idle, busy } = costs.core;
         let mut meter = Meter::new(&ACTIVITIES);
@@ -362,7 +362,7 @@ impl CoreMeter {
         Time::from_ps((u128::from(self.cycle.ps()) * u128::from(slot) / u128::from(self.width)) as u64)
     }
 
-    /// It has been at work up to a slot.
+    /// Meters work up to a slot.
     fn worked(&mut self, until: u64) {
         if until > self.from {
             let work = if planted_nth(Mutant::UnpaidCore, 4) { 0 } else { self.work };
@@ -371,27 +371,27 @@ impl CoreMeter {
         }
     }
 
-    /// Between two slots it had nothing to run.
+    /// Marks the slots between two as idle.
     #[cold]
     pub(super) fn idles(&mut self, from: u64, until: u64) {
         self.worked(from);
         self.from = until;
     }
 
-    /// Energy since counters began. The core has been at work or idle as far as `until`, which may lie ahead.
+    /// Energy since counters were reset. The core's state is known up to `until`, which may lie ahead.
     pub(super) fn report(&self, now: Time, until: u64) -> EnergyReport {
         let mut meter = self.clone();
         meter.worked(until.min(self.slot(now)));
         meter.meter.report(now)
     }
 
-    /// Counters begin anew.
+    /// Resets the meter.
     pub(super) fn reset(&mut self, now: Time, until: u64) {
         self.worked(until.min(self.slot(now)));
         self.meter.reset(now);
     }
 
-    /// The slot in which a time lies.
+    /// Slot of a time.
     fn slot(&self, now: Time) -> u64 {
         (u128::from(now.ps()) * u128::from(self.width) / u128::from(self.cycle.ps())) as u64
     }

@@ -1,33 +1,33 @@
-//! The window of a core: operations between dispatch and retirement. Behind it the store buffer: stores that have
-//! retired and are not done.
+//! Window of a core: operations between dispatch and retirement. Behind it, the store buffer: stores that have retired
+//! and are not done.
 
 use proto::cpu::OpKind;
 use std::collections::VecDeque;
 
-/// How far an operation is.
+/// Progress of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
-    /// It waits for a result, for a free register, or for those before it.
+    /// Waits for a result, for a free register, or for earlier operations.
     Waiting,
-    /// It waits for the translation of its page.
+    /// Waits for the translation of its page.
     Translating(u64),
-    /// It waits for a line, in this register.
+    /// Waits for a line, in this register.
     Fetching(u8),
-    /// It is executed; when, says the entry.
+    /// Executed, at the time given by the entry.
     Done,
-    /// Its page is in flash.
+    /// Missed: its page is in flash.
     Missed,
-    /// Its page is in flash, and is not asked for before another one has come.
+    /// Missed, and the page is not requested before a different one has arrived.
     Behind,
 }
 
-/// Why an operation retires later than the width allows.
+/// Cause of retirement later than the width allows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Spent {
-    /// Instructions retire, as many a cycle as the width allows.
+    /// Instructions retire at the full width.
     Retiring,
-    /// Operations in a row take their latency, first-level hits among them.
+    /// Dependent operations take their latency, including first-level hits.
     Latency,
     /// A load or an atomic waits for a line.
     Memory,
@@ -37,24 +37,24 @@ pub enum Spent {
     Fetch,
     /// The store buffer is full, or an atomic waits until it is empty.
     Stores,
-    /// A thread that goes on after a miss waits for the access with which it goes on.
+    /// A resumed thread waits for the access with which it resumed.
     Resume,
-    /// A miss is known, and what is older has not retired, or its store has not been done.
+    /// A miss is known, and older operations have not retired, or their stores are not done.
     Drain,
     /// The window is flushed.
     Flush,
     /// Threads are switched.
     Switch,
-    /// The kernel.
+    /// The kernel has the core.
     Kernel,
-    /// There is nothing to run.
+    /// No job to run.
     Idle,
 }
 
 impl Spent {
-    /// Number of them.
+    /// Number of causes.
     pub const COUNT: usize = 12;
-    /// Their names, in order.
+    /// Names of the causes, in order.
     pub const NAMES: [&'static str; Spent::COUNT] = [
         "retiring",
         "latency",
@@ -71,45 +71,45 @@ impl Spent {
     ];
 }
 
-/// An operation in the window.
+/// Operation in the window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) kind: OpKind,
     pub(super) state: State,
     pub(super) cause: Spent,
-    /// It has found no free register and cannot have executed before it is tried again.
+    /// Whether it found no free register, and cannot have executed before a retry.
     pub(super) blocked: bool,
     pub(super) count: u16,
     /// Numbers of the operations that it needs; zero for none.
     pub(super) needs: [u64; 2],
-    /// The latest atomic before it; zero for none.
+    /// Latest atomic before it; zero for none.
     pub(super) fence: u64,
-    /// Virtual, and physical once it is translated.
+    /// Address: virtual, and physical once translated.
     pub(super) address: u64,
     pub(super) physical: u64,
-    /// Cycle from which the first of its instructions, and the last, may be executed.
+    /// Cycles from which the first and the last of its instructions may execute.
     pub(super) begins: u64,
     pub(super) ready: u64,
-    /// Cycle in which its result is there, once it is done.
+    /// Cycle in which its result is available, once done.
     pub(super) done: u64,
-    /// When its last instruction retires, in slots, once that is known.
+    /// Retirement of its last instruction, in slots, once known.
     pub(super) retire: u64,
 }
 
-/// The operations in the window, by number: consecutive numbers from `head` to before `tail`. Those before `retired` have a
-/// time of retirement.
+/// Window: operations by number, consecutive from `head` to before `tail`. Those before `retired` have a retirement
+/// time.
 pub(super) struct Window {
     entries: Vec<Entry>,
     pub(super) head: u64,
     pub(super) retired: u64,
     pub(super) tail: u64,
-    /// Instructions that it holds at most, that are in it, and of those the ones of the first operation.
+    /// Instructions: capacity of the window, number inside, and number of the first operation's inside.
     room: u64,
-    /// Where it has begun.
+    /// First operation since the last reset.
     first: u64,
     taken: u64,
     left: u64,
-    /// Slot in which room was made last.
+    /// Slot in which room was last made.
     freed: u64,
 }
 
@@ -145,7 +145,7 @@ impl Window {
         }
     }
 
-    /// Empties it; the next operation is `number`.
+    /// Empties the window; the next operation is `number`.
     pub(super) fn reset(&mut self, number: u64) {
         (self.first, self.head, self.retired, self.tail) = (number, number, number, number);
         (self.taken, self.left, self.freed) = (0, 0, 0);
@@ -156,40 +156,41 @@ impl Window {
         number as usize & (self.entries.len() - 1)
     }
 
-    /// An operation that is inside.
+    /// Returns an operation of the window.
     #[inline]
     pub(super) fn get(&self, number: u64) -> &Entry {
         &self.entries[self.at(number)]
     }
 
-    /// An operation that is inside.
+    /// Returns an operation of the window, mutably.
     #[inline]
     pub(super) fn get_mut(&mut self, number: u64) -> &mut Entry {
         let at = self.at(number);
         &mut self.entries[at]
     }
 
-    /// Whether anything is known of an operation: it is inside, or has retired so recently that its result may be younger than
-    /// the place of an operation that enters. What retired before has been there for long.
+    /// Whether an operation is still known: it is inside, or retired so recently that its result may be younger than
+    /// the place of a new operation. Results of older operations have been available for long.
     #[inline]
     pub(super) fn knows(&self, number: u64) -> bool {
         number >= self.first && number + self.entries.len() as u64 >= self.tail
     }
 
-    /// Whether every operation inside has a time of retirement.
+    /// Whether every operation in the window has a retirement time.
     #[inline]
     pub(super) fn is_settled(&self) -> bool {
         self.retired == self.tail
     }
 
-    /// Slots that an operation of so many instructions takes.
+    /// Slots of an operation of `count` instructions.
     #[inline]
     fn size(&self, count: u16) -> u64 {
         u64::from(count).min(self.room)
     }
 
-    /// Makes room for an operation of `count` instructions: from which slots on there is room for its first and for its last
-    /// instruction; none if that is not known yet. `chain` is the number of slots that an instruction of a chain takes to retire.
+    /// Makes room for an operation of `count` instructions. Returns the slots from which its first and its last
+    /// instruction have room; `None` if unknown. `chain` is the number of slots that an instruction of a chain takes to
+    /// retire.
     #[inline]
     pub(super) fn make_room(&mut self, count: u16, chain: u64) -> Option<(u64, u64)> {
         let mut needed = (self.taken + self.size(count)).saturating_sub(self.room);
@@ -214,7 +215,7 @@ impl Window {
         Some((first.unwrap_or(self.freed), self.freed))
     }
 
-    /// An operation enters, for which room has been made.
+    /// Inserts an operation for which room has been made.
     #[inline]
     pub(super) fn push(&mut self, entry: Entry) {
         let size = self.size(entry.count);
@@ -228,24 +229,24 @@ impl Window {
     }
 }
 
-// The store buffer: stores that have retired and are not done.
+// Store buffer: stores that have retired and are not done.
 
-/// How far a retired store is.
+/// Progress of a retired store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Doing {
-    /// It is done in this cycle.
+    /// Done in this cycle.
     Known(u64),
-    /// It waits for its line, in this register.
+    /// Waits for its line, in this register.
     Fetching(u8),
-    /// It has to be tried again: there was no register, or its line came as a shared copy.
+    /// Must be retried: no register was free, or its line came as a shared copy.
     Again,
-    /// Its page is in flash.
+    /// Missed: its page is in flash.
     Missed,
-    /// Its page is in flash, and is not asked for before another one has come.
+    /// Missed, and the page is not requested before a different one has arrived.
     Behind,
 }
 
-/// A retired store.
+/// Retired store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Store {
     /// Number of its operation.
@@ -256,11 +257,11 @@ pub(super) struct Store {
     pub(super) doing: Doing,
 }
 
-/// The store buffer of a core, oldest first. Stores are done in any order.
+/// Store buffer of a core, oldest store first. Stores are done in any order.
 pub(super) struct Stores {
     held: VecDeque<Store>,
     room: usize,
-    /// Cycle of the latest store that went to the cache: one a cycle.
+    /// Cycle of the latest store sent to the cache: one per cycle.
     pub(super) port: u64,
 }
 
@@ -269,7 +270,7 @@ impl Stores {
         Stores { held: VecDeque::with_capacity(room as usize), room: room as usize, port: 0 }
     }
 
-    /// From which cycle on, at the earliest `at`, a store has room; none if that is not known yet.
+    /// Cycle from which a store has room, `at` at the earliest; `None` if unknown.
     pub(super) fn make_room(&mut self, at: u64) -> Option<u64> {
         self.held.retain(|store| !matches!(store.doing, Doing::Known(done) if done <= at));
         if self.held.len() < self.room {
@@ -292,17 +293,17 @@ impl Stores {
         self.held.iter_mut()
     }
 
-    /// Stores inside.
+    /// Number of stores in the buffer.
     pub(super) fn len(&self) -> usize {
         self.held.len()
     }
 
-    /// A store.
+    /// Returns a store.
     pub(super) fn get(&self, n: usize) -> Store {
         self.held[n]
     }
 
-    /// How far a store is.
+    /// Sets the progress of a store.
     pub(super) fn set(&mut self, n: usize, doing: Doing) {
         self.held[n].doing = doing;
     }
@@ -315,7 +316,7 @@ impl Stores {
             .any(|store| store.address <= address && end <= store.address + u64::from(store.width))
     }
 
-    /// The cycle in which all of them are done; none if that is not known yet.
+    /// Cycle in which all stores are done; `None` if unknown.
     #[inline]
     pub(super) fn settled(&self) -> Option<u64> {
         self.held.iter().try_fold(0, |latest, store| match store.doing {
@@ -324,7 +325,8 @@ impl Stores {
         })
     }
 
-    /// The oldest store whose page is in flash, if all before it are done: its operation, and when they are.
+    /// Oldest store whose page is in flash, if all stores before it are done: its operation, and the time at which they
+    /// are.
     #[inline]
     pub(super) fn missed(&self) -> Option<(u64, u64)> {
         let mut latest = 0;
@@ -338,7 +340,7 @@ impl Stores {
         None
     }
 
-    /// The number of the oldest store's operation that is not known to be done.
+    /// Operation number of the oldest store that is not known to be done.
     pub(super) fn oldest(&self) -> Option<u64> {
         self.held.iter().find(|store| !matches!(store.doing, Doing::Known(_))).map(|store| store.op)
     }

@@ -1,4 +1,4 @@
-//! Kernels and their blocks: `kernels` says whose blocks may begin, `blocks` where.
+//! Dispatch of kernels and their blocks: `kernels` decides which blocks may begin, `blocks` where.
 
 use super::Gpu;
 use super::blocks::{Place, Room};
@@ -10,7 +10,7 @@ use proto::simt::{Launch, Programs};
 use std::fmt;
 use std::ops::Range;
 
-/// What a multiprocessor has too little of.
+/// Resource that limits a block on a multiprocessor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Need {
     /// Threads of one block.
@@ -26,7 +26,7 @@ pub enum Need {
 }
 
 impl Need {
-    /// The key of the limit inside the `gpu` table.
+    /// Key of the limit in the `gpu` table.
     pub fn key(self) -> &'static str {
         match self {
             Need::BlockThreads => "resident.block_threads",
@@ -47,18 +47,18 @@ impl Need {
     }
 }
 
-/// A kernel whose blocks fit on no multiprocessor.
+/// Kernel whose blocks fit on no multiprocessor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unfit {
-    /// The application.
+    /// Application of the kernel.
     pub app: u8,
-    /// Which of its launches.
+    /// Number of the launch.
     pub kernel: u32,
-    /// What there is too little of.
+    /// Resource that is exceeded.
     pub what: Need,
-    /// What a block needs. Zero threads are refused too.
+    /// Amount that a block needs. Zero threads are refused too.
     pub needs: u64,
-    /// What it may have.
+    /// Limit of the resource.
     pub limit: u64,
 }
 
@@ -66,27 +66,28 @@ impl fmt::Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (noun, key) = (self.what.noun(), self.what.key());
         write!(f, "a block of kernel {} of application {} has {} {noun}", self.kernel, self.app, self.needs)?;
-        write!(f, ", but 1 to {} (`{key}`) are possible", self.limit)
+        write!(f, "; allowed are 1 to {} (`{key}`)", self.limit)
     }
 }
 
 impl std::error::Error for Unfit {}
 
-/// An application's present kernel.
+/// Present kernel of an application.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct App {
-    /// The kernel, and what each of its blocks takes.
+    /// Kernel, and the needs of each of its blocks.
     kernel: Option<(Launch, Needs)>,
-    /// Its blocks that a multiprocessor has taken.
+    /// Blocks that a multiprocessor has taken.
     taken: u32,
-    /// Its blocks that have begun and not ended.
+    /// Blocks that have begun and not ended.
     running: u32,
-    /// Whether it has come to its end, the first one if it is repeated.
+    /// Whether the application has come to its end, the first one if it is repeated.
     pub(super) done: bool,
 }
 
 impl Gpu {
-    /// Launches an application's next kernel. At its end it begins again, if applications are repeated and one has not ended yet.
+    /// Launches an application's next kernel. At its end the application restarts, if applications are repeated and one
+    /// has not ended yet.
     pub(super) fn launch(&mut self, app: u8, programs: &mut dyn Programs, cx: &mut impl Cx<Event, Out>) {
         let n = usize::from(app);
         self.views[n].kernel = false;
@@ -96,7 +97,7 @@ impl Gpu {
                 if !std::mem::replace(&mut self.apps[n], App { done: true, ..App::default() }).done {
                     cx.emit(Out::Finished(app));
                 }
-                // One that launches nothing would begin again for ever.
+                // An application without launches would restart for ever.
                 if !self.repeat || self.is_done() || std::mem::replace(&mut begun_again, true) {
                     return self.stop_if_all_have_ended();
                 }
@@ -129,8 +130,8 @@ impl Gpu {
         }
     }
 
-    /// With the first end of the last application a run with repetition is over: what has been issued comes to its end, and nothing follows
-    /// it, wherever those are that have begun again.
+    /// Ends a run with repetition at the first end of the last application: issued instructions complete, and restarted
+    /// applications continue no further.
     fn stop_if_all_have_ended(&mut self) {
         if self.repeat && self.is_done() {
             self.over = true;
@@ -138,8 +139,8 @@ impl Gpu {
         }
     }
 
-    /// Gives waiting blocks to multiprocessors: the applications that may begin blocks take turns. Kernels whose last block
-    /// has ended are followed by the next. What begins may issue from `cycle` on.
+    /// Gives waiting blocks to multiprocessors: the applications that may begin blocks take turns. A kernel whose last
+    /// block has ended is followed by the next. New warps may issue from `cycle` on.
     #[inline]
     pub(super) fn take_blocks(
         &mut self,
@@ -166,7 +167,7 @@ impl Gpu {
         }
     }
 
-    /// Whether blocks have ended or become ready to be taken since the last time.
+    /// Whether blocks have ended or become ready since the last call.
     fn close_blocks(&mut self, programs: &mut dyn Programs, cx: &mut impl Cx<Event, Out>) -> bool {
         let mut any = false;
         while let Some(app) = self.ended.pop() {

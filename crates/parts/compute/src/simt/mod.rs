@@ -1,4 +1,4 @@
-//! The streaming multiprocessors of a GPU.
+//! Streaming multiprocessors of a GPU.
 
 pub mod blocks;
 mod dispatch;
@@ -28,56 +28,57 @@ use sm::{Env, Sm};
 use spec::{GpuMeter, Model};
 use std::ops::Range;
 
-/// No cycle.
+/// Cycle that never comes.
 const NEVER: u64 = u64::MAX;
 
 /// All multiprocessors of a GPU.
 ///
-/// Their cycles are counted from time zero. One event serves all that have something to do in a cycle; it comes behind
-/// everything else of its instant, so that what arrives at the edge of a cycle is seen in that cycle, in whatever order
-/// it arrives.
+/// Cycles are counted from time zero. One event serves all multiprocessors with work in a cycle; it comes after
+/// everything else of its instant, so that arrivals at the edge of a cycle are seen in that cycle, in whatever order
+/// they come.
 pub struct Gpu {
-    /// What happened.
+    /// Counters of the multiprocessors.
     pub stats: GpuStats,
-    /// The multiprocessors' share of the stages.
+    /// Time in the stages of multiprocessors.
     pub tally: Tally,
     /// A later kernel that fits on no multiprocessor; its application has stopped there.
     pub unfit: Option<Unfit>,
     model: Model,
     sms: Vec<Sm>,
-    /// The next cycle in which each has something to do, and the first of them.
+    /// Next cycle in which each multiprocessor has work, and the first of them.
     due: Vec<u64>,
     first: u64,
     apps: Vec<App>,
-    /// The applications as `sharing` sees them; which are held: [`Gpu::hold`].
+    /// Applications as `sharing` sees them, including which are held: [`Gpu::hold`].
     views: Vec<AppView>,
-    /// Whose blocks may begin.
+    /// Scheduler of the applications' kernels.
     sharing: Box<dyn KernelScheduler>,
-    /// The multiprocessors that take each application's blocks.
+    /// Multiprocessors that take each application's blocks.
     shares: Vec<Range<u16>>,
-    /// Where among them each application's blocks go.
+    /// Scheduler of each application's blocks among these.
     blocks: Vec<Box<dyn BlockScheduler>>,
-    /// Whether an application that has ended begins again until all have.
+    /// Whether an application that has ended restarts until all have ended.
     repeat: bool,
-    /// Whether all have, and nothing is issued any more, because others have begun again.
+    /// Whether all have ended: nothing more is issued for restarted applications.
     over: bool,
-    /// Place of each application's present kernel in `stats.kernels`.
+    /// Position of each application's present kernel in `stats.kernels`.
     kernels: Vec<usize>,
-    /// Whose turn it is to have a block taken.
+    /// Application whose block is taken next.
     turn: usize,
-    /// The pending event and its cycle.
+    /// Pending event and its cycle.
     pending: Option<(u64, Ticket)>,
-    /// The first cycle that has not come yet.
+    /// First cycle that has not come yet.
     next: u64,
-    /// The applications of blocks that have ended.
+    /// Applications of blocks that have ended.
     ended: Vec<u8>,
-    /// Whether blocks may have become ready to be taken: a kernel has been launched, an application is held or no longer.
+    /// Whether blocks may have become ready: a kernel has been launched, or an application is held or released.
     fresh: bool,
     meter: Option<Box<GpuMeter>>,
 }
 
 impl Gpu {
-    /// Idle multiprocessors for `apps` applications; a translation entry covers `reach` bytes, a multiple of 4 KiB.
+    /// Creates idle multiprocessors for `apps` applications; a translation entry covers `reach` bytes, a multiple of 4
+    /// KiB.
     ///
     /// # Errors
     /// The first value that cannot be built, with its key inside the `gpu` table.
@@ -128,7 +129,7 @@ impl Gpu {
         self.unfit.map_or(Ok(()), Err)
     }
 
-    /// A cycle has come.
+    /// Runs the cycle that has come.
     pub fn handle(&mut self, Event::Cycle: Event, programs: &mut dyn Programs, cx: &mut impl Cx<Event, Out>) {
         let Some((cycle, _)) = self.pending.take() else {
             debug_assert!(false, "a cycle that was not asked for");
@@ -154,13 +155,13 @@ impl Gpu {
         self.schedule(cx);
     }
 
-    /// The answer to an access will arrive soon: what it will be looked for in is fetched. Changes nothing.
+    /// Prefetches the data for an answer that will arrive soon. Changes no state.
     #[inline]
     pub fn expect(&self, access: &Access) {
         self.sms[usize::from(access.port)].expect(access);
     }
 
-    /// The answer to an access has arrived.
+    /// Handles the answer to an access.
     pub fn answer(&mut self, access: Access, programs: &mut dyn Programs, cx: &mut impl Cx<Event, Out>) {
         let (sm, edge) = (usize::from(access.port), self.edge(cx.now()));
         let (sms, _, mut env) = self.parts(edge, programs, cx.now());
@@ -170,7 +171,7 @@ impl Gpu {
         self.schedule(cx);
     }
 
-    /// The answer to a translation has arrived.
+    /// Handles the answer to a translation.
     pub fn translated(
         &mut self,
         translation: Translation,
@@ -184,8 +185,8 @@ impl Gpu {
         self.schedule(cx);
     }
 
-    /// A helper thread has more to execute, on the multiprocessor whose turn it is; [`Out::Helped`] answers. It goes before the
-    /// warps of applications, and is neither held nor stopped with them.
+    /// Gives a helper thread more work, on the next multiprocessor in turn; [`Out::Helped`] answers. The thread has
+    /// priority over warps of applications, and is neither held nor stopped with them.
     pub fn help(&mut self, help: Help, cx: &mut impl Cx<Event, Out>) {
         let (sm, edge) = (help.thread as usize % self.sms.len(), self.edge(cx.now()));
         self.sms[sm].help(help);
@@ -193,9 +194,9 @@ impl Gpu {
         self.schedule(cx);
     }
 
-    /// An application is held, or no longer: while it is, its warps issue no access to global memory, and no multiprocessor
-    /// takes a block of it. What it has issued already goes on, and so does every other application: what is held takes
-    /// none of the places that all share, but those of the blocks that run, and no turn.
+    /// Holds or releases an application. While it is held, its warps issue no access to global memory, and
+    /// multiprocessors take none of its blocks. Issued work continues, and so do all other applications: a held
+    /// application occupies only the places of its running blocks, and takes no turn.
     pub fn hold(&mut self, app: u8, held: bool, programs: &mut dyn Programs, cx: &mut impl Cx<Event, Out>) {
         self.views[usize::from(app)].held = held;
         for sm in &mut self.sms {
@@ -207,21 +208,21 @@ impl Gpu {
                 self.wake(sm, edge);
             }
         }
-        // Whose turn it is may have changed either way.
+        // The owner of the turn may have changed either way.
         self.fresh = true;
         self.take_blocks(edge, programs, cx);
         self.schedule(cx);
     }
 
-    /// Every multiprocessor forgets a translation, and the lines of its page. Translations on their way are the sender's
-    /// to mend.
+    /// Removes a translation, and the lines of its page, from every multiprocessor. The sender must handle translations
+    /// under way.
     pub fn invalidate(&mut self, app: u8, page: u64) {
         for sm in &mut self.sms {
             sm.invalidate(app, page);
         }
     }
 
-    /// Multiprocessors: ports of the network that they take.
+    /// Number of multiprocessors: ports of the network that they take.
     pub fn ports(&self) -> u16 {
         self.sms.len() as u16
     }
@@ -231,19 +232,19 @@ impl Gpu {
         self.apps.iter().all(|app| app.done)
     }
 
-    /// Whether an application that has ended begins again until all have.
+    /// Whether an application that has ended restarts until all have ended.
     pub fn repeats(&self) -> bool {
         self.repeat
     }
 
-    /// Accesses and translations sent and not answered.
+    /// Number of unanswered accesses and translations.
     pub fn outstanding(&self) -> usize {
         self.sms.iter().map(Sm::outstanding).sum()
     }
 
-    /// Forgets what was counted; running kernels begin now.
+    /// Resets the counters; running kernels begin now.
     pub fn reset_stats(&mut self, now: Time) {
-        // What has happened before the present cycle is counted, and forgotten.
+        // Events before the present cycle are counted first, then discarded.
         let cycle = now.ps() / self.model.period.ps();
         let running: Vec<_> = self.stats.kernels.iter().filter(|k| k.ended.is_none()).copied().collect();
         self.stats.kernels = running;
@@ -266,18 +267,19 @@ impl Gpu {
         }
     }
 
-    /// Energy of the multiprocessors since counters began, and of the rest of their chip; `None` if the spec does not say what they cost.
+    /// Energy of the multiprocessors since counters were reset, and of the rest of their chip; `None` without energy
+    /// constants in the spec.
     pub fn energy(&self, now: Time) -> Option<::stats::EnergyReport> {
         self.meter.as_ref().map(|meter| meter.report(now))
     }
 
-    /// The first cycle, at or after a time, that has not come yet.
+    /// First cycle, at or after a time, that has not come yet.
     #[inline]
     fn edge(&self, now: Time) -> u64 {
         now.ps().div_ceil(self.model.period.ps()).max(self.next)
     }
 
-    /// The multiprocessors, when each is due, and what they work with.
+    /// Multiprocessors, the cycles in which each has work, and their environment.
     #[inline]
     fn parts<'a>(
         &'a mut self,
@@ -298,7 +300,7 @@ impl Gpu {
         (&mut self.sms, &mut self.due, env)
     }
 
-    /// A multiprocessor may have something to do from a cycle on.
+    /// Notes that a multiprocessor may have work from a cycle on.
     #[inline]
     fn wake(&mut self, sm: usize, from: u64) {
         if self.due[sm] > from
@@ -309,7 +311,7 @@ impl Gpu {
         }
     }
 
-    /// Sees to it that the first cycle in which there is something to do comes.
+    /// Schedules the first cycle with work.
     fn schedule(&mut self, cx: &mut impl Cx<Event, Out>) {
         let first = self.first;
         debug_assert_eq!(Some(first), self.due.iter().copied().min());
@@ -329,7 +331,7 @@ impl Gpu {
 
 #[cfg(test)]
 impl Gpu {
-    /// Every multiprocessor knows a translation from the start.
+    /// Gives every multiprocessor a translation at the start.
     fn know(&mut self, app: u8, page: u64, frame: u64) {
         for sm in &mut self.sms {
             sm.know(app, page, frame);

@@ -1,4 +1,4 @@
-//! The multiprocessors as a user writes them, and their constants as the model uses them.
+//! Multiprocessors as a user writes them, and their constants as the model uses them.
 
 use super::blocks::BlockScheduling;
 use super::kernels::KernelScheduling;
@@ -17,7 +17,7 @@ const WARPS: u64 = 128;
 /// Longest latency inside a multiprocessor, in cycles.
 const LONGEST: u64 = 4096;
 
-/// The streaming multiprocessors of a GPU.
+/// Streaming multiprocessors of a GPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-products" = [
@@ -28,72 +28,72 @@ const LONGEST: u64 = 4096;
     product(1 << 20, "banks of shared memory", &["sms", "shared.banks"]),
 ]))]
 pub struct GpuSpec {
-    /// Multiprocessors.
+    /// Number of multiprocessors.
     #[schemars(range(min = 1, max = 1_024))]
     pub sms: u16,
-    /// Their clock.
+    /// Clock of the multiprocessors.
     pub clock: Frequency,
-    /// Warp instructions that a multiprocessor issues a cycle.
+    /// Warp instructions that a multiprocessor issues per cycle.
     #[schemars(range(min = 1))]
     pub issue: u8,
-    /// Which ready warp issues next.
+    /// Ready warp that issues next.
     pub scheduler: WarpScheduling,
-    /// Which multiprocessor takes which block of a kernel.
+    /// Assignment of a kernel's blocks to multiprocessors.
     pub blocks: BlockScheduling,
-    /// How applications share the multiprocessors.
+    /// Sharing of the multiprocessors among applications.
     pub kernels: KernelScheduling,
-    /// Whether an application that has ended begins again, on its data as it was at first, until every other has ended once: MacSim's
-    /// `repeat_trace`. The run is over then, wherever others are; IPC counts all warp instructions.
+    /// Whether an application that has ended restarts, on its original data, until every other one has ended once:
+    /// MacSim's `repeat_trace`. The run then ends, wherever other applications are; IPC counts all warp instructions.
     pub repeat: bool,
-    /// What a multiprocessor holds at once.
+    /// Resources of a multiprocessor.
     pub resident: ResidentSpec,
     /// Integer and floating-point arithmetic.
     pub alu: AluSpec,
     /// Special functions: square root, division, transcendental.
     pub sfu: SfuSpec,
-    /// The blocks' shared memory.
+    /// Shared memory of blocks.
     pub shared: SharedSpec,
-    /// The load-store unit.
+    /// Load-store unit.
     pub load_store: LoadStoreSpec,
-    /// The first-level data cache: physical, write-through, stores evict.
+    /// First-level data cache: physical, write-through, stores evict.
     pub l1: L1Spec,
-    /// The first-level translation lookaside buffer.
+    /// First-level translation lookaside buffer.
     pub tlb: TlbSpec,
-    /// What it spends; left out, it reports no energy.
+    /// Energy of the multiprocessors; without it, they report no energy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<GpuEnergySpec>,
 }
 
-/// What multiprocessors spend, and the rest of their chip but its memory.
+/// Energy of multiprocessors, and of the rest of their chip except memory.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GpuEnergySpec {
-    /// Power of a multiprocessor: at work in cycles in which it issues an instruction.
+    /// Power of a multiprocessor: busy in cycles in which it issues an instruction.
     pub multiprocessor: StatePower,
-    /// Power of what belongs to no multiprocessor: leakage, clocks, network, second-level cache.
+    /// Power shared by all multiprocessors: leakage, clocks, network, second-level cache.
     pub chip_on: Power,
 }
 
-/// What a multiprocessor holds at once. A block stays until its last warp has ended.
+/// Resources of a multiprocessor. A block stays until its last warp has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResidentSpec {
-    /// Warps: 1 to 128.
+    /// Number of warps: 1 to 128.
     #[schemars(range(min = 1, max = 128))]
     pub warps: u8,
-    /// Blocks.
+    /// Number of blocks.
     #[schemars(range(min = 1))]
     pub blocks: u16,
-    /// Threads, counted in whole warps.
+    /// Number of threads, in whole warps.
     #[schemars(range(min = 1))]
     pub threads: u32,
-    /// Threads of one block.
+    /// Threads per block.
     #[schemars(range(min = 1))]
     pub block_threads: u32,
-    /// Registers of 32 bits.
+    /// Number of 32-bit registers.
     #[schemars(range(min = 1))]
     pub registers: u32,
-    /// Shared memory.
+    /// Size of shared memory.
     pub shared: Bytes,
 }
 
@@ -113,7 +113,7 @@ pub struct SfuSpec {
     /// Cycles from issue to the issue of an instruction that reads the result.
     #[schemars(range(min = 1, max = 4_096), extend("x-unit" = "cycles"))]
     pub latency: u16,
-    /// Cycles from one instruction to the next: lanes of a warp over special function units.
+    /// Cycles between two instructions: lanes of a warp divided by special function units.
     #[schemars(range(min = 1, max = 4_096), extend("x-unit" = "cycles"))]
     pub interval: u16,
 }
@@ -130,49 +130,49 @@ pub struct SharedSpec {
     pub banks: u16,
 }
 
-/// The load-store unit. It merges the addresses of a warp into lines of 128 B and takes one line a cycle to the cache.
+/// Load-store unit. It coalesces the addresses of a warp into lines of 128 B and takes one line per cycle to the cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadStoreSpec {
     /// Lines in the unit: those that wait for the cache and those that wait for a translation. An instruction enters
-    /// while there are fewer, with all of its lines.
+    /// with all of its lines while fewer are inside.
     #[schemars(range(min = 1, max = 1_048_576))]
     pub queue: u32,
-    /// Stores and atomics outstanding; the unit waits for a free one.
+    /// Outstanding stores and atomics; the unit waits for a free entry.
     #[schemars(range(min = 1))]
     pub stores: u32,
 }
 
-/// The first-level data cache.
+/// First-level data cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct L1Spec {
-    /// Sets of lines of 128 B.
+    /// Number of sets, of lines of 128 B.
     #[schemars(range(min = 1))]
     pub sets: u32,
-    /// Ways a set.
+    /// Ways per set.
     #[schemars(range(min = 1))]
     pub ways: u32,
-    /// Which line of a set makes room.
+    /// Replacement policy of a set.
     pub replacement: ReplacementPolicy,
     /// Cycles from the issue of a load that hits to the issue of an instruction that reads the value.
     #[schemars(range(min = 1, max = 4_096), extend("x-unit" = "cycles"))]
     pub latency: u16,
-    /// Lines that are missing at once (miss status holding registers); the unit waits for a free one.
+    /// Missing lines at once (miss status holding registers); the unit waits for a free register.
     #[schemars(range(min = 1))]
     pub miss_registers: u16,
-    /// Requests for a missing line that wait beside the first; the unit waits with the next.
+    /// Requests that wait for a missing line beside the first; the unit waits with the next.
     pub merges: u16,
 }
 
-/// The first-level translation lookaside buffer, least recently used out first.
+/// First-level translation lookaside buffer; least recently used entries are evicted first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TlbSpec {
-    /// Translations.
+    /// Number of entries.
     #[schemars(range(min = 1, max = 16_777_216))]
     pub entries: u32,
-    /// Ways a set: a divisor of the entries; as many for a fully associative buffer.
+    /// Ways per set: a divisor of the number of entries; equal to it for a fully associative buffer.
     #[schemars(range(min = 1, max = 16_777_216))]
     pub ways: u32,
     /// Pages whose translation is missing at once; the unit waits with the next.
@@ -195,8 +195,8 @@ impl GpuSpec {
         self.resident.check()?;
         let warps = u64::from(self.sms) * u64::from(self.resident.warps);
         if warps > 1 << 16 {
-            let what = format!("{} multiprocessors of {} warps are {warps}", self.sms, self.resident.warps);
-            return Err(SpecError::new("resident.warps", format!("{what}; 65536 have a number")));
+            let what = format!("{} multiprocessors of {} warps are {warps} warps", self.sms, self.resident.warps);
+            return Err(SpecError::new("resident.warps", format!("{what}; at most 65536 are allowed")));
         }
         for (key, cycles) in [
             ("alu.latency", self.alu.latency),
@@ -209,7 +209,7 @@ impl GpuSpec {
             at_most(key, cycles.into(), LONGEST, "cycles")?;
         }
         if !self.shared.banks.is_power_of_two() {
-            let what = format!("{} banks are not a power of two", self.shared.banks);
+            let what = format!("{} banks: the number must be a power of two", self.shared.banks);
             return Err(SpecError::new("shared.banks", what));
         }
         positive("load_store.queue", self.load_store.queue.into())?;
@@ -224,7 +224,7 @@ impl GpuEnergySpec {
     fn check(&self) -> Result<(), SpecError> {
         let StatePower { idle, busy } = self.multiprocessor;
         if busy < idle {
-            let what = format!("{busy} at work are less than {idle} without");
+            let what = format!("the busy power {busy} is below the idle power {idle}");
             return Err(SpecError::new("energy.multiprocessor.busy", what));
         }
         Ok(())
@@ -258,9 +258,9 @@ impl TlbSpec {
         SpecError::positive("tlb.misses", self.misses.into())?;
         at_most("tlb.entries", self.entries.into(), 1 << 24, "translations")?;
         if !self.entries.is_multiple_of(self.ways) {
-            let what = format!("{} entries do not divide into sets of {} ways", self.entries, self.ways);
+            let what = format!("{} entries are not a multiple of {} ways", self.entries, self.ways);
             return Err(SpecError::new("tlb.ways", what)
-                .help("as many ways as entries make the buffer fully associative"));
+                .help("use a divisor of the entries; as many ways as entries make the buffer fully associative"));
         }
         Ok(())
     }
@@ -270,22 +270,22 @@ fn at_most(key: &str, value: u64, most: u64, unit: &str) -> Result<(), SpecError
     if value > most {
         return Err(SpecError::new(
             key,
-            format!("`{key}` makes {value}, but at most {most} {unit} are possible"),
+            format!("`{key}` gives {value}; at most {most} {unit} are possible"),
         ));
     }
     Ok(())
 }
 
-/// The reach of a translation entry, in bytes, as the page table says.
+/// Checks the reach of a translation entry, bytes, as given by the page table.
 pub(crate) fn check_reach(reach: u64) -> Result<(), SpecError> {
     if reach == 0 || !reach.is_multiple_of(proto::memory::PAGE) {
-        let what = format!("a translation entry covers {reach} B, which is not a number of pages of 4 KiB");
+        let what = format!("a translation entry covers {reach} B, which is not a multiple of 4 KiB");
         return Err(SpecError::new("tlb", what));
     }
     Ok(())
 }
 
-// What multiprocessors spend: all of them take the idle power all the time, more in cycles in which they issue.
+// Energy of multiprocessors: all of them take the idle power all the time, and more in cycles in which they issue.
 
 const ON: usize = 0;
 
@@ -299,17 +299,17 @@ const ACTIVITIES: [Activity; 3] = [
     Activity::state("chip on"),
 ];
 
-/// What multiprocessors have spent.
+/// Energy meter of multiprocessors.
 pub(super) struct GpuMeter {
     meter: Meter,
-    /// What a multiprocessor takes beyond the idle power in a cycle in which it issues, microwatts.
+    /// Additional power of a multiprocessor in a cycle in which it issues, microwatts.
     issues: u64,
-    /// Such cycles of all multiprocessors, as far as they have been metered.
+    /// Metered issue cycles of all multiprocessors.
     cycles: u64,
 }
 
 impl GpuMeter {
-    /// Of so many multiprocessors.
+    /// Creates a meter for `sms` multiprocessors.
     pub(super) fn new(costs: &GpuEnergySpec, sms: u16) -> GpuMeter {
         let StatePower { idle, busy } = costs.multiprocessor;
         let mut meter = Meter::new(&ACTIVITIES);
@@ -318,18 +318,18 @@ impl GpuMeter {
         GpuMeter { meter, issues: busy.microwatts().saturating_sub(idle.microwatts()), cycles: 0 }
     }
 
-    /// Counters begin anew.
+    /// Resets the meter.
     pub(super) fn reset(&mut self, now: Time) {
         self.meter.reset(now);
         self.cycles = 0;
     }
 
-    /// What was spent since counters began.
+    /// Energy since the meter was reset.
     pub(super) fn report(&self, now: Time) -> EnergyReport {
         self.meter.report(now)
     }
 
-    /// A cycle has been served; so many of all multiprocessors have issued since counters began.
+    /// Meters a cycle; `cycles` is the number of issue cycles of all multiprocessors since the reset.
     pub(super) fn cycle(&mut self, (begin, end): (Time, Time), cycles: u64) {
         if !planted_nth(Mutant::UnpaidIssue, 16) {
             self.meter.spend_over(ISSUE, begin, end, self.issues * (cycles - self.cycles));
@@ -338,13 +338,13 @@ impl GpuMeter {
     }
 }
 
-// The multiprocessors' constants as the model uses them.
+// Constants of the multiprocessors as the model uses them.
 
-/// Bytes that a translation entry covers. Mostly a power of two; a flash block of 384 pages is none.
+/// Reach of a translation entry, bytes. Usually a power of two; a flash block of 384 pages is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reach {
     bytes: u64,
-    /// 64 when `bytes` is no power of two.
+    /// Shift of the reach; 64 when `bytes` is not a power of two.
     shift: u32,
 }
 
@@ -358,7 +358,7 @@ impl Reach {
         self.bytes
     }
 
-    /// The page of an address.
+    /// Page of an address.
     #[inline]
     pub(super) fn page(self, address: u64) -> u64 {
         if self.shift < 64 { address >> self.shift } else { address / self.bytes }

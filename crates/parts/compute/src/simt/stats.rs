@@ -1,15 +1,15 @@
-//! What the multiprocessors count.
+//! Counters of the multiprocessors.
 
 use engine::Time;
 use stats::Histogram;
 use std::ops::AddAssign;
 
-/// What has happened in the service of one kernel, or of several.
+/// Counters of one kernel, or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Instructions of warps.
+    /// Warp instructions.
     pub warp_instructions: u64,
-    /// Instructions of threads: lanes at work, summed over warp instructions.
+    /// Thread instructions: active lanes, summed over warp instructions.
     pub thread_instructions: u64,
     /// Loads from global memory, in warp instructions.
     pub loads: u64,
@@ -19,27 +19,27 @@ pub struct Counters {
     pub atomics: u64,
     /// Accesses to shared memory, in warp instructions.
     pub shared: u64,
-    /// Cycles that bank conflicts have added to accesses to shared memory.
+    /// Cycles that bank conflicts added to accesses of shared memory.
     pub bank_conflicts: u64,
     /// Barriers, in warp instructions.
     pub barriers: u64,
-    /// Lines that the accesses to global memory were merged into.
+    /// Lines of global-memory accesses after coalescing.
     pub lines: u64,
-    /// Lines of loads that the first-level cache had.
+    /// Lines of loads that hit the first-level cache.
     pub l1_hits: u64,
-    /// Lines of loads that it lacked, and that were not on their way: each is a read sent.
+    /// Lines of loads that missed and were not under way: each sends a read.
     pub l1_misses: u64,
-    /// Lines of loads that were on their way already.
+    /// Lines of loads that were already under way.
     pub l1_merges: u64,
-    /// Lines of stores: each is a write sent.
+    /// Lines of stores: each sends a write.
     pub writes_sent: u64,
     /// Lines of atomics: each is sent.
     pub atomics_sent: u64,
-    /// Look-ups, one for each page of an instruction, that the first-level TLB answered.
+    /// Look-ups, one for each page of an instruction, that hit the first-level TLB.
     pub tlb_hits: u64,
-    /// Look-ups that it did not answer, whether or not the translation was on its way.
+    /// Look-ups that missed, whether or not the translation was under way.
     pub tlb_misses: u64,
-    /// Translations asked for.
+    /// Translations requested.
     pub translations_sent: u64,
 }
 
@@ -65,66 +65,66 @@ impl AddAssign<&Counters> for Counters {
     }
 }
 
-/// One launch of a kernel.
+/// Counters of one kernel launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelStats {
-    /// The application.
+    /// Application of the kernel.
     pub app: u8,
-    /// Which launch of the application it is, counted from zero.
+    /// Number of the launch within the application, from zero.
     pub number: u32,
-    /// When its first block was taken, or the last reset of the counters.
+    /// Time at which its first block was taken, or of the last reset of the counters.
     pub begun: Time,
-    /// When its last block ended; none while it runs.
+    /// Time at which its last block ended; `None` while it runs.
     pub ended: Option<Time>,
-    /// What has happened in its service.
+    /// Counters of the launch.
     pub counters: Counters,
 }
 
-/// Cycles of one multiprocessor. Cycles without any warp are those that are left.
+/// Cycles of one multiprocessor by class. The rest are cycles without any warp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SmStats {
-    /// With an instruction issued, of a warp or of the helper thread.
+    /// Cycles with an instruction issued, by a warp or the helper thread.
     pub busy: u64,
-    /// Without one, while a warp waited for the load-store unit to take its instruction.
+    /// Cycles without issue, while a warp waited for the load-store unit to take its instruction.
     pub load_store: u64,
-    /// Without one, while results of arithmetic or shared memory were awaited, and maybe others.
+    /// Cycles without issue, while results of arithmetic or shared memory were awaited, and possibly others.
     pub arithmetic: u64,
-    /// Without one, while only global memory or barriers were awaited.
+    /// Cycles without issue, while only global memory or barriers were awaited.
     pub memory: u64,
 }
 
-/// What the multiprocessors count. Every line of an instruction is a request.
+/// Counters of all multiprocessors. Every line of an instruction is a request.
 #[derive(Clone, Debug, Default)]
 pub struct GpuStats {
-    /// Kernels that have ended, in that order, then those that run, in the order of applications.
+    /// Kernels: those that have ended, in that order, then running ones, in the order of applications.
     pub kernels: Vec<KernelStats>,
-    /// Each multiprocessor.
+    /// Cycles of each multiprocessor.
     pub sms: Vec<SmStats>,
     /// Instructions of helper threads, which belong to no kernel.
     pub helper_instructions: u64,
-    /// Latencies of loads and atomics, in picoseconds: from the issue of the instruction until the line's data are here.
+    /// Latencies of loads and atomics, picoseconds: from the issue of the instruction until the line's data arrive.
     pub reads: Histogram,
-    /// Latencies of stores, in picoseconds: from the issue of the instruction until the line's answer is here.
+    /// Latencies of stores, picoseconds: from the issue of the instruction until the line's answer arrives.
     pub writes: Histogram,
-    /// Picoseconds that translations took which a store had asked for, up to their latest milestone. See
+    /// Time of translations requested by stores, up to their latest milestone, picoseconds. See
     /// [`GpuStats::latency_sum`].
     pub store_translations: u128,
 }
 
-/// Sums of latencies, in picoseconds.
+/// Sums of latencies, picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatencySum {
-    /// Of reads.
+    /// Sum over reads.
     pub reads: u128,
-    /// Of writes.
+    /// Sum over writes.
     pub writes: u128,
 }
 
 impl GpuStats {
-    /// What the stages of all parts must sum to, when nothing is outstanding.
+    /// Sums that the stages of all parts must equal when nothing is outstanding.
     ///
-    /// A translation is tallied among the reads by the part that walks. If a load or an atomic has asked for it, that
-    /// line's latency holds it. If a store has, it counts here as a read of its own, and the store waits for
+    /// A translation is tallied among the reads by the part that walks. If a load or an atomic requested it, that
+    /// line's latency includes it. If a store did, it counts here as a separate read, and the store waits for
     /// [`Stage::Tlb`](proto::memory::Stage) meanwhile.
     pub fn latency_sum(&self) -> LatencySum {
         LatencySum { reads: self.reads.sum() + self.store_translations, writes: self.writes.sum() }

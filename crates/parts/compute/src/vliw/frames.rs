@@ -1,21 +1,21 @@
-//! Which page groups an accelerator's memory holds, and which it can do without. It knows no time.
+//! Frames of an accelerator's memory: the page groups that they hold, and their eviction. Independent of time.
 
-/// No group.
+/// Placeholder for the absence of a group.
 const NONE: u32 = u32::MAX;
 
-/// What is known of a group.
+/// State of a group.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     place: Place,
-    /// Sections that use it.
+    /// Number of sections that use it.
     pins: u16,
-    /// Sections that wait for a frame for it.
+    /// Number of sections that wait for a frame for it.
     wanted: u16,
     /// Whether it was changed since it came, or since its last write to flash began.
     dirty: bool,
     /// Whether it is being written to flash.
     writing: bool,
-    /// Its neighbours among those of its list that nobody uses: one that was used longer ago, and one less long ago.
+    /// Neighbours in its list of unused groups: one used longer ago, and one used less long ago.
     older: u32,
     newer: u32,
 }
@@ -48,40 +48,42 @@ impl Group {
     }
 }
 
-/// What a section finds of a group that it needs.
+/// Outcome of a section's claim of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Claim {
-    /// It is there.
+    /// In memory.
     Here,
-    /// Somebody has asked flash for it.
+    /// Under way from flash.
     Coming,
-    /// It has a frame now: who claims it asks flash for it, or fills it.
+    /// A frame was assigned: the section requests the group from flash, or fills it.
     Fetch,
-    /// There is no frame: every one is in use, or changed and not yet written. The group is not claimed.
+    /// No frame: every one is in use, or changed and not yet written. The group is not claimed.
     NoRoom,
 }
 
-/// Groups that nobody uses, by how long ago they were used.
+/// List of unused groups, by last use.
 #[derive(Clone, Copy, Debug)]
 struct Idle {
     oldest: u32,
     newest: u32,
 }
 
-/// The frames of a memory, each for a page group. The one that was used longest ago goes first, of those that flash has as they are.
+/// Frames of a memory, each for a page group. Among frames equal to flash, the least recently used one is evicted
+/// first.
 #[derive(Clone, Debug)]
 pub struct Frames {
     groups: Vec<Group>,
     free: u32,
     clean: Idle,
     dirty: Idle,
-    /// Groups that are wanted and have no frame, and those whose frame can be taken, now or when flash has them.
+    /// Number of wanted groups without a frame, and number of those whose frame can be taken, now or when flash has
+    /// them.
     lacking: u32,
     spare: u32,
 }
 
 impl Frames {
-    /// So many empty frames, for groups below a number.
+    /// `frames` empty frames for groups `0..groups`.
     pub fn new(frames: u32, groups: u32) -> Frames {
         let none = Idle { oldest: NONE, newest: NONE };
         Frames {
@@ -94,7 +96,7 @@ impl Frames {
         }
     }
 
-    /// A section needs a group: it stays until it is [released](Frames::release).
+    /// Claims a group for a section: it stays until it is [released](Frames::release).
     pub fn claim(&mut self, group: u32) -> Claim {
         let found = self.groups[group as usize];
         match found.place {
@@ -126,17 +128,17 @@ impl Frames {
         self.groups[group as usize].place == Place::Absent
     }
 
-    /// A section waits for a frame for a group, until it [no longer does](Frames::unwant).
+    /// Notes that a section waits for a frame for a group, until [`Frames::unwant`].
     pub fn want(&mut self, group: u32) {
         self.change(group, |it| it.wanted += 1);
     }
 
-    /// A section that waited for a frame for a group waits no longer.
+    /// Notes that a section no longer waits for a frame for a group.
     pub fn unwant(&mut self, group: u32) {
         self.change(group, |it| it.wanted -= 1);
     }
 
-    /// Changes what is known of a group, and what follows from it for all.
+    /// Changes the state of a group, and the totals that depend on it.
     fn change(&mut self, group: u32, change: impl FnOnce(&mut Group)) {
         let it = &mut self.groups[group as usize];
         let (lacking, spare) =
@@ -146,14 +148,14 @@ impl Frames {
             (lacking + u32::from(it.lacks_a_frame()), spare + u32::from(it.is_spare()));
     }
 
-    /// A group has come from flash, or is being filled for the first time.
+    /// Notes that a group has come from flash, or is being filled for the first time.
     pub fn arrived(&mut self, group: u32) {
         debug_assert!(matches!(self.groups[group as usize], Group { place: Place::Coming, pins: 1.., .. }));
         // In use, it neither lacks a frame nor has one that could be taken.
         self.groups[group as usize].place = Place::Here;
     }
 
-    /// A section needs a group no longer, and has changed it or not.
+    /// Releases a group from a section that may have changed it.
     pub fn release(&mut self, group: u32, changed: bool) {
         debug_assert!(matches!(self.groups[group as usize], Group { place: Place::Here, pins: 1.., .. }));
         let it = &mut self.groups[group as usize];
@@ -165,8 +167,8 @@ impl Frames {
         }
     }
 
-    /// If sections lack more frames than are empty, can be taken, or will be when flash has their groups: the group that was changed and used longest ago, of those that nobody uses.
-    /// It is being written from now on.
+    /// Starts the write of the least recently used changed group without users, if sections lack more frames than are
+    /// empty, can be taken, or will be when flash has their groups.
     pub fn write_oldest(&mut self) -> Option<u32> {
         let group = self.dirty.oldest;
         (group != NONE && self.lacking > self.free + self.spare).then(|| {
@@ -176,7 +178,7 @@ impl Frames {
         })
     }
 
-    /// A group is being written from now on, if it is there, was changed, and is not being written already.
+    /// Starts the write of a group if it is in memory, was changed, and is not being written already.
     pub fn write(&mut self, group: u32) -> bool {
         let it = self.groups[group as usize];
         if it.place != Place::Here || !it.dirty || it.writing {
@@ -193,7 +195,7 @@ impl Frames {
         self.change(group, |it| (it.dirty, it.writing) = (false, true));
     }
 
-    /// Flash has it.
+    /// Notes that flash has a group.
     pub fn written(&mut self, group: u32) {
         let it = &mut self.groups[group as usize];
         debug_assert!(it.writing);
@@ -203,7 +205,7 @@ impl Frames {
         }
     }
 
-    /// Nobody will ask for a group again: what it holds is no longer worth a write. It must be in nobody's use.
+    /// Drops a group that will not be used again: its data need no write. It must be unused.
     pub fn forget(&mut self, group: u32) {
         let it = self.groups[group as usize];
         debug_assert!(it.pins == 0 && !it.writing);
@@ -219,12 +221,12 @@ impl Frames {
         self.groups[group as usize].writing
     }
 
-    /// Empty frames.
+    /// Number of empty frames.
     pub fn free(&self) -> u32 {
         self.free
     }
 
-    /// Whether there is an empty frame, if need be that of a group that flash has as it is.
+    /// Whether an empty frame exists, if necessary after evicting a group that is equal to flash.
     fn make_room(&mut self) -> bool {
         let oldest = self.clean.oldest;
         if self.free == 0 && oldest != NONE {
@@ -237,7 +239,7 @@ impl Frames {
         if self.groups[group as usize].dirty { &mut self.dirty } else { &mut self.clean }
     }
 
-    /// Nobody uses a group any more.
+    /// Adds a group to the unused ones.
     fn join(&mut self, group: u32) {
         let idle = self.idle(group);
         let older = std::mem::replace(&mut idle.newest, group);
@@ -250,7 +252,7 @@ impl Frames {
         (it.older, it.newer) = (older, NONE);
     }
 
-    /// Somebody uses it again, or it goes.
+    /// Removes a group from the unused ones.
     fn leave(&mut self, group: u32) {
         let Group { older, newer, .. } = self.groups[group as usize];
         let idle = self.idle(group);
@@ -276,7 +278,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::VecDeque;
 
-    /// A plain account: what each group is, and those that nobody uses in the order of their last use.
+    /// Reference: the state of each group, and the unused ones in the order of their last use.
     #[derive(Default)]
     struct Plain {
         here: std::collections::BTreeMap<u32, (u16, bool, bool, bool)>,
@@ -292,7 +294,7 @@ mod tests {
             })
         }
 
-        /// Frames that are lacking beyond those that are empty, clean and in nobody's use, or will be when writes are over.
+        /// Lacking frames beyond those that are empty, clean and unused, or will be when writes are over.
         fn short(&self, frames: u32) -> i64 {
             let lacking = self.wanted.iter().filter(|group| !self.here.contains_key(group)).count();
             let spare =
@@ -392,7 +394,7 @@ mod tests {
             frames.arrived(group);
             frames.release(group, changed);
         }
-        assert_eq!(frames.write_oldest(), None, "nobody lacks a frame");
+        assert_eq!(frames.write_oldest(), None, "no section lacks a frame");
         [5, 6, 5, 6, 7].into_iter().for_each(|group| frames.want(group));
         assert_eq!(
             [frames.write_oldest(), frames.write_oldest(), frames.write_oldest()],

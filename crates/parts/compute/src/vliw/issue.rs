@@ -1,8 +1,11 @@
-//! How long a core issues a loop: the bounds of modulo scheduling (Rau, "Iterative modulo scheduling", 1994; Lam, "Software pipelining", 1988).
+//! Issue time of a loop on a core: the bounds of modulo scheduling (Rau, "Iterative modulo scheduling", 1994; Lam,
+//! "Software pipelining", 1988).
 //!
-//! An innermost loop begins an iteration every II cycles, the larger of two bounds. **ResMII**: no kind of unit begins more operations than it has units. **RecMII**: a value
-//! that an iteration needs from an earlier one is there in time. The loop is left when the last iteration is through, which takes as long as the longest chain of operations in it. A
-//! loop around others has its own operations once an iteration, and waits for them; what is in it follows one after another.
+//! An innermost loop begins an iteration every II cycles, the larger of two bounds. **ResMII**: no kind of unit begins
+//! more operations than it has units. **RecMII**: a value that an iteration needs from an earlier one is available in
+//! time. The loop ends when the last iteration is through, which takes as long as its longest chain of operations. A
+//! loop around others has its own operations once per iteration, and waits for them; the parts in it follow one after
+//! another.
 
 use super::spec::{CoreSpec, ExpansionSpec};
 use crate::vliw::spec::LatencySpec;
@@ -19,33 +22,34 @@ pub struct ByUnit {
     pub general: u64,
 }
 
-/// Cycles of a loop without the loops in it.
+/// Cycles of a loop without its inner loops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoopCycles {
-    /// From an iteration to the next, by the units.
+    /// Cycles between iterations, by the units.
     pub resources: u64,
-    /// The same by values that go from one iteration to a later one; zero if there are none, or if other loops are in it.
+    /// Cycles between iterations, by values that go from one iteration to a later one; zero if there are none, or if
+    /// the loop has inner loops.
     pub recurrence: u64,
-    /// The longest chain of operations of one iteration.
+    /// Longest chain of operations of one iteration, cycles.
     pub chain: u64,
-    /// Whether no loop is in it: its iterations overlap.
+    /// Whether it is an innermost loop: its iterations overlap.
     pub overlaps: bool,
 }
 
 impl LoopCycles {
-    /// From an iteration to the next.
+    /// Cycles between iterations.
     pub fn interval(&self) -> u64 {
         if self.overlaps { self.resources.max(self.recurrence) } else { self.resources.max(self.chain) }
     }
 
-    /// What is left of the last iteration when the next would begin.
+    /// Remaining cycles of the last iteration when the next would begin.
     pub fn drain(&self) -> u64 {
         if self.overlaps { self.chain.saturating_sub(self.interval()) } else { 0 }
     }
 }
 
 impl CoreSpec {
-    /// Cycles of each loop of a microblock, by its number, and of what stands outside all.
+    /// Cycles of each loop of a microblock, by loop number, and of the code outside all loops.
     pub fn loops(&self, microblock: &Microblock) -> Vec<LoopCycles> {
         let loops = (0..microblock.loops.len()).map(Some);
         loops.chain([None]).map(|around| self.of_loop(microblock, around)).collect()
@@ -62,7 +66,7 @@ impl CoreSpec {
         }
     }
 
-    /// The units that operations need; divisions and roots are what they are made of.
+    /// Units that operations need; divisions and square roots count as their expansions.
     pub fn by_unit(&self, counts: &Counts) -> ByUnit {
         let made = |of: fn(&ExpansionSpec) -> u32| {
             u64::from(of(&self.divide)) * counts.divides
@@ -76,7 +80,7 @@ impl CoreSpec {
         }
     }
 
-    /// The cycles that units need to begin all of these operations.
+    /// Cycles that units need to begin all of these operations.
     pub fn resources(&self, operations: &ByUnit) -> u64 {
         let each = [
             operations.memory.div_ceil(u64::from(self.units.memory)),
@@ -86,7 +90,8 @@ impl CoreSpec {
         each.into_iter().max().unwrap_or(0)
     }
 
-    /// Cycles in which a core issues a piece, all its data being in the first-level cache. `loops` are those of its microblock; `scratch` is overwritten.
+    /// Cycles in which a core issues a piece, if all its data hit the first-level cache. `loops` are those of its
+    /// microblock; `scratch` is overwritten.
     pub fn cycles(
         &self,
         kernel: &Kernel,
@@ -100,7 +105,7 @@ impl CoreSpec {
         let mut cycles = outside.iter().map(LoopCycles::interval).sum();
         for (id, (one, iterations)) in own.iter().zip(scratch.iter()).enumerate() {
             cycles += iterations * one.interval();
-            // It is entered once an iteration of the loop around it.
+            // An inner loop is entered once per iteration of the loop around it.
             let around = microblock.loops[id].parent.map_or(1, |parent| scratch[parent].max(1));
             cycles += around.min(*iterations) * one.drain();
         }
@@ -108,9 +113,9 @@ impl CoreSpec {
     }
 }
 
-// Which operation of a loop waits for which, and for how long.
+// Dependences between operations of a loop, with their latencies.
 
-/// An operation waits for another, of the same iteration or of one that was so many iterations earlier.
+/// Dependence of an operation on another, of the same iteration or of an earlier one at a fixed distance.
 #[derive(Clone, Copy, Debug)]
 struct Edge {
     from: usize,
@@ -119,7 +124,7 @@ struct Edge {
     distance: u64,
 }
 
-/// The operations that stand in a loop, beside the loops in it, or outside all.
+/// Operations directly in a loop, or outside all loops.
 struct Chains {
     nodes: usize,
     edges: Vec<Edge>,
@@ -130,7 +135,7 @@ struct Chains {
 impl Chains {
     fn of(microblock: &Microblock, around: Option<usize>, latency: &LatencySpec) -> Chains {
         let mut chains = Chains { nodes: 0, edges: Vec::new(), last: Vec::new() };
-        // The first operation of each statement that stands there, by number.
+        // First operation of each statement here, by number.
         let mut first = vec![None; microblock.statements.len()];
         for (id, statement) in microblock.statements.iter().enumerate() {
             if statement.parent == around {
@@ -149,7 +154,7 @@ impl Chains {
             }
         }
         for _ in microblock.held_inside(around) {
-            // A load before the loop, a store behind it; what is between them is the loop.
+            // A load before the loop, a store behind it; between them is the loop.
             let load = chains.nodes;
             chains.wait(load, load + 1, latency.load.into(), 0);
             chains.last.push((load + 1, latency.store.into()));
@@ -162,7 +167,7 @@ impl Chains {
         self.edges.push(Edge { from, to, latency, distance });
     }
 
-    /// The terms of a statement, then its store.
+    /// Adds the terms of a statement, then its store.
     fn statement(&mut self, statement: &Statement, latency: &LatencySpec) {
         let first = self.nodes;
         let cycles = |term: usize| match &statement.terms[term] {
@@ -188,14 +193,14 @@ impl Chains {
         self.nodes = store + 1;
     }
 
-    /// The longest chain of one iteration.
+    /// Longest chain of one iteration.
     fn longest(&self) -> u64 {
         let mut begins = vec![0; self.nodes];
         self.relax(&mut begins, 0, |edge| edge.distance == 0);
         self.last.iter().map(|(store, cycles)| begins[*store] + cycles).max().unwrap_or(0)
     }
 
-    /// RecMII: the least interval in which every value that goes round comes in time.
+    /// RecMII: the least interval in which every value carried between iterations comes in time.
     fn recurrence(&self) -> u64 {
         let (mut least, mut most) = (0, self.edges.iter().map(|edge| edge.latency).sum());
         while least < most {
@@ -209,9 +214,10 @@ impl Chains {
         least
     }
 
-    /// The earliest beginnings that these edges allow if iterations begin an interval apart; whether there are any.
+    /// Computes the earliest starts that these edges allow if iterations begin an interval apart; returns whether they
+    /// exist.
     fn relax(&self, begins: &mut [u64], interval: u64, counts: impl Fn(&Edge) -> bool) -> bool {
-        // A path has fewer edges than there are operations: what changes after that goes round.
+        // A path has fewer edges than there are operations: a change after that is a cycle.
         for _ in 0..=self.nodes {
             let mut changed = false;
             for edge in self.edges.iter().filter(|edge| counts(edge)) {
@@ -229,12 +235,12 @@ impl Chains {
     }
 }
 
-/// Cycles until a load sees what a statement stores: none of a register.
+/// Cycles until a load sees a statement's store: zero for a register.
 fn cycles_to_store(statement: &Statement, latency: &LatencySpec) -> u64 {
     if statement.references[0].register.is_some() { 0 } else { latency.store.into() }
 }
 
-/// Cycles of an operation. What is no operation is there from the start.
+/// Cycles of an operation. Terms that are not operations are available from the start.
 fn cycles(term: &Term, latency: &LatencySpec) -> u64 {
     let cycles = match term {
         Term::Load(_) => latency.load,

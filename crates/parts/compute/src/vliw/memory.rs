@@ -1,4 +1,4 @@
-//! Memory as cores have it: the caches of each core, and the bandwidth that all of them share.
+//! Memory as seen by cores: the caches of each core, and the bandwidth that all of them share.
 
 use super::spec::CacheSpec;
 use config::SpecError;
@@ -10,16 +10,16 @@ use std::{
     ops::{AddAssign, SubAssign},
 };
 
-/// What caches could not serve.
+/// Cache misses of accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Misses {
-    /// Loads that the first level has not, and the second has.
+    /// Loads that miss the first level and hit the second.
     pub first: u64,
-    /// Loads, and stores that the first level has not, that neither has, and nobody has asked for.
+    /// Loads, and stores that miss the first level, that also miss the second and were not prefetched.
     pub second: u64,
-    /// The same of lines that a prefetcher has asked for.
+    /// Loads and stores that miss both levels, on lines that a prefetcher has requested.
     pub ahead: u64,
-    /// Lines of the second level that were changed and have gone to memory.
+    /// Dirty lines of the second level written to memory.
     pub written: u64,
 }
 
@@ -41,7 +41,7 @@ impl SubAssign for Misses {
     }
 }
 
-/// One level: its lines, and whether each was changed.
+/// Cache level: its lines, and whether each was changed.
 struct Level {
     tags: Tags<bool>,
     shift: u32,
@@ -53,7 +53,7 @@ impl Level {
         Level { tags: Tags::new(shape, &ReplacementPolicy::lru), shift: spec.line.get().trailing_zeros() }
     }
 
-    /// Whether it has the line of a byte, which is then used, and changed by a store.
+    /// Whether the level has the line of a byte; counts as a use, and a store changes the line.
     #[inline]
     fn hits(&mut self, byte: u64, write: bool) -> bool {
         let Some(place) = self.tags.find(byte >> self.shift) else { return false };
@@ -62,7 +62,7 @@ impl Level {
         true
     }
 
-    /// Takes the line of a byte in; the first byte of a changed one that had to go.
+    /// Inserts the line of a byte; returns the first byte of an evicted changed line.
     #[inline]
     fn take(&mut self, byte: u64, write: bool) -> Option<u64> {
         let gone = self.tags.insert(byte >> self.shift, write, |_| true)?.1?;
@@ -70,7 +70,7 @@ impl Level {
     }
 }
 
-/// Both levels, in the state that accesses have left them in. They know no time.
+/// State of both cache levels after a series of accesses, independent of time.
 pub struct Caches {
     first: Level,
     second: Level,
@@ -78,30 +78,30 @@ pub struct Caches {
 }
 
 impl Caches {
-    /// Empty caches.
+    /// Creates empty caches.
     ///
     /// # Errors
-    /// A level whose size is not that of its lines and ways.
+    /// A level whose size is not a multiple of its lines and ways.
     pub fn new(first: &CacheSpec, second: &CacheSpec) -> Result<Caches, SpecError> {
         first.check().map_err(|error| error.within("l1"))?;
         second.check().map_err(|error| error.within("l2"))?;
         Ok(Caches { first: Level::new(first), second: Level::new(second), streams: Streams::new(0) })
     }
 
-    /// The same with a prefetcher of so many streams behind them.
+    /// Adds a prefetcher of `streams` streams behind the caches.
     #[must_use]
     pub fn with_streams(self, most: u32) -> Caches {
         Caches { streams: Streams::new(most), ..self }
     }
 
-    /// An access to a byte: what it misses.
+    /// Accesses a byte; returns its misses.
     #[inline]
     pub fn access(&mut self, byte: u64, write: bool) -> Misses {
         let mut misses = Misses::default();
         if self.first.hits(byte, write) {
             return misses;
         }
-        // The first level takes lines for loads alone; a store that it has not goes on to the second.
+        // The first level allocates lines for loads only; a store that misses it goes on to the second.
         let has = self.second.hits(byte, write);
         if !has {
             let is_ahead = self.streams.missed(byte >> self.second.shift);
@@ -120,28 +120,29 @@ impl Caches {
     }
 }
 
-// A prefetcher of streams: of lines that were missed one behind the other, it asks memory for the next one before a core does.
+// Stream prefetcher: for lines missed one behind the other, it requests the next one before a core does.
 //
-// As a C66x's, from memory of SPRUGW0: a few streams at once, begun by a miss on the line behind another miss. *Chosen*: it follows streams upwards alone, as many beginnings are remembered as
-// streams are followed, and what was used longest ago goes first. When its line arrives it does not know: whoever asks for it knows what that costs.
+// Similar to a C66x's, from memory of SPRUGW0: a few streams at once, begun by a miss on the line behind an earlier
+// miss. *Chosen*: it follows streams upwards only, remembers as many beginnings as streams, and replaces the least
+// recently used. It does not know when its line arrives: the part that needs the line knows the cost.
 
-/// Streams that are followed, and those that a miss may begin.
+/// Streams that are followed, and lines that may begin one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Streams {
     most: usize,
-    /// The line that comes next in each, the stream that was used last in front.
+    /// Next line of each stream, most recently used stream first.
     next: VecDeque<u64>,
-    /// The lines behind the last misses that belong to none.
+    /// Lines behind the last misses outside all streams.
     begins: VecDeque<u64>,
 }
 
 impl Streams {
-    /// Follows so many streams at once; none of none.
+    /// Creates a prefetcher for `most` streams; zero disables it.
     pub(super) fn new(most: u32) -> Streams {
         Streams { most: most as usize, ..Streams::default() }
     }
 
-    /// A line is missed: whether it has been asked for.
+    /// Handles a miss of a line; returns whether it had been requested.
     #[inline]
     pub(super) fn missed(&mut self, line: u64) -> bool {
         if self.most == 0 {
@@ -155,35 +156,36 @@ impl Streams {
     }
 }
 
-/// Takes a line out of some, if it is there.
+/// Removes a line from a list; returns whether it was in it.
 fn take(lines: &mut VecDeque<u64>, line: u64) -> bool {
     lines.iter().position(|one| *one == line).and_then(|at| lines.remove(at)).is_some()
 }
 
-// Memory that cores share while they compute.
+// Memory shared by computing cores.
 //
-// A core that computes a section takes bytes from memory as evenly as it computes. While memory has enough for all, nobody is slowed down; where it has not, no core gets more than an equal
-// share until it has all that it asks for (max-min fairness), and computes as much slower. What is carried for flash goes first: it is taken off what cores had to share since shares last
-// changed.
+// A core that computes a section takes bytes from memory as evenly as it computes. While memory has enough for all, no
+// core is slowed down. Otherwise no core gets more than an equal share until it has its full demand (max-min fairness),
+// and it computes proportionally slower. Transfers for flash have priority: they reduce the bytes that cores had to
+// share since the last change of shares.
 
 /// Parts of a picosecond in which progress is counted.
 const WHOLE: u128 = 1 << 32;
 
-/// A section that is being computed.
+/// Section being computed.
 #[derive(Clone, Copy, Debug)]
 struct Job {
-    /// What is left of its time alone, in parts of picoseconds.
+    /// Remaining time alone, in parts of picoseconds.
     left: u128,
-    /// Bytes a second that it takes at full speed.
+    /// Bytes per second at full speed.
     rate: u64,
 }
 
-/// Memory with so many bytes a second, and the cores that compute beside it.
+/// Memory bandwidth, and the cores that compute with it.
 #[derive(Clone, Debug)]
 pub(super) struct Sharing {
     bandwidth: u64,
     jobs: Vec<Option<Job>>,
-    /// Up to when progress has been counted; bytes that were carried for flash since.
+    /// Time up to which progress has been counted, and bytes carried for flash since.
     counted: Time,
     carried: u64,
     /// Rates of jobs, in increasing order: empty between calls.
@@ -201,7 +203,7 @@ impl Sharing {
         }
     }
 
-    /// A core begins a section that takes it so long alone, and moves so many bytes meanwhile.
+    /// Begins a core's section that takes the time `alone` without contention, and moves `bytes` bytes.
     pub(super) fn begin(&mut self, now: Time, core: usize, alone: Time, bytes: u64) {
         self.count(now);
         let alone = u128::from(alone.ps().max(1));
@@ -209,7 +211,7 @@ impl Sharing {
         self.jobs[core] = Some(Job { left: alone * WHOLE, rate });
     }
 
-    /// Whether a core has computed its section; then it computes nothing.
+    /// Whether a core has computed its section; if so, it becomes idle.
     pub(super) fn ends(&mut self, now: Time, core: usize) -> bool {
         self.count(now);
         let is_over = self.jobs[core].is_some_and(|job| job.left == 0);
@@ -219,12 +221,12 @@ impl Sharing {
         is_over
     }
 
-    /// Bytes are carried for flash.
+    /// Carries bytes for flash.
     pub(super) fn carry(&mut self, bytes: u64) {
         self.carried += bytes;
     }
 
-    /// When each core that computes will have done so, if nobody else begins or ends.
+    /// End time of each core's section, if no other core begins or ends.
     pub(super) fn ends_at(&mut self) -> impl Iterator<Item = (usize, Time)> + '_ {
         let most = self.most(self.bandwidth);
         let counted = self.counted;
@@ -252,7 +254,7 @@ impl Sharing {
         }
     }
 
-    /// The most that a core gets, in bytes a second.
+    /// Largest bandwidth of a core, bytes per second.
     fn most(&mut self, bandwidth: u64) -> u64 {
         let mut rates = std::mem::take(&mut self.rates);
         rates.extend(self.jobs.iter().flatten().map(|job| job.rate));
@@ -272,7 +274,7 @@ impl Sharing {
     }
 }
 
-/// Progress a picosecond of a core that asks for so many bytes a second and gets at most so many.
+/// Progress per picosecond of a core that asks for `rate` bytes per second and gets at most `most`.
 fn speed(rate: u64, most: u64) -> u128 {
     if rate <= most { WHOLE } else { WHOLE * u128::from(most) / u128::from(rate) }
 }
@@ -306,7 +308,7 @@ mod tests {
         assert_eq!(ahead(4, in_turn(5)).len(), 0);
     }
 
-    /// Others between the lines of a stream do not end it, as long as they are fewer than are remembered.
+    /// Other lines between those of a stream do not end it, as long as they are fewer than are remembered.
     #[test]
     fn a_stream_outlives_single_misses() {
         let lines = (0..10).flat_map(|line| [line, 1_000 + 7 * line]);
@@ -315,7 +317,7 @@ mod tests {
 
     const SECOND: Time = Time::from_ms(1_000);
 
-    /// When sections are over, by core, of those that begin at these times with these times alone and bytes.
+    /// End times of sections, by core, with the given start times, times alone, and bytes.
     fn run(bandwidth: u64, jobs: &[(Time, Time, u64)]) -> Vec<Time> {
         let mut sharing = Sharing::new(jobs.len() as u16, bandwidth);
         let mut over = vec![Time::ZERO; jobs.len()];
@@ -370,7 +372,7 @@ mod tests {
         near(over[1], 0.1);
     }
 
-    /// One that asks for more than there is takes as long as its bytes need.
+    /// A section that needs more than the bandwidth takes as long as its bytes need.
     #[test]
     fn nobody_is_faster_than_memory() {
         near(run(10, &[(Time::ZERO, SECOND, 50)])[0], 5.0);

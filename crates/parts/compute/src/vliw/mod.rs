@@ -1,4 +1,4 @@
-//! Cores of an accelerator: in order, several operations a cycle, chosen by the compiler.
+//! Cores of an accelerator: in-order, with several operations per cycle, scheduled by the compiler.
 
 pub mod accelerator;
 pub mod coprocessor;
@@ -21,110 +21,111 @@ use engine::{Mutant, Time, planted_nth};
 use spec::WorkerPower;
 use stats::{Activity, Attojoules, EnergyReport, Meter};
 
-/// Bytes of a page group: in these, programs are told what of their arrays is in memory.
+/// Size of a page group, bytes: the unit in which programs learn which parts of their arrays are in memory.
 pub const GROUP: u64 = 64 << 10;
 
-// Looking on at an accelerator: what its cores did when, and who had which data section.
+// Observation of an accelerator: actions of its cores, and locks of data sections.
 
-/// What took a time.
+/// Kind of action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Act<'a> {
-    /// A worker had a screen, from Flashvisor's decision to its knowledge of the end.
+    /// Screen on a worker, from Flashvisor's decision until it knows of the end.
     Screen {
-        /// The worker.
+        /// Number of the worker.
         worker: u16,
-        /// Its microblock, in the kernel.
+        /// Microblock of the screen, in the kernel.
         microblock: u32,
-        /// Which of the microblock's it is.
+        /// Number of the screen in the microblock.
         screen: u32,
     },
-    /// A worker computed a section of its screen.
+    /// Section of a screen, computed by a worker.
     Section {
-        /// The worker.
+        /// Number of the worker.
         worker: u16,
-        /// Of the time, the part for which it waited for its caches or for memory.
+        /// Time for which the worker waited for its caches or for memory.
         stalled: Time,
     },
-    /// A kernel waited for the lock on a data section.
+    /// Wait of a kernel for the lock on a data section.
     Waits {
-        /// The array.
+        /// Array of the section.
         array: &'a str,
     },
-    /// It held it.
+    /// Lock held by a kernel on a data section.
     Holds {
-        /// The array.
+        /// Array of the section.
         array: &'a str,
     },
-    /// Flashvisor's core worked.
+    /// Work of Flashvisor's core.
     Flashvisor,
-    /// Storengine's core worked.
+    /// Work of Storengine's core.
     Storengine,
 }
 
-/// Something that an accelerator did.
+/// Action of an accelerator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Done<'a> {
-    /// What.
+    /// Kind of action.
     pub act: Act<'a>,
-    /// For which kernel; none of firmware.
+    /// Kernel of the action; `None` for firmware.
     pub kernel: Option<Instance>,
-    /// Its program.
+    /// Program of the kernel.
     pub program: &'a str,
-    /// From when.
+    /// Start of the action.
     pub from: Time,
-    /// Until when: of firmware's cores, it may lie ahead.
+    /// End of the action; for the firmware's cores, it may lie ahead.
     pub to: Time,
 }
 
-/// Looks on at everything that an accelerator does, when its end is known.
+/// Observer of an accelerator's actions, called when their end is known.
 ///
-/// An observer cannot schedule anything: a result is the same bit for bit with it and without.
+/// An observer cannot schedule anything: a result is bit for bit the same with and without it.
 pub trait Observer {
-    /// Something is done, or will be.
+    /// Reports an action that is done, or will be.
     fn done(&mut self, done: &Done<'_>);
 }
 
-// What a chip spends that executes programs: its cores by what they do, its memory by what it carries, whatever else is on.
+// Energy of a chip that executes programs: cores by state, memory by bytes, and the rest of the chip.
 
-/// What a core does.
+/// State of a core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// It has no work.
+    /// Without work.
     Idle,
-    /// It has some, and waits.
+    /// With work, waiting.
     Waits,
-    /// It computes, stalls included.
+    /// Computing, stalls included.
     Computes,
 }
 
-/// The first activities of a chip's meter, in the order of [`State`].
+/// First activities of a chip's meter, in the order of [`State`].
 const CORES: [Activity; 3] =
     [Activity::state("worker idle"), Activity::state("worker waits"), Activity::state("worker computes")];
 
-/// Bytes cross memory.
+/// Activity of bytes that cross memory.
 const MEMORY_TRANSFER: Activity = Activity::operation("memory transfer");
 
-/// Memory is on.
+/// Activity of memory that is on.
 const MEMORY_ON: Activity = Activity::state("memory on");
 
-/// The rest of the chip is on.
+/// Activity of the rest of the chip.
 const CHIP_ON: Activity = Activity::state("chip on");
 
-/// What a chip has spent.
+/// Energy meter of a chip.
 struct ChipMeter {
     power: WorkerPower,
-    /// Cores in each state.
+    /// Number of cores in each state.
     count: [u64; 3],
-    /// A byte that crosses something, by its activity.
+    /// Energy of a transferred byte, by activity.
     bytes: [Attojoules; MOST],
     meter: Meter,
 }
 
-/// Activities of a chip at most.
+/// Most activities of a chip.
 const MOST: usize = 8;
 
 impl ChipMeter {
-    /// So many idle cores, whose activities come first. Of other activities, the power of what is on, in microwatts, and the energy of a byte of what carries some.
+    /// Creates a meter for `cores` idle cores, whose activities come first. Other activities have a power, in
+    /// microwatts, or an energy per byte.
     fn new(
         activities: &'static [Activity; MOST],
         (power, cores): (WorkerPower, u16),
@@ -147,7 +148,7 @@ impl ChipMeter {
         }
     }
 
-    /// So many cores go from one state to another.
+    /// Moves `cores` cores from one state to another.
     fn turn(&mut self, now: Time, cores: usize, (from, to): (State, State)) {
         self.count[from as usize] -= cores as u64;
         self.count[to as usize] += cores as u64;
@@ -156,17 +157,17 @@ impl ChipMeter {
         }
     }
 
-    /// Bytes cross something in a time, or will.
+    /// Meters bytes transferred in a time, possibly ahead.
     fn carry(&mut self, activity: usize, from: Time, to: Time, bytes: u64) {
         self.meter.spread(activity, from, to, self.bytes[activity] * Attojoules::from(bytes));
     }
 
-    /// Something takes more for a time.
+    /// Meters an additional power for a time.
     fn spend_over(&mut self, activity: usize, from: Time, to: Time, microwatts: u64) {
         self.meter.spend_over(activity, from, to, microwatts);
     }
 
-    /// What was spent since the measured window began.
+    /// Energy since the measured window began.
     fn report(&self, now: Time) -> EnergyReport {
         self.meter.report(now)
     }
@@ -177,53 +178,54 @@ impl ChipMeter {
     }
 }
 
-// What is left to do of each kernel, and what may be done now: the multi-app execution chain (FlashAbacus, section 4.2).
+// Remaining work of each kernel, and the work that may begin now: the multi-app execution chain (FlashAbacus, section
+// 4.2).
 
-/// A kernel that was offloaded, by its place in the order in which they came.
+/// Offloaded kernel, by its position in the order of offload.
 pub type Instance = u32;
 
-/// What a core executes at one go.
+/// Unit of work that a core executes without interruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// A kernel from its beginning to its end.
+    /// Kernel, from its beginning to its end.
     Kernel(Instance),
-    /// A screen of the microblock that a kernel is in.
+    /// Screen of a kernel's current microblock.
     Screen(Instance),
 }
 
-/// Work for a core: a screen of a microblock.
+/// Screen of a microblock: work for a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Screen {
-    /// Whose.
+    /// Kernel of the screen.
     pub instance: Instance,
-    /// The microblock, by its place in the kernel.
+    /// Microblock of the screen, by its position in the kernel.
     pub microblock: u32,
-    /// The screen, by its place in the microblock.
+    /// Position of the screen in the microblock.
     pub screen: u32,
 }
 
-/// What the end of a screen has brought about.
+/// Consequence of the end of a screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// Nothing: others of the microblock are not over.
+    /// None: other screens of the microblock are not over.
     Screen,
-    /// Its microblock is over, and the next may begin.
+    /// The microblock is over, and the next may begin.
     Microblock,
-    /// Its kernel is over.
+    /// The kernel is over.
     Kernel,
 }
 
-/// A kernel.
+/// Kernel in the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Kernel {
     app: u16,
-    /// Screens of each microblock.
+    /// Number of screens of each microblock.
     screens: Vec<u32>,
-    /// The microblock that it is in, and how many of its screens have begun and ended.
+    /// Current microblock, and how many of its screens have begun and ended.
     microblock: u32,
     begun: u32,
     ended: u32,
-    /// Whether one core executes all of it.
+    /// Whether one core executes the whole kernel.
     whole: bool,
 }
 
@@ -232,7 +234,7 @@ impl Kernel {
         self.microblock as usize == self.screens.len()
     }
 
-    /// Screens that may begin.
+    /// Number of screens that may begin.
     fn ready(&self) -> u32 {
         if self.is_over() { 0 } else { self.screens[self.microblock as usize] - self.begun }
     }
@@ -242,19 +244,20 @@ impl Kernel {
     }
 }
 
-/// Kernels with their microblocks and screens. A screen may begin when every screen of the microblock before it has ended.
+/// Chain of kernels with their microblocks and screens. A screen may begin when every screen of the previous microblock
+/// has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chain {
     kernels: Vec<Kernel>,
-    /// All before it are over.
+    /// First kernel that is not over.
     first: usize,
 }
 
 impl Chain {
-    /// A kernel of an application has been offloaded: so many screens in each of its microblocks.
+    /// Adds an offloaded kernel of an application, with the number of screens of each microblock.
     ///
     /// # Panics
-    /// If it has no microblock, or one without screens.
+    /// If the kernel has no microblock, or one without screens.
     pub fn offload(&mut self, app: u16, screens: &[u32]) -> Instance {
         assert!(!screens.is_empty() && screens.iter().all(|count| *count > 0), "a kernel without work");
         let screens = screens.to_vec();
@@ -262,7 +265,7 @@ impl Chain {
         self.kernels.len() as Instance - 1
     }
 
-    /// Kernels that are not over, in the order in which they came.
+    /// Kernels that are not over, in the order of their offload.
     pub fn open(&self) -> impl Iterator<Item = Instance> + '_ {
         let kernels = self.kernels.iter().enumerate().skip(self.first);
         kernels.filter(|(_, kernel)| !kernel.is_over()).map(|(at, _)| at as Instance)
@@ -273,26 +276,26 @@ impl Chain {
         self.first == self.kernels.len()
     }
 
-    /// The application of a kernel.
+    /// Application of a kernel.
     pub fn app(&self, instance: Instance) -> u16 {
         self.kernels[instance as usize].app
     }
 
-    /// Whether nothing of a kernel has begun.
+    /// Whether no screen of a kernel has begun.
     pub fn is_fresh(&self, instance: Instance) -> bool {
         !self.kernels[instance as usize].has_begun()
     }
 
-    /// Screens of a kernel that may begin, of one that no core has for itself.
+    /// Number of screens that may begin in a kernel without a core of its own.
     pub fn ready(&self, instance: Instance) -> u32 {
         let kernel = &self.kernels[instance as usize];
         if kernel.whole { 0 } else { kernel.ready() }
     }
 
-    /// A core begins a unit: its first screen.
+    /// Begins a unit on a core; returns its first screen.
     ///
     /// # Panics
-    /// If it may not begin.
+    /// If the unit may not begin.
     pub fn begin(&mut self, unit: Unit) -> Screen {
         let (instance, whole) = match unit {
             Unit::Kernel(instance) => (instance, true),
@@ -304,7 +307,7 @@ impl Chain {
         self.next(instance)
     }
 
-    /// The core that has a kernel for itself goes on with its next screen.
+    /// Begins the next screen of a kernel that has a core of its own.
     ///
     /// # Panics
     /// If the kernel is over, or its microblock's screens have all begun.
@@ -321,7 +324,7 @@ impl Chain {
         screen.microblock == 0 && screen.screen == 0
     }
 
-    /// A screen has ended.
+    /// Ends a screen.
     pub fn end(&mut self, screen: Screen) -> Ended {
         let kernel = &mut self.kernels[screen.instance as usize];
         debug_assert_eq!(

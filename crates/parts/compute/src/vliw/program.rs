@@ -1,5 +1,5 @@
-//! What is known of a program before it runs: its arrays, its parts, and what they take. Misses of a kernel are
-//! sampled once in a process.
+//! Properties of a program before it runs: its arrays, its parts, and their costs. Misses of a kernel are sampled once
+//! per process.
 
 use super::GROUP;
 use super::memory::Misses;
@@ -18,10 +18,12 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Most sections of a program on an accelerator, of a microblock on a coprocessor: *chosen*. A program whose blocks fit has thousands; where an outer loop's iteration does not fit, what is in it is cut up instead, and what it needs moves for every few operations.
+/// Most sections of a program on an accelerator, or of a microblock on a coprocessor: *chosen*. A program whose blocks
+/// fit has thousands; where an outer loop's iteration does not fit, its inner loops are divided instead, and their data
+/// move for every few operations.
 const MOST_SECTIONS: usize = 1 << 18;
 
-/// By what it is known how much a program does.
+/// Source of a program's amount of work.
 #[derive(Clone, Copy)]
 pub(super) struct Costing<'s> {
     pub(super) core: &'s CoreSpec,
@@ -31,28 +33,28 @@ pub(super) struct Costing<'s> {
     pub(super) sample: u64,
 }
 
-/// A program, with what its parts cost.
+/// Program, with the costs of its parts.
 pub(super) struct Program {
     pub(super) name: String,
     pub(super) arrays: Vec<Area>,
     source: Source,
 }
 
-/// How it is known what its parts do.
+/// Source of the parts' costs.
 enum Source {
-    /// From loops.
+    /// Loop nest.
     Nested(Box<Nested>),
-    /// From executing it.
+    /// Recorded execution.
     Recorded(Arc<Recorded>),
 }
 
-/// A part of a program: a screen or a section of one.
+/// Part of a program: a screen or a section of one.
 #[expect(clippy::large_enum_variant, reason = "parts of a screen are one flat list; nearly all are of nests")]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Part {
-    /// Of a nest.
+    /// Piece of a loop nest.
     Nested(Piece),
-    /// Pieces that were recorded, from and below.
+    /// Range of recorded pieces.
     Recorded { from: usize, below: usize },
 }
 
@@ -62,19 +64,19 @@ impl From<std::ops::Range<usize>> for Part {
     }
 }
 
-/// What a piece takes of its core and of memory.
+/// Cost of a piece on its core and in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cost {
-    /// Cycles in which it issues.
+    /// Cycles in which the core issues.
     pub(super) issue: u64,
-    /// Cycles for which it waits for its caches.
+    /// Cycles for which the core waits for its caches.
     pub(super) stall: u64,
     /// Bytes between its caches and memory.
     pub(super) bytes: u64,
 }
 
 impl Cost {
-    /// Of a part that issues for so many cycles, and whose caches miss so much.
+    /// Cost of a part that issues for `issue` cycles, with these cache misses.
     fn of(issue: u64, misses: Misses, core: &CoreSpec) -> Cost {
         let lines = misses.second + misses.ahead + misses.written;
         Cost { issue, stall: core.stall(&misses), bytes: lines * core.l2.line.get() }
@@ -82,10 +84,10 @@ impl Cost {
 }
 
 impl Program {
-    /// A kernel of whose microblocks each is dealt out to at most so many cores.
+    /// Creates a program from a kernel whose microblocks are dealt out to at most `most` cores.
     ///
     /// # Errors
-    /// A cache that cannot be built; work by a table that says nothing of the kernel.
+    /// A cache that cannot be built; work by a table without an entry for the kernel.
     pub(super) fn new(kernel: Kernel, by: &Costing<'_>, most: u64) -> Result<Program, SpecError> {
         let nested = Nested::new(kernel, by, most)?;
         let kernel = &nested.kernel;
@@ -98,10 +100,10 @@ impl Program {
         })
     }
 
-    /// A program that is executed on its data, in sections of so many page groups at most.
+    /// Creates a program that is executed on its data, in sections of at most `room` page groups.
     ///
     /// # Errors
-    /// A cache that cannot be built; work by a table; a piece that a section has no room for.
+    /// A cache that cannot be built; work by a table; a piece that exceeds a section.
     pub(super) fn executed(
         program: &Arc<dyn Executed>,
         by: &Costing<'_>,
@@ -109,22 +111,22 @@ impl Program {
     ) -> Result<Program, SpecError> {
         let name = program.name();
         if by.work == AcceleratorWork::table {
-            let what = format!("no table says how much work `{name}` has");
-            return Err(SpecError::new("work", what).help("`work = \"nest\"` takes what the program counts"));
+            let what = format!("no table gives the work of `{name}`");
+            return Err(SpecError::new("work", what).help("set `work = \"nest\"` to count the program's own operations"));
         }
         let recorded = heard(program, by.core)?;
         let most = recorded.largest() as u64;
         if most > room {
             let what =
-                format!("a piece of `{name}` touches {most} page groups, and a section has room for {room}");
+                format!("a piece of `{name}` touches {most} page groups, but a section has room for {room}");
             return Err(
-                SpecError::new("memory.size", what).help("less data, fewer sections ahead, or more memory")
+                SpecError::new("memory.size", what).help("use less data, fewer sections ahead, or more memory")
             );
         }
         Ok(Program { name: name.to_owned(), arrays: program.arrays(), source: Source::Recorded(recorded) })
     }
 
-    /// Microblocks.
+    /// Number of microblocks.
     pub(super) fn microblocks(&self) -> usize {
         match &self.source {
             Source::Nested(of) => of.kernel.microblocks().len(),
@@ -132,7 +134,7 @@ impl Program {
         }
     }
 
-    /// The screens of a microblock, at most so many.
+    /// Screens of a microblock, at most `most`.
     pub(super) fn screens(&self, microblock: usize, most: u64) -> Vec<Part> {
         match &self.source {
             Source::Nested(of) => of.kernel.screens(microblock, most).map(Part::Nested).collect(),
@@ -148,7 +150,7 @@ impl Program {
         }
     }
 
-    /// A section of a whole microblock as at most so many parts that may run at once.
+    /// Divides a section of a whole microblock into at most `most` parts that may run at once.
     pub(super) fn dealt(&self, section: &Part, most: u64) -> Vec<Part> {
         match (&self.source, section) {
             (Source::Nested(of), Part::Nested(piece)) => {
@@ -161,10 +163,10 @@ impl Program {
         }
     }
 
-    /// The sections of a screen, in order, whose page groups have at most so many bytes: behind those that are there.
+    /// Appends the sections of a screen, in order, whose page groups have at most `budget` bytes.
     ///
     /// # Errors
-    /// More than a program may have.
+    /// More sections than a program may have.
     pub(super) fn sections(&self, screen: Part, budget: u64, into: &mut Vec<Part>) -> Result<(), SpecError> {
         match (&self.source, screen) {
             (Source::Nested(of), Part::Nested(piece)) => {
@@ -184,7 +186,7 @@ impl Program {
         }
     }
 
-    /// What is wrong where there are too many sections, each with room for so many page groups, of which this is one.
+    /// Error for too many sections, each with room for `room` page groups.
     #[cold]
     fn falls_apart(&self, section: &Part, room: u64) -> SpecError {
         let mut touched = BTreeSet::new();
@@ -193,25 +195,25 @@ impl Program {
             return self.too_large(touched.len(), room);
         }
         let what = format!(
-            "`{}` falls into more than {MOST_SECTIONS} sections, since one has room for {room} page groups of {} KiB",
+            "`{}` needs more than {MOST_SECTIONS} sections: one has room for {room} page groups of {} KiB",
             self.name,
             GROUP >> 10
         );
-        let help = "more memory, fewer sections ahead, or loops that touch less before they come back to it";
+        let help = "use more memory, fewer sections ahead, or loops that touch less data between reuses";
         SpecError::new("memory.size", what).help(help)
     }
 
-    /// What is wrong where a part that is as small as can be touches more page groups than there is room for.
+    /// Error for an indivisible part that touches more page groups than there is room for.
     pub(super) fn too_large(&self, groups: usize, room: u64) -> SpecError {
         let what = format!(
-            "what `{}` cannot do in smaller parts touches {groups} parts of {} KiB, and memory has room for {room}",
+            "an indivisible part of `{}` touches {groups} page groups of {} KiB, but memory has room for {room}",
             self.name,
             GROUP >> 10
         );
-        SpecError::new("memory.size", what).help("smaller arrays, or more memory")
+        SpecError::new("memory.size", what).help("use smaller arrays, or more memory")
     }
 
-    /// Calls with the page groups that a part touches, by array, and whether it reads and writes them; with some more than once.
+    /// Calls with the page groups that a part touches, by array, and whether it reads and writes them; some may repeat.
     pub(super) fn touches(&self, part: &Part, mut call: impl FnMut(usize, RangeInclusive<u32>, bool, bool)) {
         match (&self.source, part) {
             (Source::Nested(of), Part::Nested(piece)) => {
@@ -231,7 +233,7 @@ impl Program {
         }
     }
 
-    /// What a part costs; `begins` if caches are empty. `scratch` is overwritten.
+    /// Cost of a part; `begins` if caches are empty. `scratch` is overwritten.
     pub(super) fn cost(&self, part: &Part, begins: bool, core: &CoreSpec, scratch: &mut Vec<u64>) -> Cost {
         match (&self.source, part) {
             (Source::Nested(of), Part::Nested(piece)) => of.cost(piece, begins, core, scratch),
@@ -244,9 +246,10 @@ impl Program {
     }
 }
 
-// What a program does that is executed on its data, heard once in a process: runs of a study have the same data on the same cores.
+// Recordings of programs that are executed on their data, made once per process: runs of a study have the same data on
+// the same cores.
 
-/// What it depends on: a program is the same only if it is one in memory, so that data are not compared.
+/// Key of a recording: a program is equal only if it is the same object in memory, so data are not compared.
 struct Heard {
     program: Arc<dyn Executed>,
     core: CoreSpec,
@@ -258,10 +261,10 @@ impl PartialEq for Heard {
     }
 }
 
-/// Those of a study. Their data stay as long as they do.
+/// Recordings of a study. Their data stay as long as they do.
 static HEARD: Known<Heard, Arc<Recorded>> = Known::new(4);
 
-/// A program as it is heard on a core.
+/// Recording of a program on a core.
 ///
 /// # Errors
 /// A cache that cannot be built.
@@ -270,24 +273,25 @@ fn heard(program: &Arc<dyn Executed>, core: &CoreSpec) -> Result<Arc<Recorded>, 
     HEARD.ask(of, |of| Recorded::of(&*of.program, &of.core, GROUP).map(Arc::new))
 }
 
-// The work that a paper's table says a program has, in place of what its nest counts (FlashAbacus, Table 2).
+// Work of a program from a paper's table, in place of the nest's own counts (FlashAbacus, Table 2).
 //
-// The table has a program's input, its bytes a thousand instructions, and the share of loads and stores; so many instructions are spread over its pieces in proportion to the nest's own
-// operations. What the table does not say stays the nest's: how the other instructions divide between multipliers and general units, how much longer than its units dependences make a
-// loop, and which share of accesses caches miss.
+// The table has a program's input, its bytes per thousand instructions, and the share of loads and stores. The
+// resulting instructions are spread over the pieces in proportion to the nest's own operations. The rest comes from the
+// nest: the division of the other instructions between multipliers and general units, the excess of a loop's
+// dependences over its units, and the share of accesses that miss.
 
 /// Bytes of a MB in the table.
 const MB: f64 = 1e6;
 
-/// Shares are counted in millionths.
+/// Unit of shares: millionths.
 const WHOLE: u64 = 1_000_000;
 
-/// A program's work by a table.
+/// Work of a program by a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::vliw) struct Table {
     /// Instructions of an instance.
     instructions: u64,
-    /// Loads and stores of them, in millionths.
+    /// Share of loads and stores among them, in millionths.
     ldst: u64,
     /// Operations that the nest has in their place.
     operations: u64,
@@ -295,19 +299,19 @@ pub(in crate::vliw) struct Table {
 
 impl Table {
     /// # Errors
-    /// A program of which the table says nothing, or nothing that can be.
+    /// A program without a table, or with impossible values.
     pub(in crate::vliw) fn of(kernel: &Kernel) -> Result<Table, SpecError> {
         let Some(Paper { ldst, bki, input, .. }) = kernel.paper().copied() else {
             let what =
-                format!("`{}` has no table `paper`, so that its work by that is not known", kernel.name());
-            return Err(SpecError::new("work", what).help("`work = \"nest\"` takes what the program counts"));
+                format!("`{}` has no table `paper`, so its work by table is unknown", kernel.name());
+            return Err(SpecError::new("work", what).help("set `work = \"nest\"` to count the program's own operations"));
         };
         let instructions = input * MB / bki * 1000.0;
         if !(0.0..=100.0).contains(&ldst) || !(1.0..=1e15).contains(&instructions) {
             let what =
-                format!("{input} MB at {bki} B a thousand instructions, {ldst} % of them loads and stores");
+                format!("{input} MB at {bki} B per thousand instructions, {ldst} % of them loads and stores");
             return Err(SpecError::new("work", format!("`paper` of `{}` has {what}", kernel.name()))
-                .help("1 to 10^15 instructions, 0 to 100 % loads and stores"));
+                .help("allowed are 1 to 10^15 instructions, 0 to 100 % loads and stores"));
         }
         let mut counts = Counts::default();
         (0..kernel.microblocks().len()).for_each(|at| counts += kernel.counts(&Piece::whole(at)));
@@ -318,7 +322,7 @@ impl Table {
         })
     }
 
-    /// The instructions of a part of the program, by unit.
+    /// Instructions of a part of the program, by unit.
     pub(in crate::vliw) fn by_unit(&self, counts: &Counts, core: &CoreSpec) -> ByUnit {
         let instructions = share(self.instructions, counts.operations(), self.operations);
         let memory = share(instructions, self.ldst, WHOLE);
@@ -327,7 +331,8 @@ impl Table {
         ByUnit { memory, multiply, general: instructions - memory - multiply }
     }
 
-    /// Cycles in which a core issues a part that takes it `nest` cycles as its nest is written. `iterations` are those of its loops.
+    /// Cycles in which a core issues a part that takes `nest` cycles as its nest is written. `iterations` are those of
+    /// its loops.
     fn cycles(
         &self,
         counts: &Counts,
@@ -340,7 +345,7 @@ impl Table {
         share(core.resources(&self.by_unit(counts, core)), nest, units.max(1))
     }
 
-    /// Misses of a part whose nest misses `nest`: as many an access as the nest has.
+    /// Misses of a part whose nest misses `nest`: the same rate per access as in the nest.
     fn misses(&self, counts: &Counts, core: &CoreSpec, nest: Misses) -> Misses {
         let (accesses, of) = (self.by_unit(counts, core).memory, core.by_unit(counts).memory.max(1));
         let Misses { first, second, ahead, written } = nest;
@@ -350,14 +355,14 @@ impl Table {
     }
 }
 
-/// `whole * part / of`, rounded.
+/// Returns `whole * part / of`, rounded.
 fn share(whole: u64, part: u64, of: u64) -> u64 {
     ((u128::from(whole) * u128::from(part) + u128::from(of) / 2) / u128::from(of)) as u64
 }
 
-// What caches miss of a kernel, sampled once in a process: runs of a study have the same kernels on the same caches.
+// Cache misses of a kernel, sampled once per process: runs of a study have the same kernels on the same caches.
 
-/// What a sample depends on.
+/// Key of a sample.
 #[derive(Clone, PartialEq)]
 struct Sampled {
     kernel: Kernel,
@@ -366,13 +371,13 @@ struct Sampled {
     most: u64,
 }
 
-/// By microblock.
+/// Samples by microblock.
 type Samples = Arc<[Stalls]>;
 
-/// Those of a study's programs, split and not.
+/// Samples of a study's programs, split and not.
 static SAMPLES: Known<Sampled, Samples> = Known::new(64);
 
-/// The misses of each microblock, of which each is dealt out as at most so many screens.
+/// Misses of each microblock, dealt out as at most `most` screens.
 ///
 /// # Errors
 /// A cache that cannot be built.
@@ -391,7 +396,7 @@ fn sampled(
     SAMPLES.ask(of, |_| {
         let mut all = Vec::new();
         for alike in kernel.microblocks().chunk_by(|one, next| one.text == next.text) {
-            // Those of one text have the same loops around the same accesses: the middle one stands for all.
+            // Screens of one text have the same loops around the same accesses: the middle one represents all.
             let screens: Vec<Piece> = kernel.screens(all.len() + alike.len() / 2, most).collect();
             let sample = Stalls::sample(kernel, screens[screens.len() / 2], caches, accesses)?;
             all.extend(alike.iter().map(|_| sample.clone()));
@@ -400,23 +405,23 @@ fn sampled(
     })
 }
 
-// Programs that are loop nests: what their pieces cost follows from one text.
+// Programs that are loop nests: the costs of all pieces follow from one text.
 
-/// A kernel, with what its pieces cost.
+/// Kernel, with the costs of its pieces.
 struct Nested {
     kernel: Kernel,
     loops: Vec<Vec<LoopCycles>>,
-    /// By microblock.
+    /// Stalls by microblock.
     stalls: Arc<[Stalls]>,
-    /// Its work, if it is not what the kernel counts.
+    /// Work by a table, if not counted from the kernel.
     table: Option<Table>,
 }
 
 impl Nested {
-    /// A kernel of whose microblocks each is dealt out as at most so many screens.
+    /// Creates a nest whose microblocks are dealt out as at most `most` screens.
     ///
     /// # Errors
-    /// A cache that cannot be built; work by a table that says nothing of the kernel.
+    /// A cache that cannot be built; work by a table without an entry for the kernel.
     fn new(kernel: Kernel, by: &Costing<'_>, most: u64) -> Result<Nested, SpecError> {
         let kernel = match by.sums {
             AcceleratorSums::memory => kernel,
@@ -431,7 +436,7 @@ impl Nested {
         Ok(Nested { kernel, loops, stalls, table })
     }
 
-    /// What a piece costs; `begins` if caches are empty. `scratch` is overwritten.
+    /// Cost of a piece; `begins` if caches are empty. `scratch` is overwritten.
     fn cost(&self, piece: &Piece, begins: bool, core: &CoreSpec, scratch: &mut Vec<u64>) -> Cost {
         let loops = &self.loops[piece.microblock];
         let cycles = core.cycles(&self.kernel, piece, loops, scratch);
@@ -449,7 +454,8 @@ mod tests {
     use crate::vliw::testing::{self, core};
     use nest::executed::Wc;
 
-    /// What is heard again is the same object; the same words elsewhere in memory, and another core, are heard by themselves.
+    /// A repeated recording is the same object; equal words elsewhere in memory, and a different core, are recorded
+    /// separately.
     #[test]
     fn a_program_in_memory_is_heard_once_on_a_core() {
         let words = || -> Arc<dyn Executed> { Arc::new(Wc::new(b"to be or not to be".to_vec())) };

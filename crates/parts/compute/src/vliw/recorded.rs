@@ -1,7 +1,8 @@
-//! What a program does that is executed on its data: cycles, cache misses and page groups of each of its pieces.
+//! Recording of a program that is executed on its data: cycles, cache misses and page groups of each of its pieces.
 //!
-//! The pieces of a microblock are heard one after another through one core's caches, which begin empty with the microblock. What empty caches cost each later screen is not in it: at most
-//! the lines of the second level, once a screen.
+//! The pieces of a microblock are executed one after another through one core's caches, which begin empty with the
+//! microblock. The cost of empty caches for each later screen is not included: at most the lines of the second level,
+//! once per screen.
 
 use super::issue::LoopCycles;
 use super::memory::{Caches, Misses};
@@ -10,29 +11,29 @@ use config::SpecError;
 use nest::executed::{Area, Body, Executed, Operation, Watch};
 use std::ops::Range;
 
-/// A page group that a piece touches: of an array, by number, and by its place in that.
+/// Page group that a piece touches: the array, and the group's position in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touch {
-    /// The array.
+    /// Number of the array.
     pub array: u32,
-    /// The group.
+    /// Position of the group.
     pub group: u32,
-    /// Whether any of it is read.
+    /// Whether any of the group is read.
     pub reads: bool,
-    /// Whether any of it is written.
+    /// Whether any of the group is written.
     pub writes: bool,
 }
 
-/// What a piece does.
+/// Costs of a piece.
 #[derive(Clone, Copy, Debug, Default)]
 struct Piece {
     cycles: u64,
     misses: Misses,
-    /// Behind the last of its touches.
+    /// Index after the last of its touches.
     touches: usize,
 }
 
-/// Pieces of a microblock, from and below, and whether they may run at once.
+/// Pieces of a microblock, as a range, and whether they may run at once.
 #[derive(Clone, Copy, Debug)]
 struct Microblock {
     first: usize,
@@ -40,7 +41,7 @@ struct Microblock {
     is_split: bool,
 }
 
-/// A program as it was heard.
+/// Recorded program.
 #[derive(Clone, Debug)]
 pub struct Recorded {
     microblocks: Vec<Microblock>,
@@ -49,7 +50,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Executes a program on a core, in page groups of so many bytes.
+    /// Executes a program on a core, in page groups of `group` bytes.
     ///
     /// # Errors
     /// A cache that cannot be built.
@@ -76,7 +77,7 @@ impl Recorded {
         Ok(recorder.found)
     }
 
-    /// Microblocks.
+    /// Number of microblocks.
     pub fn microblocks(&self) -> usize {
         self.microblocks.len()
     }
@@ -86,19 +87,21 @@ impl Recorded {
         self.microblocks[microblock].is_split
     }
 
-    /// The pieces of a microblock as at most so many ranges that may run at once; those of a serial one are one range.
+    /// Divides the pieces of a microblock into at most `most` ranges that may run at once; those of a serial one are
+    /// one range.
     pub fn screens(&self, microblock: usize, most: u64) -> impl Iterator<Item = Range<usize>> + use<> {
         let Microblock { first, below, is_split } = self.microblocks[microblock];
         deal(first..below, is_split, most)
     }
 
-    /// Pieces of a microblock as at most so many ranges that may run at once; those of a serial one are one range.
+    /// Divides pieces of a microblock into at most `most` ranges that may run at once; those of a serial one are one
+    /// range.
     pub fn dealt(&self, pieces: Range<usize>, most: u64) -> impl Iterator<Item = Range<usize>> + use<> {
         let microblock = self.microblocks.partition_point(|one| one.below <= pieces.start);
         deal(pieces, self.microblocks[microblock].is_split, most)
     }
 
-    /// Pieces in ranges that touch at most so many groups; a piece that alone touches more is one.
+    /// Divides pieces into ranges that touch at most `groups` groups; a piece that touches more is a range of its own.
     pub fn sections(&self, pieces: Range<usize>, groups: usize) -> Vec<Range<usize>> {
         let mut sections: Vec<Range<usize>> = Vec::new();
         let mut union = Vec::new();
@@ -119,18 +122,18 @@ impl Recorded {
         sections
     }
 
-    /// The groups that pieces touch; one that several of them touch is there as often.
+    /// Groups that pieces touch, once for each piece.
     pub fn touched(&self, pieces: Range<usize>) -> &[Touch] {
         let behind = |piece: usize| piece.checked_sub(1).map_or(0, |last| self.pieces[last].touches);
         &self.touches[behind(pieces.start)..behind(pieces.end)]
     }
 
-    /// The most groups that a piece touches.
+    /// Most groups that a piece touches.
     pub fn largest(&self) -> usize {
         (0..self.pieces.len()).map(|piece| self.touched(piece..piece + 1).len()).max().unwrap_or(0)
     }
 
-    /// Cycles in which a core issues pieces, and what its caches miss in them.
+    /// Cycles in which a core issues pieces, and their cache misses.
     pub fn cost(&self, pieces: Range<usize>) -> (u64, Misses) {
         self.pieces[pieces].iter().fold((0, Misses::default()), |(cycles, mut misses), piece| {
             misses += piece.misses;
@@ -151,7 +154,7 @@ fn holds(union: &[(u32, u32)], touch: &Touch) -> bool {
     union.binary_search(&(touch.array, touch.group)).is_ok()
 }
 
-/// The cycles of a body, as of a loop of a nest.
+/// Cycles of a body, computed as for a loop of a nest.
 fn of_body(core: &CoreSpec, body: &Body) -> LoopCycles {
     let along = |chain: &[Operation]| chain.iter().map(|one| cycles(*one, &core.latency)).sum();
     LoopCycles {
@@ -175,18 +178,18 @@ fn cycles(operation: Operation, latency: &LatencySpec) -> u64 {
     cycles.into()
 }
 
-/// Who listens.
+/// Recorder that watches the execution.
 struct Recorder<'r> {
     caches: Caches,
     core: &'r CoreSpec,
-    /// Bits of an address within a line of the first level, and the line that the piece has loaded last.
+    /// Bits of an address within a first-level line, and the line that the piece loaded last.
     line: u32,
     loaded: u64,
     bodies: Vec<LoopCycles>,
-    /// The first group of each array, if all lie one behind the other.
+    /// First group of each array, with all arrays one behind the other.
     begins: Vec<u64>,
     group: u64,
-    /// Of each group: how many pieces there were when it was touched last, and the touch.
+    /// Number of pieces at the last touch of each group, and the touch.
     seen: Vec<(usize, usize)>,
     found: Recorded,
 }
@@ -217,7 +220,7 @@ impl Watch for Recorder<'_> {
     }
 
     fn loads(&mut self, array: usize, bytes: Range<u64>) {
-        // Lines lie within page groups: what is behind the first byte of a line is in the first level.
+        // Lines lie within page groups: bytes behind the first byte of a line hit the first level.
         let mut byte = bytes.start;
         while byte < bytes.end {
             self.access(array, byte, false);
@@ -229,7 +232,7 @@ impl Watch for Recorder<'_> {
         let within = byte / self.group;
         let place = self.begins[array] + within;
         let address = place * self.group + byte % self.group;
-        // What was loaded last is in the first level, in front of all others; stores take no line there.
+        // The line loaded last is in the first level, in front of all others; stores allocate no line there.
         let line = address >> self.line;
         if !write {
             if self.loaded == line {
@@ -365,10 +368,10 @@ mod tests {
         assert_eq!(cycles, search.cost(0..next).0);
     }
 
-    /// A program whose watcher hears runs of loads one by one.
+    /// Program whose watcher sees runs of loads one by one.
     struct OneByOne<'p>(&'p dyn Executed);
 
-    /// Who hears them so.
+    /// Watcher that passes them on one by one.
     struct Single<'w>(&'w mut dyn Watch);
 
     impl Watch for Single<'_> {

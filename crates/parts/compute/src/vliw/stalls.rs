@@ -1,8 +1,9 @@
-//! For how long caches make a core stand still in a microblock, from a sample of its accesses.
+//! Cache stalls of a core in a microblock, from a sample of its accesses.
 //!
-//! What a cache holds depends on what was touched before, up to about its own size. So the loops that go around far more than that are sampled at single iterations, and in these
-//! the loops inside are executed access by access, at their true bounds and strides: first for as long as the caches need to forget how they began, then measured. What is measured is
-//! a rate of misses for an iteration of each loop; a piece has as many as its iterations say.
+//! The contents of a cache depend on earlier accesses, up to about its own size. So loops around far larger amounts of
+//! data are sampled at single iterations, and in these the inner loops are executed access by access, at their true
+//! bounds and strides: first until the caches have forgotten their initial state, then measured. The result is a miss
+//! rate per iteration of each loop; a piece has misses according to its iterations.
 
 use super::memory::{Caches, Misses};
 use super::spec::CacheSpec;
@@ -10,35 +11,36 @@ use config::SpecError;
 use nest::{Access, Kernel, Piece};
 use std::ops::Range;
 
-/// How many times as much as the second level holds is touched before anything is measured, in at most so many times the accesses that are.
+/// Multiple of the second level's contents that is touched before anything is measured, in at most this many times the
+/// measured accesses.
 const FORGETS: u64 = 2;
 const BEFORE: u64 = 4;
-/// Screens with at most so many times the accesses that are measured in a loop are executed whole.
+/// Screens with at most this many times the measured accesses of a loop are executed whole.
 const WHOLE: u64 = 4;
-/// Where in a loop that is too large its iterations are sampled, in parts of it.
+/// Positions in a large loop at which its iterations are sampled, as fractions of it.
 const PLACES: [(u64, u64); 3] = [(1, 6), (3, 6), (5, 6)];
-/// Bytes between the beginnings of arrays: of a page group.
+/// Alignment of the arrays' beginnings, bytes: a page group.
 const APART: u64 = 64 << 10;
 
-/// Misses of so many iterations of a loop.
+/// Misses of a number of iterations of a loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Rate {
     misses: Misses,
     iterations: u64,
 }
 
-/// The misses of a microblock.
+/// Misses of a microblock.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stalls {
-    /// By loop; last what stands outside all.
+    /// Rates by loop; the last one is of code outside all loops.
     rates: Vec<Rate>,
-    /// What a screen misses once because caches are empty when it begins.
+    /// Misses of a screen that are due to empty caches at its beginning.
     cold: Misses,
 }
 
 impl Stalls {
-    /// Samples a screen, which a core begins with empty caches: at least `measured` accesses of each loop that has as many. Of a large microblock one
-    /// screen stands for all.
+    /// Samples a screen, which a core begins with empty caches: at least `measured` accesses of each loop that has as
+    /// many. In a large microblock, one screen represents all.
     ///
     /// # Errors
     /// A cache that cannot be built.
@@ -68,7 +70,7 @@ impl Stalls {
         Ok(Stalls { rates: sample.rates, cold: sample.cold })
     }
 
-    /// The misses of a piece of it, in which each loop has so many iterations; with those that empty caches cost if it begins a screen.
+    /// Misses of a piece with these iterations of each loop, including those of empty caches if it begins a screen.
     pub fn of(&self, iterations: &[u64], begins: bool) -> Misses {
         let mut misses = if begins { self.cold } else { Misses::default() };
         for (rate, iterations) in self.rates.iter().zip(iterations.iter().chain([&1])) {
@@ -84,7 +86,7 @@ impl Stalls {
     }
 }
 
-/// Where each array begins in memory.
+/// Address at which each array begins in memory.
 fn starts(kernel: &Kernel) -> Vec<u64> {
     let mut next = 0;
     let start = |array: &nest::Array| {
@@ -95,16 +97,16 @@ fn starts(kernel: &Kernel) -> Vec<u64> {
     kernel.arrays().iter().map(start).collect()
 }
 
-/// A sample that is being taken.
+/// Sample in progress.
 struct Sample<'k> {
     kernel: &'k Kernel,
-    /// Where each array begins in memory.
+    /// Address at which each array begins in memory.
     starts: Vec<u64>,
     forgets: u64,
     specs: (&'k CacheSpec, &'k CacheSpec, u32),
     rates: Vec<Rate>,
     cold: Misses,
-    /// Overwritten by every execution.
+    /// Buffer overwritten by every execution.
     iterations: Vec<u64>,
     measured: u64,
 }
@@ -124,7 +126,7 @@ impl Sample<'_> {
         counts.loads + counts.stores
     }
 
-    /// Samples what a piece executes one after another. `before` is the iteration before it.
+    /// Samples the parts that a piece executes one after another. `before` is the iteration before it.
     fn body(&mut self, piece: &Piece, before: Option<&Piece>) -> Result<(), SpecError> {
         let outside = self.rates.len() - 1;
         let around = piece.range().map_or(outside, |(id, _)| id);
@@ -133,7 +135,7 @@ impl Sample<'_> {
                 let before = before.and_then(|before| self.same(before, &part));
                 self.iterations(&part, before)?;
             } else {
-                // Too seldom to matter among what is around it: it finds nothing.
+                // Too rare to matter among the surrounding accesses: all of these miss.
                 self.rates[around].misses.second += self.accesses(&part);
             }
         }
@@ -141,7 +143,7 @@ impl Sample<'_> {
         Ok(())
     }
 
-    /// The loop of a part in another iteration of what is around it.
+    /// Loop of a part in a different iteration of the surrounding loops.
     fn same(&self, other: &Piece, part: &Piece) -> Option<Piece> {
         let id = part.range()?.0;
         self.kernel.parts(other).into_iter().find(|part| part.range().is_some_and(|(other, _)| other == id))
@@ -166,14 +168,14 @@ impl Sample<'_> {
         Ok(())
     }
 
-    /// Executes consecutive iterations of a loop, after others that make caches forget how they began: those in front of them or, if there are not enough, those of
-    /// the same loop before.
+    /// Executes consecutive iterations of a loop, after others that make caches forget their initial state: those
+    /// before them or, if these are too few, those of the same loop before.
     fn window(&mut self, part: &Piece, before: Option<Piece>) -> Result<(), SpecError> {
         let Some((id, Range { start, end })) = part.range() else { return Ok(()) };
         let trips = end - start;
         let middle = start + trips / 2;
         let each = self.accesses(&part.narrowed(middle..middle + 1)).max(1);
-        // Lines are missed every so many iterations: measured are whole rounds.
+        // Lines are missed every few iterations: measure whole rounds.
         let round = self.round(part.microblock, id);
         let measured = self.measured.div_ceil(each).next_multiple_of(round).min(trips);
         let mut caches = self.caches()?;
@@ -201,7 +203,8 @@ impl Sample<'_> {
         Ok(())
     }
 
-    /// The same for a loop that begins a screen. What it misses at first beyond its rate afterwards is what empty caches cost the screen.
+    /// Executes a window for a loop that begins a screen. Its initial misses beyond the later rate are the cost of
+    /// empty caches for the screen.
     fn begin(&mut self, part: &Piece, enough: u64, measured: u64) -> Result<(), SpecError> {
         let Some((_, Range { start, end })) = part.range() else { return Ok(()) };
         let mut caches = self.caches()?;
@@ -223,7 +226,7 @@ impl Sample<'_> {
         Ok(())
     }
 
-    /// How many of so many iterations caches need to forget.
+    /// Number of iterations, out of `trips`, that caches need to forget.
     fn enough(&self, trips: u64, each: u64, bytes: impl Fn(u64) -> u64) -> u64 {
         let most = (BEFORE * self.measured).div_ceil(each).min(trips);
         let mut count = 1.min(most);
@@ -233,7 +236,7 @@ impl Sample<'_> {
         count
     }
 
-    /// After how many iterations of a loop all that it touches lies in lines as before.
+    /// Number of iterations after which a loop's data lie in lines as before.
     fn round(&self, microblock: usize, id: usize) -> u64 {
         let microblock = &self.kernel.microblocks()[microblock];
         let level = microblock.loops[id].level;
@@ -250,7 +253,7 @@ impl Sample<'_> {
         };
         let inside = microblock.statements.iter().filter(|one| within(one.parent));
         let strides = inside.flat_map(|one| &one.references).map(|one| one.byte.by[level].unsigned_abs());
-        // The line and each stride: powers of two decide alone, since the line is one.
+        // The line and each stride: only powers of two matter, since the line is one.
         strides.map(|stride| line >> stride.trailing_zeros().min(line.trailing_zeros())).max().unwrap_or(1)
     }
 
@@ -283,7 +286,7 @@ mod tests {
         (cache(32 / scale, 2, 64, 12), cache(512 / scale, 4, 128, 60))
     }
 
-    /// Every access of a screen.
+    /// Executes every access of a screen.
     fn whole(
         kernel: &Kernel,
         screen: &Piece,
@@ -298,19 +301,19 @@ mod tests {
         misses
     }
 
-    /// Cycles for which a core stands still.
+    /// Cycles for which a core stalls.
     fn stalls(misses: &Misses, (first, second, _): (&CacheSpec, &CacheSpec, u32)) -> f64 {
         let lone = misses.first * u64::from(first.miss) + misses.second * u64::from(second.miss);
         (lone + misses.ahead * u64::from(second.miss) / 2) as f64
     }
 
-    /// The programs on caches a sixteenth of the size, with matrices from half of the first level to six times the second.
+    /// Programs on caches a sixteenth of the size, with matrices from half of the first level to six times the second.
     #[test]
     fn samples_are_within_five_per_cent_of_whole_executions() {
         check_samples(0);
     }
 
-    /// The same with a prefetcher of eight streams, which takes half of a miss.
+    /// Programs with a prefetcher of eight streams, which takes half of a miss.
     #[test]
     fn the_same_with_streams_that_are_fetched_ahead() {
         check_samples(8);

@@ -1,7 +1,7 @@
-//! Energy as a bill: counts of the parts times the constants of the spec, against what the meters of the parts report.
+//! Energy as a bill: counts of the parts times the constants of the spec, compared with the meters of the parts.
 //!
-//! Meters hold the constants that a part was built with, and count at the places where something is spent. A bill takes the constants
-//! from the resolved spec, and the counts from statistics, from the time for which resources were booked, or from what was queued.
+//! Meters hold the constants that a part was built with, and count where energy is spent. A bill takes the constants
+//! from the resolved spec, and the counts from statistics, from booked times, or from queued work.
 
 mod parts;
 
@@ -13,39 +13,39 @@ use ssd::Check;
 use stats::{Attojoules, EnergyReport};
 use std::str::FromStr;
 
-/// What a bill and a meter may differ by: one in so many.
+/// Allowed relative difference between a bill and a meter: one in `TOLERANCE`.
 const TOLERANCE: Attojoules = 1_000_000_000;
 
 /// Name of the check.
 pub(crate) const CHECK: &str = "every activity costs the energy that its count says";
 
-/// The measured window.
+/// Measured window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
-    /// When it began.
+    /// Start of the window.
     pub(crate) from: Time,
-    /// The present.
+    /// Present time.
     pub(crate) now: Time,
 }
 
 impl Span {
-    /// Length of the span, picoseconds.
+    /// Length of the window, picoseconds.
     fn ps(self) -> u128 {
         self.now.since(self.from).ps().into()
     }
 
-    /// Whether it began with the run, so that whatever was begun in it was counted in it as well.
+    /// Whether the window began with the run, so that everything begun in it was also counted in it.
     fn is_whole(self) -> bool {
         self.from == Time::ZERO
     }
 }
 
-/// A part's table `energy`.
+/// Table `energy` of a part.
 #[derive(Clone, Copy, Debug)]
 struct Costs<'s>(&'s Value);
 
 impl<'s> Costs<'s> {
-    /// The table at a path below the table that the part was read from; several parts of a table are `table.0` and so on.
+    /// Table at a path below the part's table; several parts of a table are `table.0` and so on.
     fn of(spec: &'s Value, part: &str, path: &str) -> Option<Costs<'s>> {
         let table = part.split('.').next().unwrap_or(part);
         spec.pointer(&format!("/{table}{path}")).map(Costs)
@@ -59,7 +59,7 @@ impl<'s> Costs<'s> {
         Some(Costs::read::<Power>(self.0.pointer(key)?)?.microwatts().into())
     }
 
-    /// Of a list by page type, the least and the most.
+    /// Least and greatest energy of a list by page type.
     fn energy(self, key: &str) -> Option<[Attojoules; 2]> {
         let value = self.0.pointer(key)?;
         let one = |value: &Value| Some(Attojoules::from(Costs::read::<Energy>(value)?.attojoules()));
@@ -69,13 +69,13 @@ impl<'s> Costs<'s> {
     }
 }
 
-/// What a part must have spent.
+/// Energy that a part must have spent.
 struct Bill<'b> {
     part: &'b str,
     costs: Costs<'b>,
     energy: &'b EnergyReport,
     span: Span,
-    /// Activities that nothing is known to compare with, or that other checks compare.
+    /// Activities without a known comparison, or compared by other checks.
     open: Vec<&'static str>,
     faults: &'b mut Vec<String>,
 }
@@ -90,7 +90,7 @@ impl Bill<'_> {
         self.faults.push(format!("{}: {what}", self.part));
     }
 
-    /// An activity costs between two energies.
+    /// Requires an activity to cost between two energies.
     fn within(&mut self, activity: &'static str, due: Option<[Attojoules; 2]>) {
         let spent = self.spent(activity);
         self.open.retain(|open| *open != activity);
@@ -100,14 +100,14 @@ impl Bill<'_> {
         }
     }
 
-    /// Bills a number of operations between two.
+    /// Bills an activity for a number of operations between two bounds.
     fn operations(&mut self, activity: &'static str, key: &str, [least, most]: [u64; 2]) {
         let each = self.costs.energy(key);
         let due = each.map(|[low, high]| [low * Attojoules::from(least), high * Attojoules::from(most)]);
         self.within(activity, due);
     }
 
-    /// Bills a number of operations.
+    /// Bills an activity for an exact number of operations.
     fn exactly(&mut self, activity: &'static str, key: &str, count: u64) {
         self.operations(activity, key, [count, count]);
     }
@@ -117,20 +117,21 @@ impl Bill<'_> {
         self.within(activity, power.map(|power| [power * ps.saturating_sub(off), power * (ps + off)]));
     }
 
-    /// Bills the power of `count` things for the whole span.
+    /// Bills the power of `count` units for the whole window.
     fn stays(&mut self, activity: &'static str, key: &str, count: u64) {
         let ps = self.span.ps() * u128::from(count);
         self.lasts(activity, self.costs.power(key), ps, 0);
     }
 
-    /// Bills what being at work adds to being idle, for a time that may be off by `off` picoseconds.
+    /// Bills the additional power of work over idling, for a time that may be off by `off` picoseconds.
     fn works(&mut self, activity: &'static str, [idle, busy]: [&str; 2], ps: u128, off: u128) {
         let (idle, busy) = (self.costs.power(idle), self.costs.power(busy));
         let more = busy.zip(idle).map(|(busy, idle)| busy.saturating_sub(idle));
         self.lasts(activity, more, ps, off);
     }
 
-    /// States of which `count` last at each time: their times sum to the span's. A state without power may take any time.
+    /// Bills states of which `count` last at each time: their times sum to the window's. A state without power may take
+    /// any time.
     fn tile(&mut self, states: &[(&'static str, &str)], count: u64) {
         let (mut ps, mut all_known) = (0, true);
         for (activity, key) in states {
@@ -148,12 +149,12 @@ impl Bill<'_> {
         }
     }
 
-    /// An activity that another check compares, or whose count is not known in this run.
+    /// Marks activities that a different check compares, or whose count is not known in this run.
     fn elsewhere(&mut self, activities: &[&'static str]) {
         self.open.retain(|open| !activities.contains(open));
     }
 
-    /// A link: bytes by the time for which it was booked, at least and at most, and being on.
+    /// Bills a link: the bytes of its booked time, at least and at most, and being on.
     fn link(&mut self, [transfer, on]: [&str; 2], bytes: Option<[u64; 2]>) {
         match bytes {
             Some(bytes) => self.operations("link transfer", transfer, bytes),
@@ -162,7 +163,7 @@ impl Bill<'_> {
         self.stays("link on", on, 1);
     }
 
-    /// Every activity has been asked for.
+    /// Requires every activity to have been billed.
     fn close(mut self) {
         for activity in std::mem::take(&mut self.open) {
             self.fault(&format!("nothing counts `{activity}`"));
@@ -170,23 +171,24 @@ impl Bill<'_> {
     }
 }
 
-/// The check, with what differs.
+/// Builds the check from the differences.
 pub(crate) fn check(faults: &[String]) -> Check {
     Check { name: CHECK, ok: faults.is_empty(), detail: faults.join("; ") }
 }
 
-// What the parts of a machine spend: all that have a meter, in one order.
+// Energy of a machine's parts: all parts with a meter, in one order.
 
-/// A part that spends energy.
+/// Part that spends energy.
 pub(crate) struct Spender {
-    /// What the user calls it; a link of a part has the part's name before its own.
+    /// Name of the part; a link of a part has the part's name before its own.
     pub(crate) name: String,
-    /// What it has spent since the measured window began; nothing if its spec does not tell what things cost.
+    /// Energy since the measured window began; `None` if the spec has no energy constants.
     pub(crate) energy: Option<EnergyReport>,
 }
 
 impl Parts {
-    /// All of them: processors, memories, what brings pages, hosts, accelerators with their links and flash, coprocessors, drives.
+    /// Lists all of them: processors, memories, pagers, hosts, accelerators with their links and flash, coprocessors,
+    /// drives.
     pub(crate) fn spenders(&self, now: Time) -> Vec<Spender> {
         let mut all = Vec::new();
         let mut add = |name: String, energy| all.push(Spender { name, energy });

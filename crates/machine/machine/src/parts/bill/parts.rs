@@ -1,4 +1,4 @@
-//! The bill of each part: where its counts come from.
+//! Bills of the parts: sources of their counts.
 
 use super::{Bill, Costs, Span, Spender};
 use crate::parts::Parts;
@@ -13,7 +13,7 @@ use serde_json::Value;
 use ssd::Device;
 use ssd::direct::Direct;
 
-/// Who is billed, and where the bill's constants stand.
+/// Bills under way, and the source of their constants.
 struct Books<'b> {
     spec: &'b Value,
     spenders: &'b [Spender],
@@ -22,7 +22,7 @@ struct Books<'b> {
 }
 
 impl Books<'_> {
-    /// Bills a part, if its spec says what things cost.
+    /// Bills a part, if its spec has energy constants.
     fn bill(&mut self, spender: &str, part: &str, path: &str, with: impl FnOnce(&mut Bill<'_>)) {
         let of = self.spenders.iter().find(|of| of.name == spender);
         let Some(energy) = of.and_then(|of| of.energy.as_ref()) else { return };
@@ -37,7 +37,7 @@ impl Books<'_> {
 }
 
 impl Parts {
-    /// Where energies differ from counts times the constants of a resolved spec.
+    /// Lists differences between energies and counts times the constants of a resolved spec.
     pub(crate) fn audit(&self, spec: &Value, spenders: &[Spender], span: Span) -> Vec<String> {
         let mut books = Books { spec, spenders, span, faults: Vec::new() };
         for at in &self.complexes {
@@ -92,7 +92,7 @@ fn multiprocessors(bill: &mut Bill<'_>, simt: &Simt) {
     bill.stays("chip on", "/chip_on", 1);
 }
 
-/// Cores run ahead of the present: what one of them spends between two looks at it may lie beyond a window's ends.
+/// Bills cores. They run ahead of the present: the energy between two looks at a core may lie beyond a window's ends.
 fn cores(bill: &mut Bill<'_>, ooo: &Ooo) {
     let (cores, now) = (&ooo.cores, bill.span.now);
     bill.stays("cores on", "/core/idle", cores.cores().into());
@@ -100,7 +100,8 @@ fn cores(bill: &mut Bill<'_>, ooo: &Ooo) {
     let idle = u128::from(cores.spent(now)[Spent::Idle as usize]) * cycle / width;
     let at_work = (bill.span.ps() * u128::from(cores.cores())).saturating_sub(idle);
     let ahead = if bill.span.is_whole() { cores.lead(now) } else { cores.ahead() };
-    // A slot may be a fraction of a picosecond: that is cut whenever a core has nothing to run. So are cycles at the ends.
+    // A slot may be a fraction of a picosecond, which is cut whenever a core has nothing to run; so are cycles at the
+    // ends.
     let idles = u128::from(cores.stats().jobs + cores.stats().halts + u64::from(cores.cores()));
     let off = (u128::from(ahead) + width * u128::from(cores.cores())) * cycle / width + 2 * idles;
     bill.works("core at work", ["/core/idle", "/core/busy"], at_work, off);
@@ -115,7 +116,7 @@ fn devices(bill: &mut Bill<'_>, controllers: u16) {
 
 fn planes(bill: &mut Bill<'_>, direct: &Direct) {
     let (stats, counts) = (&direct.stats, direct.counts());
-    // What an array does is spent when it begins, and counted when it ends.
+    // Arrays spend energy when they begin, and are counted when they end.
     let before = if bill.span.is_whole() { 0 } else { counts.planes };
     let around = |count: u64| [count.saturating_sub(before), count + counts.at_work];
     bill.operations("read", "/read", around(stats.senses()));
@@ -138,7 +139,7 @@ fn host(bill: &mut Bill<'_>, at: &Hosted) {
     if bill.span.is_whole() {
         bill.works("core in interrupts", keys, used.interrupt.ps().into(), 0);
     }
-    // An interrupt that is under way when the window begins is counted whole, or not at all.
+    // An interrupt under way at the start of the window is counted whole, or not at all.
     bill.elsewhere(&["core in interrupts"]);
     bill.stays("package on", "/package_on", 1);
     bill.stays("memory on", "/memory_on", 1);
@@ -168,7 +169,7 @@ fn accelerator(books: &mut Books<'_>, at: &Governed) {
         }
         bill.elsewhere(&["firmware works", "memory transfer"]);
         bill.tile(&WORKER, at.accelerator.workers().into());
-        // Flashvisor's core and Storengine's.
+        // Cores of Flashvisor and Storengine.
         bill.stays("firmware idle", "/firmware/idle", 2);
         bill.stays("memory on", "/memory_on", 1);
         bill.stays("chip on", "/chip_on", 1);
@@ -217,7 +218,8 @@ fn coprocessor(bill: &mut Bill<'_>, at: &Driven) {
     bill.stays("chip on", "/chip_on", 1);
 }
 
-/// Reads, programs and erases are compared by the drive (`read_energy`, `program_energy`, `erase_energy`).
+/// Bills a drive. Reads, programs and erases are compared by the drive (`read_energy`, `program_energy`,
+/// `erase_energy`).
 fn drive(bill: &mut Bill<'_>, device: &Device) {
     bill.elsewhere(&["read", "program", "erase"]);
     let counts = device.counts(bill.span.now);

@@ -1,4 +1,4 @@
-//! Checks of lines that are on their way from a processor to memory: what was changed is written, or still there.
+//! Checks of lines between a processor and memory: changed data are written, or still present.
 
 use compute::ooo::Cores;
 use mem::directory::Directory;
@@ -10,7 +10,7 @@ fn equal(name: &'static str, (left, a): (&str, u64), (right, b): (&str, u64)) ->
     Check { name, ok: a == b, detail: format!("{left} {a}, {right} {b}") }
 }
 
-/// Of pages that registers of flash hand to the shared cache: `given_up` lines have left the registers.
+/// Checks pages that flash registers hand to the shared cache: `given_up` lines have left the registers.
 pub(crate) fn of_parked_pages(l2: &L2, given_up: u64) -> Check {
     equal(
         "lines that registers hand back are parked",
@@ -19,7 +19,7 @@ pub(crate) fn of_parked_pages(l2: &L2, given_up: u64) -> Check {
     )
 }
 
-/// Of the shared cache; `sent` lines have come from it for memory.
+/// Checks the shared cache, which has sent `sent` lines to memory.
 pub(crate) fn of_shared_cache(l2: &L2, sent: u64) -> Vec<Check> {
     let ledger = l2.ledger();
     let mut checks = vec![equal(
@@ -30,35 +30,35 @@ pub(crate) fn of_shared_cache(l2: &L2, sent: u64) -> Vec<Check> {
     checks.push(Check {
         name: "memory answers what the shared cache has asked for, once",
         ok: ledger.unasked == 0,
-        detail: format!("{} answers that nothing waited for", ledger.unasked),
+        detail: format!("{} unexpected answers", ledger.unasked),
     });
     if let Some(found) = l2.shadowed() {
         let first = found.first.unwrap_or_default();
         checks.push(Check {
             name: "reads of the shared cache bring what was stored",
             ok: found.wrong == 0,
-            detail: format!("{} of {} reads were wrong: {first}", found.wrong, found.compared),
+            detail: format!("{} of {} reads returned wrong data: {first}", found.wrong, found.compared),
         });
         checks.push(Check {
             name: "no stored line is lost",
             ok: found.lost == 0,
-            detail: format!("{} of {} lines are out of date wherever they are", found.lost, found.stored),
+            detail: format!("{} of {} lines have no current copy anywhere", found.lost, found.stored),
         });
     }
     checks
 }
 
-/// Of a DRAM cache.
+/// Checks a DRAM cache.
 pub(crate) fn of_dram_cache(cache: &DramCache) -> Check {
     let (changed, found) = cache.changed_pages();
     Check {
         name: "changed pages of the DRAM cache reach flash or are there",
         ok: changed == found,
-        detail: format!("{changed} changed, {found} given to flash or there"),
+        detail: format!("{changed} changed, {found} sent to flash or present"),
     }
 }
 
-/// Of cores, while no message is under way.
+/// Checks cores, while no message is under way.
 pub(crate) fn of_cores(cores: &Cores, directory: &Directory, l2: &L2) -> Vec<Check> {
     let (changed, held) = cores.changed_lines();
     let (came, writes) = (directory.ledger(), l2.ledger().writes);
@@ -66,7 +66,7 @@ pub(crate) fn of_cores(cores: &Cores, directory: &Directory, l2: &L2) -> Vec<Che
         Check {
             name: "lines that cores have changed come back or are there",
             ok: changed == came.came + held,
-            detail: format!("{changed} changed, {} came back, {held} there", came.came),
+            detail: format!("{changed} changed, {} came back, {held} present", came.came),
         },
         Check {
             name: "changed lines go to the next owner or to their bank",
@@ -76,8 +76,8 @@ pub(crate) fn of_cores(cores: &Cores, directory: &Directory, l2: &L2) -> Vec<Che
     ]
 }
 
-/// What the directory knows of lines that are in no transaction. A run that is stuck is told why: a core waits for one that has no copy
-/// any more, or has one that nobody knows of.
+/// Checks the directory's knowledge of lines that are in no transaction. In a stuck run it explains the wait: a core
+/// waits for one that no longer has a copy, or has one that the directory does not know.
 pub(crate) fn of_copies(cores: &Cores, directory: &Directory) -> Vec<Check> {
     let mut copies = 0;
     let quiet = cores.copies().filter(|(_, address, _)| !directory.is_busy(*address));
@@ -96,7 +96,7 @@ pub(crate) fn of_copies(cores: &Cores, directory: &Directory) -> Vec<Check> {
         Check {
             name: "owners that are waited for have been asked",
             ok: unasked == 0,
-            detail: format!("{unasked} transactions wait for a copy that no probe asks for"),
+            detail: format!("{unasked} transactions wait for a copy that no probe requested"),
         },
     ]
 }

@@ -1,4 +1,4 @@
-//! A processor with what stands at the endpoints of its network: translation, the shared cache, a directory.
+//! A processor with the parts at the endpoints of its network: translation, shared cache, directory.
 
 pub(crate) mod lines;
 mod processor;
@@ -18,47 +18,49 @@ use proto::memory::{Access, AccessKind, Tally};
 use rustc_hash::FxHashSet;
 use ssd::Check;
 
-/// The parts around a processor.
+/// Complex: the parts around a processor.
 pub struct Complex {
-    /// What the user calls its processor.
+    /// Name of the processor.
     pub(crate) name: String,
-    /// Its number.
+    /// Number of the complex.
     pub(crate) number: u16,
-    /// What executes programs.
+    /// Processor that executes programs.
     pub processor: Processor,
-    /// Translation: one unit that all share, or one of each core.
+    /// Translation: one unit for all, or one for each core.
     pub mmus: Vec<Mmu>,
-    /// The number of the first of them among those of the machine.
+    /// Number of the first unit among those of the machine.
     pub(crate) first_mmu: u16,
-    /// The network.
+    /// Network of the complex.
     pub network: Network,
-    /// What keeps copies of a line coherent, a slice at each bank; not where first-level caches keep no changes.
+    /// Directory that keeps copies of a line coherent, a slice at each bank; `None` if first-level caches hold no
+    /// changed lines.
     pub directory: Option<Directory>,
-    /// The shared cache.
+    /// Shared cache.
     pub l2: L2,
     pub(crate) ends: Ends,
-    /// Bytes of a line.
+    /// Line size, bytes.
     pub(crate) line: u64,
     /// Time that requests have spent on the network.
     pub tally: Tally,
-    /// The memory behind it.
+    /// Memory behind the shared cache.
     pub(crate) memory: u16,
-    /// What brings missing pages into that, if somebody must.
+    /// Pager that brings missing pages into memory, if needed.
     pub(crate) pager: Option<u16>,
     /// Accesses of processors and page walks, over the whole run.
     pub(crate) sent: u64,
-    /// Their answers, over the whole run.
+    /// Answers to these accesses, over the whole run.
     pub(crate) answered: u64,
     /// Lines that the shared cache has sent to memory, over the whole run.
     pub(crate) lines_sent: u64,
-    /// Lines that cores have changed and banks have not taken.
+    /// Lines that cores have changed and banks have not received.
     pub(crate) copies: Copies,
-    /// Accesses to frames of other applications, as far as the shared cache has a shadow, and the first in words.
+    /// Number of accesses to frames of other applications, if the shared cache has a shadow, and a description of the
+    /// first.
     foreign: (u64, Option<String>),
 }
 
 impl Complex {
-    /// A complex without a place in a machine.
+    /// Creates a complex without a place in a machine.
     pub(crate) fn new(
         name: String,
         processor: Processor,
@@ -90,13 +92,13 @@ impl Complex {
         }
     }
 
-    /// The unit that translates for a requester.
+    /// Unit that translates for a requester.
     #[inline]
     pub(crate) fn mmu_of(&self, port: u16) -> u16 {
         if self.mmus.len() == 1 { 0 } else { port }
     }
 
-    /// Whether jobs and accesses are accounted for.
+    /// Checks that jobs and accesses are accounted for.
     pub(crate) fn check_jobs(&self, is_idle: bool) -> Vec<Check> {
         let Processor::Ooo(ooo) = &self.processor else { return Vec::new() };
         let (begun, ended) = (ooo.cores.jobs_begun(), ooo.cores.jobs_ended());
@@ -115,19 +117,20 @@ impl Complex {
         ]
     }
 
-    /// Counts an access to a frame of another application.
+    /// Counts an access to a frame of a different application.
     pub(crate) fn look_at_frame(&mut self, access: &Access) {
         let owner = self.mmus.first().and_then(|mmu| mmu.owner(access.address));
         if let Some(owner) = owner.filter(|owner| *owner != access.app && !access.is_walk()) {
             let Access { app, address, .. } = *access;
             self.foreign.0 += 1;
             self.foreign.1.get_or_insert_with(|| {
-                format!("application {app} came to address {address:#x} of application {owner}")
+                format!("application {app} accessed address {address:#x} of application {owner}")
             });
         }
     }
 
-    /// Whether translations have led every access to a frame of its own application; known where the shared cache has a shadow.
+    /// Checks that translations have led every access to a frame of its own application; `None` without a shadow in the
+    /// shared cache.
     pub(crate) fn check_frames(&self) -> Option<Check> {
         let (count, first) = &self.foreign;
         let detail = format!("{count} were not. {}", first.as_deref().unwrap_or_default());
@@ -138,13 +141,13 @@ impl Complex {
         })
     }
 
-    /// Whether changed lines of the shared cache are in memory, or still there.
+    /// Checks that changed lines of the shared cache are in memory, or still in the cache.
     pub(crate) fn check_shared_cache(&self) -> Vec<Check> {
         lines::of_shared_cache(&self.l2, self.lines_sent)
     }
 
-    /// Whether changed lines of cores have come back, and the directory knows every copy. The former is known if nothing is under
-    /// way, the latter if no message is: where the run stands still.
+    /// Checks that changed lines of cores have come back, and that the directory knows every copy. The first is known
+    /// if nothing is under way, the second if no message is: where the run stands still.
     pub(crate) fn check_copies(&self, is_idle: bool, still: bool) -> Vec<Check> {
         let mut checks = Vec::new();
         if let (Processor::Ooo(ooo), Some(directory)) = (&self.processor, &self.directory) {
@@ -172,9 +175,10 @@ impl Complex {
     }
 }
 
-// Where the parts of a complex stand on its network. Requesters are at the endpoints of their own numbers.
+// Positions of a complex's parts on its network. Requesters are at the endpoints of their own numbers.
 
-/// Endpoints of a network on a chip, or routers of a mesh. Controllers of memory stand behind the banks, or anywhere on a mesh.
+/// Endpoints of a network on a chip, or routers of a mesh. Controllers of memory are behind the banks, or anywhere on a
+/// mesh.
 #[derive(Clone, Debug)]
 pub(crate) struct Ends {
     /// Endpoint of the first bank of the shared cache; the others follow.
@@ -182,41 +186,41 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// One after the other: multiprocessors, the memory management unit, banks.
+    /// Endpoints in sequence: multiprocessors, the memory management unit, banks.
     pub(crate) fn endpoints(multiprocessors: u16) -> Ends {
         Ends { first_bank: u32::from(multiprocessors) + 1 }
     }
 
-    /// On a mesh: a core and a bank at each router.
+    /// Routers of a mesh: a core and a bank at each.
     pub(crate) fn mesh() -> Ends {
         Ends { first_bank: 0 }
     }
 
-    /// The endpoint of a bank.
+    /// Endpoint of a bank.
     #[inline]
     pub(crate) fn bank(&self, bank: u16) -> u32 {
         self.first_bank + u32::from(bank)
     }
 
-    /// The bank at an endpoint.
+    /// Bank at an endpoint.
     #[inline]
     pub(crate) fn bank_at(&self, endpoint: u32) -> u16 {
         (endpoint - self.first_bank) as u16
     }
 }
 
-// The network of a complex.
+// Network of a complex.
 
-/// A network that carries packets between endpoints.
+/// Network that carries packets between endpoints.
 pub enum Network {
-    /// Endpoints, and the links of a topology; requests and answers have links of their own.
+    /// Network on a chip: endpoints, and the links of a topology. Requests and answers have separate links.
     Noc(Noc<Packet>),
-    /// Routers in rows and columns; requests and answers share links.
+    /// Mesh: routers in rows and columns. Requests and answers share links.
     Mesh(Fabric<Packet>),
 }
 
 impl Network {
-    /// Its name in reports.
+    /// Name of the network in reports.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Network::Noc(_) => "the network",
@@ -224,7 +228,7 @@ impl Network {
         }
     }
 
-    /// Sends a packet of so many bytes besides its header from one endpoint to another.
+    /// Sends a packet of `bytes` bytes plus its header from one endpoint to another.
     #[inline]
     pub(crate) fn send(
         &mut self,
@@ -242,27 +246,27 @@ impl Network {
         }
     }
 
-    /// The network on a chip.
+    /// Returns the network on a chip.
     ///
     /// # Panics
-    /// If it is none.
+    /// If the network is a mesh.
     #[inline]
     pub(crate) fn noc(&mut self) -> &mut Noc<Packet> {
         let Network::Noc(noc) = self else { unreachable!("an event of a network on a chip") };
         noc
     }
 
-    /// The mesh.
+    /// Returns the mesh.
     ///
     /// # Panics
-    /// If it is none.
+    /// If the network is not a mesh.
     #[inline]
     pub(crate) fn mesh(&mut self) -> &mut Fabric<Packet> {
         let Network::Mesh(mesh) = self else { unreachable!("an event of a mesh") };
         mesh
     }
 
-    /// Packets under way.
+    /// Number of packets under way.
     pub(crate) fn outstanding(&self) -> usize {
         match self {
             Network::Noc(noc) => noc.outstanding(),
@@ -287,26 +291,26 @@ impl Network {
     }
 }
 
-// Where the newest copy of a line is, as the messages of cores and the directory say it.
+// Newest copies of lines, as the messages of cores and the directory report them.
 
-/// Lines whose newest copy is not in a bank: an owner has answered a probe with changed data, and the bank has not been given them, or a
-/// later change, yet.
+/// Lines whose newest copy is not in a bank: an owner has answered a probe with changed data, and the bank has not yet
+/// received them or a later change.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Copies {
     is_on: bool,
     stale: FxHashSet<u64>,
-    /// Reads of a bank whose copy is old, and the first of them.
+    /// Number of bank reads with an old copy, and the line of the first.
     wrong: u64,
     first: Option<u64>,
 }
 
 impl Copies {
-    /// From now on messages are followed; no core has a line yet.
+    /// Follows messages from now on; no core may have a line yet.
     pub(crate) fn follow(&mut self) {
         self.is_on = true;
     }
 
-    /// A core has answered a probe.
+    /// Records a core's answer to a probe.
     #[inline]
     pub(crate) fn probed(&mut self, answer: &Probed) {
         if self.is_on && answer.dirty {
@@ -314,7 +318,7 @@ impl Copies {
         }
     }
 
-    /// The directory turns to a bank.
+    /// Records a command of the directory to a bank.
     #[inline]
     pub(crate) fn looked(&mut self, access: &Access) {
         if !self.is_on {
@@ -329,7 +333,7 @@ impl Copies {
         }
     }
 
-    /// Whether every read of a line has brought the newest copy.
+    /// Checks that every read of a line has brought the newest copy.
     pub(crate) fn check(&self) -> Check {
         let first = self.first.map(|line| format!(", the first of line {line:#x}")).unwrap_or_default();
         Check {

@@ -1,5 +1,4 @@
-//! What executes programs, the multiprocessors of a GPU or the cores of a server, and instructions of applications
-//! over time.
+//! Processors: the multiprocessors of a GPU or the cores of a server, and the instructions of applications over time.
 
 use crate::wires::Here;
 use compute::ooo::Cores;
@@ -14,44 +13,44 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::EnergyReport;
 
-/// A processor with its programs.
+/// Processor with its programs.
 pub enum Processor {
-    /// Warps in lockstep.
+    /// Warps in lockstep (GPU).
     Simt(Box<Simt>),
-    /// Threads out of order.
+    /// Threads out of order (server).
     Ooo(Box<Ooo>),
 }
 
 /// Multiprocessors and their programs.
 pub struct Simt {
-    /// What runs.
+    /// Programs of the GPU.
     pub programs: Apps,
-    /// The multiprocessors.
+    /// Multiprocessors of the GPU.
     pub gpu: Gpu,
-    /// A cycle of the multiprocessors.
+    /// Cycle of the multiprocessors.
     pub cycle: Time,
-    /// When each application has ended.
+    /// End time of each application.
     pub ended: Vec<Option<Time>>,
     /// A first kernel that fits on no multiprocessor.
     unfit: Option<Unfit>,
-    /// Instructions over time, if they are asked for.
+    /// Instructions over time, if recorded.
     series: Option<InstructionSeries>,
 }
 
-/// Cores and what they serve.
+/// Cores and the service that they run.
 pub struct Ooo {
-    /// What runs.
+    /// Service of the server.
     pub service: Box<dyn Service>,
-    /// The cores.
+    /// Cores of the server.
     pub cores: Cores,
-    /// Bytes that a translation covers.
+    /// Bytes covered by a translation.
     pub(crate) reach: u64,
     /// Jobs executed without time before the run.
     pub fill_jobs: u64,
 }
 
 impl Processor {
-    /// Its name in reports.
+    /// Name of the processor in reports.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Processor::Simt(_) => "the multiprocessors",
@@ -59,27 +58,27 @@ impl Processor {
         }
     }
 
-    /// The multiprocessors.
+    /// Returns the multiprocessors.
     ///
     /// # Panics
-    /// If it has none.
+    /// If the processor has none.
     #[inline]
     pub(crate) fn simt(&mut self) -> &mut Simt {
         let Processor::Simt(simt) = self else { unreachable!("something of multiprocessors") };
         simt
     }
 
-    /// The cores.
+    /// Returns the cores.
     ///
     /// # Panics
-    /// If it has none.
+    /// If the processor has none.
     #[inline]
     pub(crate) fn ooo(&mut self) -> &mut Ooo {
         let Processor::Ooo(ooo) = self else { unreachable!("something of cores") };
         ooo
     }
 
-    /// Requests under way.
+    /// Number of requests under way.
     pub(crate) fn outstanding(&self) -> usize {
         match self {
             Processor::Simt(simt) => simt.gpu.outstanding(),
@@ -95,7 +94,7 @@ impl Processor {
         }
     }
 
-    /// Time that requests have waited here.
+    /// Time that requests have waited in the processor.
     pub(crate) fn tally(&self) -> &Tally {
         match self {
             Processor::Simt(simt) => &simt.gpu.tally,
@@ -103,7 +102,7 @@ impl Processor {
         }
     }
 
-    /// Energy since the measured window began; `None` if its spec does not tell what it costs.
+    /// Energy since the measured window began; `None` without energy constants in the spec.
     pub(crate) fn energy(&self, now: Time) -> Option<EnergyReport> {
         match self {
             Processor::Simt(simt) => simt.gpu.energy(now),
@@ -124,7 +123,7 @@ impl Processor {
         }
     }
 
-    /// Records what has been issued before a mark of a series that has come.
+    /// Records what was issued before a mark of the series that has been reached.
     #[inline]
     pub(crate) fn record(&mut self, now: Time) {
         if let Processor::Simt(simt) = self
@@ -136,7 +135,7 @@ impl Processor {
 }
 
 impl Simt {
-    /// Multiprocessors with programs; `series` records what they issue.
+    /// Creates multiprocessors with programs; `series` records the issued instructions.
     pub(crate) fn new(programs: Apps, gpu: Gpu, cycle: Time, series: Option<InstructionSeries>) -> Simt {
         let ended = vec![None; usize::from(programs.apps())];
         Simt { programs, gpu, cycle, ended, unfit: None, series }
@@ -147,7 +146,7 @@ impl Simt {
         self.unfit = self.gpu.begin(&mut self.programs, here).err();
     }
 
-    /// A kernel that fits on no multiprocessor.
+    /// A kernel that fits on no multiprocessor, as a diagnostic.
     pub fn failure(&self) -> Option<Diagnostic> {
         let unfit = self.unfit.or(self.gpu.unfit)?;
         let name = self.programs.kernel_name(unfit.app, unfit.kernel);
@@ -159,22 +158,22 @@ impl Simt {
             Need::Shared => ("bytes of shared memory", "gpu.resident.shared"),
         };
         let Unfit { needs, limit, .. } = unfit;
-        let said = format!("kernel `{name}` needs {needs} {what} for a block; a multiprocessor has {limit}");
+        let said = format!("kernel `{name}` needs {needs} {what} per block; a multiprocessor has {limit}");
         Some(Diagnostic::new(said).help(format!("the limit is `{key}` of the system")))
     }
 
-    /// Whether instructions over time are asked for.
+    /// Whether instructions over time are recorded.
     pub(crate) fn records(&self) -> bool {
         self.series.is_some()
     }
 
-    /// Instructions of each application over time, if they are asked for.
+    /// Instructions of each application over time, if recorded.
     pub fn series(&self) -> Option<Vec<InstructionWindow>> {
         let series = self.series.as_ref()?;
         Some(series.windows(self.issued()))
     }
 
-    /// Instructions of warps that each application has issued.
+    /// Warp instructions that each application has issued.
     pub(crate) fn issued(&self) -> Vec<u64> {
         (0..self.programs.apps()).map(|app| self.gpu.stats.app(app).warp_instructions).collect()
     }
@@ -189,39 +188,39 @@ impl Simt {
 }
 
 impl Ooo {
-    /// When the last job ended; now, if it has not.
+    /// End of the last job; now, if it has not ended.
     pub fn ended(&self, now: Time) -> Time {
         self.cores.over_at().unwrap_or(now)
     }
 }
 
-/// Marks in time that are kept: so many windows hold any run, because they double in length instead of growing in number.
+/// Most marks to keep. This many windows hold any run, because they double in length instead of growing in number.
 const MOST: usize = 4096;
 
-/// How many instructions of warps each application had issued at marks in time, a fixed distance apart.
+/// Warp instructions that each application had issued at marks a fixed time apart.
 #[derive(Clone, Debug)]
 pub struct InstructionSeries {
     origin: Time,
     width: Time,
-    /// The next mark.
+    /// Time of the next mark.
     next: Time,
-    /// What had been issued since the origin before each mark.
+    /// Instructions issued between the origin and each mark.
     marks: Vec<Box<[u64]>>,
 }
 
-/// A window of time, and what was issued in it.
+/// Instructions issued in a window of time.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct InstructionWindow {
     /// Start of the window in simulated time.
     pub start_ns: f64,
-    /// Length of the window. The last one ends with the run.
+    /// Length of the window. The last window ends with the run.
     pub width_ns: f64,
-    /// Instructions of warps that each application issued in it.
+    /// Warp instructions that each application issued in the window.
     pub warp_instructions: Vec<u64>,
 }
 
 impl InstructionSeries {
-    /// Marks every `width` from time zero on.
+    /// Creates a series with marks every `width` from time zero.
     ///
     /// # Panics
     /// If `width` is zero.
@@ -230,7 +229,7 @@ impl InstructionSeries {
         InstructionSeries { origin: Time::ZERO, width, next: width, marks: Vec::new() }
     }
 
-    /// Whether a mark has come.
+    /// Whether a mark has been reached.
     #[inline]
     pub(crate) fn is_due(&self, now: Time) -> bool {
         now >= self.next
@@ -241,7 +240,7 @@ impl InstructionSeries {
         while now >= self.next {
             self.marks.push(issued.into());
             if self.marks.len() == MOST {
-                // Marks are sums: those in between say nothing that is still wanted.
+                // Marks are cumulative: those in between are not needed.
                 let mut nth = 0;
                 self.marks.retain(|_| {
                     nth += 1;
@@ -259,7 +258,7 @@ impl InstructionSeries {
         (self.origin, self.next) = (origin, origin + self.width);
     }
 
-    /// The windows; by now `issued` has been issued.
+    /// Returns the windows; `issued` is the present count.
     pub(crate) fn windows(&self, issued: Vec<u64>) -> Vec<InstructionWindow> {
         let (origin, width) = (self.origin.as_ns_f64(), self.width.as_ns_f64());
         let mut before = vec![0; issued.len()];
@@ -281,7 +280,7 @@ mod tests {
         series.windows(vec![now]).iter().map(|window| window.warp_instructions[0]).collect()
     }
 
-    /// Four windows of 10 ns; what happens at a mark belongs to the window that it begins.
+    /// Four windows of 10 ns; an event at a mark belongs to the window that begins there.
     #[test]
     fn windows_hold_what_was_issued_in_them() {
         let mut series = InstructionSeries::new(Time::from_ns(10));
@@ -295,7 +294,8 @@ mod tests {
         assert!(!series.is_due(Time::from_ns(49)) && series.is_due(Time::from_ns(50)));
     }
 
-    /// An instruction every nanosecond, for longer than the first windows reach: as many in each, whatever their length.
+    /// An instruction every nanosecond, for longer than the first windows reach: as many in each, whatever their
+    /// length.
     #[test]
     fn windows_double_instead_of_growing_in_number() {
         let mut series = InstructionSeries::new(Time::from_ns(1));

@@ -1,4 +1,4 @@
-//! The result as a person likes to read it.
+//! Human-readable summary of a result.
 
 mod work;
 
@@ -10,7 +10,7 @@ use super::{Document, FileResult, FlashResult, FlowResult, Kinds, OpResult, Reco
 use std::fmt::Write;
 use work::{heading, table};
 
-/// The requests of a run; nothing where processors work without any.
+/// Formats the requests of a run; empty if processors work without any.
 fn requested(d: &Document) -> String {
     let works = !(d.gpu.is_empty() && d.cpu.is_empty() && d.host.is_empty() && d.accelerator.is_empty());
     match d.io.kinds.all.requests {
@@ -19,7 +19,7 @@ fn requested(d: &Document) -> String {
     }
 }
 
-/// How long requests took where they were recorded, and here.
+/// Formats recorded latencies next to simulated ones.
 fn recorded_beside_simulated(recorded: &RecordedResult, kinds: &Kinds, text: &mut String) {
     let ops = [
         ("read", recorded.reads, &recorded.read_latency_ns),
@@ -42,7 +42,7 @@ fn recorded_beside_simulated(recorded: &RecordedResult, kinds: &Kinds, text: &mu
     }
 }
 
-/// A short report.
+/// Formats a short report.
 pub fn human(document: &Document) -> String {
     let mut text = String::new();
     let d = document;
@@ -77,7 +77,7 @@ pub fn human(document: &Document) -> String {
     d.accelerator.iter().for_each(|accelerator| work::accelerator(accelerator, &mut text));
     d.coprocessor.iter().for_each(|coprocessor| self::coprocessor(coprocessor, &d.host, &mut text));
     d.group_flash.iter().for_each(|flash| work::flash(flash, &mut text));
-    let fragments = if d.io.fragments.is_some() { ", each of its fragments by itself," } else { "" };
+    let fragments = if d.io.fragments.is_some() { ", by fragment," } else { "" };
     for (name, parts) in &d.breakdown_ns {
         let total: f64 = parts.values().filter_map(serde_json::Value::as_f64).sum();
         let list: Vec<String> = parts
@@ -117,13 +117,13 @@ pub fn human(document: &Document) -> String {
     text
 }
 
-/// What preconditioning took, which is no part of the run's time.
+/// Formats the time of preconditioning, which is not part of the run's time.
 fn preconditioned(d: &Document) -> String {
     let seconds = d.run.precondition_cpu_s;
     if seconds >= 0.005 { format!(" and {seconds:.2} s of preconditioning before") } else { String::new() }
 }
 
-/// What the front end did in a CPU second.
+/// Formats the work of the front end per CPU second.
 fn speed(d: &Document) -> String {
     let rate = |n: u64| count((n as f64 / d.run.cpu_s.max(f64::MIN_POSITIVE)) as u64);
     match (d.gpu.first(), d.cpu.first()) {
@@ -140,7 +140,7 @@ fn speed(d: &Document) -> String {
     }
 }
 
-/// What the host saw.
+/// Formats the host's requests.
 fn requests(kinds: &Kinds, text: &mut String) {
     let _ = writeln!(
         text,
@@ -154,7 +154,7 @@ fn requests(kinds: &Kinds, text: &mut String) {
     }
 }
 
-/// What the write amplification leaves out, if it does.
+/// Formats the part of write amplification that is still buffered, if any.
 fn still_buffered(f: &FlashResult) -> String {
     match f.flushed_write_amplification {
         Some(flushed) if f.buffered_bytes > 0 => {
@@ -165,10 +165,10 @@ fn still_buffered(f: &FlashResult) -> String {
     }
 }
 
-/// Flows that a page lists.
+/// Most flows that a report lists.
 const FLOWS: usize = 16;
 
-/// Several flows beside each other: each at work for a time of its own.
+/// Formats several flows side by side, each with its own active time.
 fn flows(flows: &[FlowResult], text: &mut String) {
     if flows.len() < 2 {
         return;
@@ -196,7 +196,7 @@ fn flows(flows: &[FlowResult], text: &mut String) {
     }
 }
 
-/// Where files lie.
+/// Formats the places of files.
 fn files(files: &[FileResult], text: &mut String) {
     if files.is_empty() {
         return;
@@ -219,7 +219,7 @@ fn files(files: &[FileResult], text: &mut String) {
     }
 }
 
-/// Bytes as fio's options say them.
+/// Formats bytes as in fio's options.
 fn binary(bytes: u64) -> String {
     match bytes {
         0 => "0".into(),
@@ -230,7 +230,7 @@ fn binary(bytes: u64) -> String {
     }
 }
 
-/// What a flash device did.
+/// Formats the results of a flash device.
 fn flash(f: &FlashResult, text: &mut String) {
     let mean = |v: &[f64]| 100.0 * v.iter().sum::<f64>() / v.len().max(1) as f64;
     let _ = writeln!(
@@ -250,7 +250,7 @@ fn flash(f: &FlashResult, text: &mut String) {
     if let Some(a) = f.look_ahead.as_ref().filter(|a| a.issued > 0) {
         let _ = writeln!(
             text,
-            "  {} units more were read ahead of the host: it asked for {} of them, {} left the buffer unread",
+            "  {} more units were read ahead: the host asked for {} of them, {} were evicted unread",
             count(a.issued),
             count(a.used + a.met),
             count(a.wasted)
@@ -259,7 +259,7 @@ fn flash(f: &FlashResult, text: &mut String) {
     if let Some(p) = f.parity.as_ref().filter(|p| p.rebuilt_reads + p.lost_reads > 0) {
         let _ = writeln!(
             text,
-            "  {} pages were rebuilt from other dies; of {} more one of those could not be corrected either",
+            "  {} pages were rebuilt from other dies; {} more could not be rebuilt",
             count(p.rebuilt_reads),
             count(p.lost_reads)
         );
@@ -267,7 +267,7 @@ fn flash(f: &FlashResult, text: &mut String) {
     if let Some(r) = &f.registers {
         let _ = writeln!(
             text,
-            "  registers took {} writes, {} of pages that they held, and gave {} reads; {} pages went to another plane",
+            "  registers took {} writes, {} of them to pages already held, and served {} reads; {} pages moved to a different plane",
             count(r.stores),
             count(r.merged),
             count(r.reads),
@@ -277,7 +277,7 @@ fn flash(f: &FlashResult, text: &mut String) {
     if let Some(waf) = f.write_amplification {
         let _ = writeln!(
             text,
-            "  write amplification {waf:.3}{}; {} collections, {} erases, at least {} reclaim units free; erase counts {} to {}",
+            "  write amplification {waf:.3}{}; {} GC runs, {} erases, at least {} reclaim units free; erase counts {} to {}",
             still_buffered(f),
             count(f.gc_runs),
             count(f.erases),
@@ -304,7 +304,7 @@ fn line(op: &OpResult) -> String {
     )
 }
 
-/// Nanoseconds in the unit that reads best.
+/// Formats nanoseconds in the most readable unit.
 fn time(ns: f64) -> String {
     match ns {
         n if n >= 1e9 => format!("{:.3} s", n / 1e9),
@@ -314,7 +314,7 @@ fn time(ns: f64) -> String {
     }
 }
 
-/// A rate with three digits or more.
+/// Formats a rate with at least three digits.
 fn rate(per_s: f64) -> String {
     match per_s {
         r if r >= 100.0 => count(r.round() as u64),
@@ -324,7 +324,7 @@ fn rate(per_s: f64) -> String {
     }
 }
 
-/// A count with separators.
+/// Formats a count with separators.
 fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::new();
@@ -337,14 +337,14 @@ fn count(n: u64) -> String {
     text
 }
 
-// The result of a coprocessor as a person likes to read it.
+// Human-readable summary of a coprocessor.
 
-/// Whether a program of a host had kernels executed: it stands with the coprocessor that executed them.
+/// Whether a program of a host drove a coprocessor: it is then reported with the coprocessor.
 fn drives(program: &ProgramResult) -> bool {
     program.requests.contains_key("kernel")
 }
 
-/// What a coprocessor did, and the program of a host that drove it.
+/// Formats the results of a coprocessor, and of the host program that drove it.
 fn coprocessor(of: &CoprocessorResult, hosts: &[HostResult], text: &mut String) {
     let ends = of.kernels.iter().map(|kernel| kernel.over_ns);
     heading(&of.name, ends, (of.makespan_ns, of.input_bytes, of.input_bytes_per_s), &of.latency_ns, text);
@@ -382,19 +382,19 @@ fn coprocessor(of: &CoprocessorResult, hosts: &[HostResult], text: &mut String) 
     table(["begun", "storage", "CPU", "accelerator", "over"], rows, text);
 }
 
-// What was spent as a person likes to read it.
+// Human-readable summary of energy.
 
-/// Activities of a part that a page lists: those that take most.
+/// Most activities of a component in a report: the largest ones.
 const ACTIVITIES: usize = 4;
 
-/// What the parts spent.
+/// Formats the energy of the components.
 fn energy(of: &EnergyResult, text: &mut String) {
     let measured = time(of.measured_ns);
     match &of.total {
         Some(total) => {
             let _ = writeln!(
                 text,
-                "\n  energy: {} in {measured}, {:.2} W on the mean, {:.2} W at most; {:.1} kWh in a year{}",
+                "\n  energy: {} in {measured}, {:.2} W on average, {:.2} W at most; {:.1} kWh in a year{}",
                 joules(total.energy_j),
                 total.power_w_mean,
                 total.power_w_max,
@@ -404,21 +404,21 @@ fn energy(of: &EnergyResult, text: &mut String) {
         }
         None => {
             let missing = of.missing.join(", ");
-            let _ = writeln!(text, "\n  energy in {measured}: no total, nothing is known of {missing}");
+            let _ = writeln!(text, "\n  energy in {measured}: no total, because {missing} report no energy");
         }
     }
     of.parts.iter().for_each(|of| part(of, text));
 }
 
-/// What it comes to for each that was served.
+/// Formats the energy per unit of work.
 fn served(total: &TotalEnergy) -> String {
     let of = [
-        (total.request_j, "a request"),
-        (total.call_j, "a system call"),
-        (total.job_j, "a job"),
-        (total.instruction_j, "an instruction"),
-        (total.warp_instruction_j, "a warp instruction"),
-        (total.kernel_j, "a kernel"),
+        (total.request_j, "per request"),
+        (total.call_j, "per system call"),
+        (total.job_j, "per job"),
+        (total.instruction_j, "per instruction"),
+        (total.warp_instruction_j, "per warp instruction"),
+        (total.kernel_j, "per kernel"),
     ];
     of.into_iter().filter_map(|(each, what)| Some(format!("; {} {what}", joules(each?)))).collect()
 }
@@ -441,7 +441,7 @@ fn part(of: &PartEnergy, text: &mut String) {
     );
 }
 
-/// Joules in the unit that reads best.
+/// Formats joules in the most readable unit.
 fn joules(energy: f64) -> String {
     let units = [(1.0, "J"), (1e-3, "mJ"), (1e-6, "uJ"), (1e-9, "nJ")];
     let (scale, unit) = units.into_iter().find(|(scale, _)| energy >= *scale).unwrap_or((1e-12, "pJ"));

@@ -1,4 +1,4 @@
-//! The result of a GPU, a server, a host and an accelerator as a person likes to read it.
+//! Human-readable summary of GPUs, servers, hosts and accelerators.
 
 use super::super::accelerator::{AcceleratorResult, GroupFlashResult, KernelResult};
 use super::super::cpu::CpuResult;
@@ -10,7 +10,7 @@ use super::{count, time};
 use stats::Summary;
 use std::fmt::Write;
 
-/// What a host did on the path to its drives.
+/// Formats a host's path to its drives.
 pub(super) fn host(h: &HostResult, text: &mut String) {
     let cache = &h.page_cache;
     let _ = writeln!(
@@ -25,7 +25,7 @@ pub(super) fn host(h: &HostResult, text: &mut String) {
         count(h.writeback.written)
     );
     let pauses =
-        h.writeback.pause_ns.mean.map_or(String::new(), |mean| format!(", {} on the mean", time(mean)));
+        h.writeback.pause_ns.mean.map_or(String::new(), |mean| format!(", {} on average", time(mean)));
     let cores = &h.cores;
     let _ = writeln!(
         text,
@@ -62,7 +62,7 @@ pub(super) fn host(h: &HostResult, text: &mut String) {
             let figure = |value: Option<f64>| value.map_or_else(|| "-".into(), time);
             let _ = writeln!(
                 text,
-                "    {kind}: {} requests, {:.0} a second, {} on the mean, p99 {}",
+                "    {kind}: {} requests, {:.0} per second, {} on average, p99 {}",
                 count(of.requests),
                 of.iops,
                 figure(latency.mean),
@@ -72,7 +72,7 @@ pub(super) fn host(h: &HostResult, text: &mut String) {
     }
 }
 
-/// What a GPU and its memory did.
+/// Formats the results of a GPU and its memory.
 pub(super) fn gpu(g: &GpuResult, text: &mut String) {
     let _ = writeln!(
         text,
@@ -129,7 +129,7 @@ pub(super) fn gpu(g: &GpuResult, text: &mut String) {
     }
 }
 
-/// What the kinds of memory have to say of themselves.
+/// Formats the metrics specific to a kind of memory.
 fn behind(memory: &BehindResult, text: &mut String) {
     if let Some(d) = &memory.direct {
         direct(d, text);
@@ -168,13 +168,13 @@ fn engine(e: &EngineResult, text: &mut String) {
     );
 }
 
-/// What the cores of a server and their memory did.
+/// Formats the results of a server's cores and their memory.
 pub(super) fn cpu(c: &CpuResult, text: &mut String) {
     let shown = |ns: Option<f64>| ns.map_or_else(|| "-".into(), time);
-    let came = c.offered_per_s.map_or(String::new(), |rate| format!(" of {} that came", count(rate as u64)));
+    let came = c.offered_per_s.map_or(String::new(), |rate| format!(" of {} that arrived", count(rate as u64)));
     let _ = writeln!(
         text,
-        "\n  {} jobs, {} a second{came}, behind {} for warm-up; {:.3} instructions a cycle of a core",
+        "\n  {} jobs, {} per second{came}, after {} warm-up jobs; {:.3} instructions per cycle and core",
         count(c.jobs),
         count(c.throughput_per_s as u64),
         count(c.warmup.jobs),
@@ -230,7 +230,7 @@ fn dram_cache(cache: &DramCacheResult, text: &mut String) {
     let shown = |ns: Option<f64>| ns.map_or_else(|| "-".into(), time);
     let _ = writeln!(
         text,
-        "  DRAM cache: {:.2} % of {} accesses missed, {} pages fetched in {} on the mean, {} written back",
+        "  DRAM cache: {:.2} % of {} accesses missed, {} pages fetched in {} on average, {} written back",
         100.0 * cache.miss_share,
         count(cache.hits + cache.passes + cache.signalled),
         count(cache.fetches),
@@ -245,8 +245,8 @@ fn paging(swap: &SwapResult, c: &CpuResult, text: &mut String) {
     let walks = swap.present + missing;
     let _ = writeln!(
         text,
-        "  paging: {:.2} % of {} walks faulted, {} for pages under way; a fault waits {} on the mean, {} found no free frame; \
-         {} pages left, {} shoot-downs, {} written back; a core misses every {}; {} halts",
+        "  paging: {:.2} % of {} walks faulted, {} for pages under way; a fault waits {} on average, {} found no free frame; \
+         {} pages evicted, {} shoot-downs, {} written back; a core misses every {}; {} halts",
         100.0 * share(missing, walks),
         count(walks),
         count(swap.merged),
@@ -260,10 +260,10 @@ fn paging(swap: &SwapResult, c: &CpuResult, text: &mut String) {
     );
 }
 
-/// Kernels that a page lists.
+/// Most kernels that a report lists.
 const KERNELS: usize = 24;
 
-/// What an accelerator did.
+/// Formats the results of an accelerator.
 pub(super) fn accelerator(of: &AcceleratorResult, text: &mut String) {
     let ends = of.kernels.iter().map(|kernel| kernel.over_ns);
     heading(&of.name, ends, (of.makespan_ns, of.input_bytes, of.input_bytes_per_s), &of.latency_ns, text);
@@ -297,12 +297,12 @@ pub(super) fn accelerator(of: &AcceleratorResult, text: &mut String) {
     table(["offloaded", "begun", "computed", "over"], rows, text);
 }
 
-/// A time, if it has come.
+/// Formats a time, if it has come.
 fn ns(figure: Option<f64>) -> String {
     figure.map_or("-".to_owned(), time)
 }
 
-/// What executed kernels, how many are over, in which time, and how long one takes.
+/// Formats what executed kernels, how many are over, in which time, and the latency of one.
 pub(super) fn heading(
     name: &str,
     ends: impl ExactSizeIterator<Item = Option<f64>>,
@@ -328,7 +328,7 @@ pub(super) fn heading(
     );
 }
 
-/// A line for each kernel: its program, its application, and times.
+/// Formats a line for each kernel: program, application, times.
 pub(super) fn table<'k, const N: usize>(
     times: [&str; N],
     rows: impl ExactSizeIterator<Item = (&'k str, u32, [Option<f64>; N])>,
@@ -345,11 +345,11 @@ pub(super) fn table<'k, const N: usize>(
     }
 }
 
-/// What the flash did that it governs.
+/// Formats the results of an accelerator's flash.
 pub(super) fn flash(of: &GroupFlashResult, text: &mut String) {
     let _ = writeln!(
         text,
-        "\n  {}: {} page groups read in {}, {} programmed in {} on the mean; dies {:.1} %, channels {:.1} % at work",
+        "\n  {}: {} page groups read in {}, {} programmed in {} on average; dies {:.1} %, channels {:.1} % busy",
         of.name,
         count(of.groups_read),
         ns(of.group_read_ns.mean),

@@ -1,33 +1,33 @@
-//! Which keys are worth changing: of what time is spent on, those that bear on it, with what they say now and what to try.
+//! Settings worth changing: the keys that matter most to where time goes, with their current values and what to try.
 
 use super::rules::{RULES, Rule};
 use super::{percent, share};
 use serde_json::Value;
 
-/// A key that is worth a try.
+/// Key that is worth a try.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Key {
-    /// The key: that of the first part, where parts of its kind have names of their own.
+    /// Name of the key: that of the first part, where parts of its kind have names of their own.
     pub key: String,
-    /// What it says now.
+    /// Current value.
     pub now: Value,
-    /// The value to try, as `--set` takes it. It is another than the present one.
+    /// Value to try, as `--set` takes it. It differs from the current one.
     pub to: String,
-    /// The overrides to try: the key of each part of its kind, and what it needs.
+    /// Overrides to try: the key of each part of its kind, and what it needs.
     pub set: Vec<String>,
-    /// Why.
+    /// Reason for the suggestion.
     pub why: String,
-    /// The share of time that hangs on it; of requests, those that are slow counted as much as all together.
+    /// Share of time that depends on the key; slow requests count as much as all requests together.
     pub share: f64,
 }
 
 impl Key {
-    /// What it says now, as a user writes it.
+    /// Current value as a user writes it.
     pub fn says(&self) -> String {
         said(&self.now)
     }
 
-    /// The value to try, with what else must be set.
+    /// Value to try, with what else must be set.
     pub fn tries(&self) -> String {
         let name = self.key.split_once('.').map_or(self.key.as_str(), |(_, rest)| rest);
         let is_other = |set: &&String| !set.split('=').next().is_some_and(|key| key.ends_with(name));
@@ -36,12 +36,12 @@ impl Key {
     }
 }
 
-/// Keys that are told.
+/// Number of keys to suggest.
 pub const TOLD: usize = 3;
-/// Least share of time that a key is worth a word for: *chosen*.
+/// Least share of time at which a key is suggested: *chosen*.
 const LEAST: f64 = 0.05;
 
-/// All keys that are worth a try, the one that most time hangs on first.
+/// Lists all keys worth a try, the one with the largest share of time first.
 pub fn worth(document: &Value) -> Vec<Key> {
     let mut keys: Vec<Key> = Vec::new();
     for rule in RULES {
@@ -57,13 +57,14 @@ pub fn worth(document: &Value) -> Vec<Key> {
     }
     keys.sort_by(|a, b| b.share.total_cmp(&a.share));
     for key in &mut keys {
-        key.why = format!("{}; {} of the time hangs on it", key.why, percent(key.share.min(1.0)));
+        key.why = format!("{}; {} of the time depends on it", key.why, percent(key.share.min(1.0)));
     }
     keys
 }
 
 impl Rule {
-    /// What is to be tried on the machine of a document; none where its parts say no such value, or one that leaves nothing to try.
+    /// Suggests a value for the machine of a document; `None` if its parts have no such value, or one that leaves
+    /// nothing to try.
     fn key(&self, document: &Value, share: f64) -> Option<Key> {
         let all = present(document, self.key);
         let mut set = Vec::new();
@@ -82,7 +83,7 @@ impl Rule {
     }
 }
 
-/// What a key says in each part of its kind, with the key of that part.
+/// Values of a key in each part of its kind, with that part's key.
 fn present(document: &Value, key: &str) -> Vec<(String, Value)> {
     let Some((kind, rest)) = key.split_once('.') else { return Vec::new() };
     let tables = document.get("spec").and_then(Value::as_object);
@@ -97,26 +98,26 @@ fn present(document: &Value, key: &str) -> Vec<(String, Value)> {
     of_kind.filter_map(value).collect()
 }
 
-// What to try in place of a value of the spec.
+// Values to try in place of the spec's.
 
-/// What is tried. Each leaves out values that leave nothing to try.
+/// Change to try. Each variant skips values that leave nothing to try.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Change {
-    /// Twice as much, up to a most.
+    /// Double, up to a maximum.
     Double(f64),
-    /// Half of it, down to a least.
+    /// Half, down to a minimum.
     Halve(f64),
-    /// This value. A policy of the name, whatever its parameters, has it already; so have the others.
+    /// This value. A policy of this name, whatever its parameters, counts as already set; so do the others.
     Set(&'static str, &'static [&'static str]),
 }
 
 impl Change {
-    /// As much more as can be.
+    /// Doubles without a limit.
     pub(super) const MORE: Change = Change::Double(f64::INFINITY);
-    /// As much less as can be.
+    /// Halves without a limit.
     pub(super) const LESS: Change = Change::Halve(0.0);
 
-    /// The value to try in place of the present one, as `--set` takes it; none if there is nothing to try.
+    /// Returns the value to try in place of the current one, as `--set` takes it; `None` if nothing is left to try.
     pub(super) fn of(self, now: &Value) -> Option<String> {
         let text = match self {
             Change::Double(most) => scaled(now, 2.0, |number| number <= most)?,
@@ -131,7 +132,7 @@ impl Change {
     }
 }
 
-/// What a value says: of a policy with parameters its name.
+/// Name of a value: of a policy with parameters, the policy's name.
 fn name(now: &Value) -> Option<String> {
     match now {
         Value::String(text) => Some(text.clone()),
@@ -146,7 +147,8 @@ pub(crate) fn said(now: &Value) -> String {
     now.as_str().map_or_else(|| now.to_string(), str::to_owned)
 }
 
-/// Every number of a value times a factor; none without a number, with a zero, or where a product is not allowed.
+/// Multiplies every number of a value by a factor; `None` without a number, with a zero, or if a product is not
+/// allowed.
 pub(crate) fn scaled(now: &Value, factor: f64, allowed: impl Fn(f64) -> bool + Copy) -> Option<String> {
     match now {
         Value::Number(number) if number.is_f64() => {
@@ -155,7 +157,7 @@ pub(crate) fn scaled(now: &Value, factor: f64, allowed: impl Fn(f64) -> bool + C
             (number > 0.0 && allowed(to)).then(|| to.to_string())
         }
         Value::Number(number) => {
-            // Whole numbers stay whole: half of one is none.
+            // Whole numbers stay whole: one cannot be halved.
             let number = number.as_u64().filter(|number| *number > 0)?;
             let to = number as f64 * factor;
             (to >= 1.0 && allowed(to)).then(|| to.floor().to_string())
@@ -189,7 +191,7 @@ mod tests {
     use programs::host::offload::Phase;
     use serde_json::json;
 
-    /// What a rule names is there: its keys are keys of the spec, what time is spent on is what documents report.
+    /// Rules name existing keys of the spec, and times that documents report.
     #[test]
     fn every_key_and_every_milestone_of_a_rule_is_one() {
         let keys: Vec<String> = params().into_iter().map(|param| param.key).collect();
@@ -213,7 +215,7 @@ mod tests {
         }
     }
 
-    /// The time of requests through a kernel hangs on its own costs.
+    /// Latency of requests through a kernel depends on the kernel's own costs.
     #[test]
     fn the_way_past_a_kernel_is_not_proposed_for_the_way_through_it() {
         let host = |kernel: serde_json::Value| serde_json::json!({ "host": kernel });
@@ -222,7 +224,7 @@ mod tests {
         assert!((rule.is_pointless)(&host(serde_json::json!([{ "drives": [] }]))));
     }
 
-    /// What there is to try follows from the present value: nothing of zero, nothing of what is set, whatever its parameters.
+    /// The present value decides what to try: nothing for zero, nothing for what is set, whatever its parameters.
     #[test]
     fn what_is_tried_is_never_what_is_there() {
         let halved = |now| Change::LESS.of(&now);

@@ -1,5 +1,5 @@
-//! What a result document says, in words: what limits the run, what slow requests wait for, and which keys are worth a try. It reads
-//! the document alone, so that one of last year is told as well as one of now.
+//! Explanation of a result document in sentences: what limits the run, what slow requests wait for, and which keys to
+//! try. It reads the document alone, so old documents can be explained too.
 
 mod keys;
 mod rules;
@@ -11,25 +11,25 @@ pub(crate) use keys::{said, scaled};
 use rules::Kernel;
 use serde_json::Value;
 
-/// A run in words.
+/// Explanation of a run.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Told {
-    /// What limits it, first, and then what else its figures say; a sentence each.
+    /// Bottleneck first, then further findings; a sentence each.
     pub findings: Vec<String>,
-    /// The keys most worth changing, at most three, the one that most time hangs on first.
+    /// Keys most worth changing, at most three, the one with the largest share of time first.
     pub keys: Vec<Key>,
 }
 
 /// Kinds of requests.
 const KINDS: [&str; 4] = ["read", "write", "trim", "flush"];
-/// A resource with at least this share of its time is what limits a run: *chosen*; beyond it waits grow without bound.
+/// Busy share at which a resource limits a run: *chosen*; above it, waits grow without bound.
 const FULL: f64 = 0.9;
-/// The busiest of several is apart from the others if it has this many times their mean share: *chosen*.
+/// Ratio to the mean share above which the busiest of several resources stands out: *chosen*.
 const APART: f64 = 1.5;
-/// Write amplification that is worth a word: *chosen*.
+/// Write amplification worth reporting: *chosen*.
 const AMPLIFIED: f64 = 1.5;
 
-/// Tells a document.
+/// Explains a document.
 pub fn told(document: &Value) -> Told {
     let mut findings = limits(document);
     for kind in KINDS {
@@ -57,12 +57,12 @@ fn drives(document: &Value) -> impl Iterator<Item = &Value> {
     list(document, "/flash")
 }
 
-/// The elements of a list, if it is there.
+/// Elements of a list; empty if absent.
 fn list<'v>(value: &'v Value, pointer: &str) -> impl Iterator<Item = &'v Value> + use<'v> {
     value.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// What limits the run.
+/// Finds what limits the run.
 fn limits(document: &Value) -> Vec<String> {
     let mut full = Vec::new();
     let mut fullest: Option<(f64, String)> = None;
@@ -79,7 +79,7 @@ fn limits(document: &Value) -> Vec<String> {
             } else if most >= FULL && most >= APART * mean {
                 let busy = shares.iter().filter(|share| **share >= FULL).count();
                 full.push(format!(
-                    "{busy} of {} {what} of {name} limit it: the busiest is held {} of the time, on average they are {}: what is asked for does not spread",
+                    "{busy} of {} {what} of {name} limit it: the busiest is busy {} of the time, the average is {}: the load is unevenly spread",
                     shares.len(),
                     percent(most),
                     percent(mean)
@@ -107,7 +107,7 @@ fn limits(document: &Value) -> Vec<String> {
     full
 }
 
-/// A run that no resource limits: its requests decide.
+/// Explains a run that no resource limits: its requests do.
 fn loops(document: &Value, fullest: Option<(f64, String)>) -> Option<String> {
     let depth = number(document, "/io/all/queue_depth_mean")?;
     let (share, resource) = fullest?;
@@ -129,7 +129,7 @@ fn average(shares: &[f64]) -> f64 {
     shares.iter().sum::<f64>() / shares.len().max(1) as f64
 }
 
-/// Where the mean latency of a kind goes: the parts that make up most of it.
+/// Breaks down the mean latency of a kind: the parts that make up most of it.
 fn mean(document: &Value, kind: &str) -> Option<String> {
     let mean = number(document, &format!("/io/{kind}/latency_ns/mean"))?;
     let all = parts(document.pointer(&format!("/breakdown_ns/{kind}"))?);
@@ -145,18 +145,18 @@ fn mean(document: &Value, kind: &str) -> Option<String> {
     (!list.is_empty()).then(|| format!("a {kind} takes {} on average: {}", time(mean), list.join(", ")))
 }
 
-/// What the slowest of a kind wait for.
+/// Explains the waits of a kind's slowest requests.
 fn tail(document: &Value, kind: &str) -> Option<String> {
     of_tails(kind, document.pointer(&format!("/io/{kind}/tail"))?.as_array()?)
 }
 
-/// One sentence on the slowest thousandth of a kind, or on the slowest hundredth where there are too few.
+/// Formats a sentence on the slowest thousandth of a kind, or on the slowest hundredth if requests are too few.
 pub fn of_tails(kind: &str, tails: &[Value]) -> Option<String> {
     let mut slow = tails.iter().filter(|tail| number(tail, "/slowest").is_some_and(|share| share >= 0.0009));
     sentence(kind, slow.next_back()?)
 }
 
-/// One sentence on slow requests: where they wait, and behind whom.
+/// Formats a sentence on slow requests: where they wait, and behind what.
 fn sentence(kind: &str, tail: &Value) -> Option<String> {
     let mean = number(tail, "/latency_ns_mean")?;
     let all = parts(tail.get("breakdown_ns")?);
@@ -185,7 +185,7 @@ fn sentence(kind: &str, tail: &Value) -> Option<String> {
     Some(text)
 }
 
-/// Where the time of GPUs' and servers' accesses goes.
+/// Breaks down the time of GPUs' and servers' accesses.
 fn others(document: &Value) -> Vec<String> {
     let Some(all) = document.get("breakdown_ns").and_then(Value::as_object) else { return Vec::new() };
     let own = all.iter().filter(|(name, _)| !KINDS.contains(&name.as_str()));
@@ -203,7 +203,7 @@ fn others(document: &Value) -> Vec<String> {
     .collect()
 }
 
-/// Where the time of kernels on accelerators and coprocessors goes: the phases that make up most of it.
+/// Breaks down the time of kernels on accelerators and coprocessors: the phases that make up most of it.
 fn kernels(document: &Value) -> Vec<String> {
     let of_accelerators = share::kernels(document).into_iter().map(|(phase, share)| (kernel(phase), share));
     let of_coprocessors =
@@ -221,7 +221,7 @@ fn kernels(document: &Value) -> Vec<String> {
     all.into_iter().filter_map(said).collect()
 }
 
-/// What collection costs.
+/// Reports the cost of garbage collection.
 fn collection(document: &Value) -> Vec<String> {
     let of = |drive: &Value| {
         let name = drive.get("name").and_then(Value::as_str).unwrap_or("flash");
@@ -229,16 +229,16 @@ fn collection(document: &Value) -> Vec<String> {
         let moved = number(drive, "/gc_programs")?;
         let all = moved + number(drive, "/host_programs")?;
         Some(format!(
-            "{name} writes each byte {amplified:.2} times: {} of its programs move data for collection",
+            "{name} writes each byte {amplified:.2} times: {} of its programs move data for GC",
             percent(moved / all.max(1.0))
         ))
     };
     drives(document).filter_map(of).collect()
 }
 
-// Names of a result document as words.
+// Words for names of a result document.
 
-/// Parts by name, the largest first; of equals as they come.
+/// Parts by name, the largest first; equal ones in the document's order.
 fn parts(of: &Value) -> Vec<(&str, f64)> {
     let all = of.as_object().into_iter().flatten();
     let mut parts: Vec<(&str, f64)> =
@@ -247,7 +247,7 @@ fn parts(of: &Value) -> Vec<(&str, f64)> {
     parts
 }
 
-/// A share.
+/// Formats a share.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
     match percent {
@@ -257,7 +257,7 @@ fn percent(share: f64) -> String {
     }
 }
 
-/// Nanoseconds in the unit that reads best.
+/// Formats nanoseconds in the most readable unit.
 fn time(ns: f64) -> String {
     match ns {
         n if n >= 1e9 => format!("{:.3} s", n / 1e9),
@@ -267,7 +267,7 @@ fn time(ns: f64) -> String {
     }
 }
 
-/// Where a milestone is waited for; one that has no words of its own stands for itself.
+/// Place where a milestone is spent; a milestone without words is named as it is.
 fn milestone(name: &str) -> String {
     let words = match name {
         "submission" => "in submission queues",
@@ -281,7 +281,7 @@ fn milestone(name: &str) -> String {
         "array" => "in the array",
         "channel_wait" => "waiting for channels",
         "channel" => "moving over channels",
-        "durable" => "waiting for what was written before",
+        "durable" => "waiting for earlier writes",
         "host" => "at the host",
         "stripe" => "waiting for other drives of a stripe",
         other => return format!("in {}", other.replace('_', " ")),
@@ -289,12 +289,12 @@ fn milestone(name: &str) -> String {
     words.to_owned()
 }
 
-/// In which phase of a coprocessor's kernels; one that has no words of its own stands for itself.
+/// Phase of a coprocessor's kernels; a phase without words is named as it is.
 fn phase(name: &str) -> String {
     let words = match name {
         "files" => "opening and closing files",
         "read" => "reading files",
-        "marshal" => "bringing data into order",
+        "marshal" => "marshalling data",
         "copy" => "copying data to the driver",
         "send" => "sending data",
         "work" => "being executed",
@@ -306,7 +306,7 @@ fn phase(name: &str) -> String {
     words.to_owned()
 }
 
-/// In which phase of an accelerator's kernels.
+/// Phase of an accelerator's kernels.
 fn kernel(phase: Kernel) -> String {
     let words = match phase {
         Kernel::Offloaded => "being offloaded",
@@ -319,13 +319,13 @@ fn kernel(phase: Kernel) -> String {
     words.to_owned()
 }
 
-/// Behind whom.
+/// Blocker in words.
 fn holder(name: &str) -> &str {
     match name {
         "host_read" => "behind other reads",
         "host_program" => "behind programs of the host's data",
-        "collection_read" => "behind reads of collection",
-        "collection_program" => "behind programs of collection",
+        "collection_read" => "behind GC reads",
+        "collection_program" => "behind GC programs",
         "erase" => "behind erases",
         "mapping" => "behind the mapping table's reads and programs",
         "look_ahead" => "behind reads ahead",
@@ -334,30 +334,31 @@ fn holder(name: &str) -> &str {
     }
 }
 
-// The figure that says how well a run went.
+// Metric that rates a run.
 
-/// Which values of a figure are better.
+/// Direction in which a metric improves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
-    /// Smaller ones.
+    /// Smaller values.
     Less,
-    /// Larger ones.
+    /// Larger values.
     More,
 }
 
-/// The figure of a run that a key is to move.
+/// Metric of a run that a key is meant to improve.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Figure {
-    /// Its name, as `nandscape list metrics` has it.
+    /// Name of the metric, as in `nandscape list metrics`.
     pub name: String,
-    /// Which values are better.
+    /// Direction in which the metric improves.
     pub better: Better,
-    /// Its value in the run.
+    /// Value of the metric in the run.
     pub value: f64,
 }
 
-/// Figures that say how well a run went, the first that it has: the kernels of what executes them, instructions or jobs, calls of programs, requests.
+/// Metrics that rate a run; the first that applies is used: kernels of what executes them, instructions or jobs, calls
+/// of programs, requests.
 const FIGURES: [(&str, Better); 6] = [
     ("coprocessor.0.makespan_ns", Better::Less),
     ("accelerator.0.makespan_ns", Better::Less),
@@ -368,9 +369,9 @@ const FIGURES: [(&str, Better); 6] = [
 ];
 
 impl Figure {
-    /// The figure of a run; none where it has done nothing.
+    /// Metric of a run; `None` if it has done nothing.
     pub fn of(document: &Value) -> Option<Figure> {
-        // Jobs that come by themselves are as many as come, and in a closed loop each core has one at once.
+        // Jobs of an open loop end at their arrival rate, and in a closed loop each core begins a job at once.
         let is_closed = document.pointer("/cpu/0/offered_per_s").is_none_or(Value::is_null);
         let applies = |name: &str| match name {
             "cpu.0.latency_ns.mean" => !is_closed,
@@ -385,12 +386,12 @@ impl Figure {
         found.or_else(|| calls(document))
     }
 
-    /// The same figure of another run.
+    /// Same metric of a different run.
     pub fn again(&self, document: &Value) -> Option<f64> {
         number(document, &format!("/{}", self.name.replace('.', "/")))
     }
 
-    /// By what share another value is better; negative if it is worse.
+    /// Relative improvement of a different value; negative if it is worse.
     pub fn gain(&self, other: f64) -> f64 {
         match self.better {
             Better::Less => 1.0 - other / self.value,
@@ -399,7 +400,7 @@ impl Figure {
     }
 }
 
-/// The mean latency of those requests of a host's programs that take the longest in all.
+/// Mean latency of the host programs' requests with the largest total time.
 fn calls(document: &Value) -> Option<Figure> {
     let mut most: Option<(f64, Figure)> = None;
     for (h, host) in list(document, "/host").enumerate() {

@@ -1,61 +1,61 @@
-//! What time is spent on, and the keys that bear on it.
+//! Rules from where time goes to the keys that influence it.
 
 use super::keys::Change;
 use super::{AMPLIFIED, drives, number};
 use serde_json::Value;
 
-/// What time is spent on.
+/// Kinds of time that a rule can address.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum On {
-    /// A milestone of requests of any kind.
+    /// Milestone of requests of any kind.
     Request(&'static str),
-    /// The same, of one kind.
+    /// Milestone of requests of one kind.
     Kind(&'static str, &'static str),
-    /// The same of a wait at a die, as far as it is behind these.
+    /// Wait at a die, as far as it is behind these holders.
     Behind(&'static str, &'static [&'static str]),
-    /// A stage of the accesses of GPUs and servers.
+    /// Stage of the accesses of GPUs and servers.
     Access(&'static str),
-    /// The time of a server's cores by what they do.
+    /// Time of a server's cores, by activity.
     Core(&'static str),
-    /// The time in which multiprocessors of a GPU issue.
+    /// Time in which a GPU's multiprocessors issue.
     Issue,
-    /// A phase of a coprocessor's kernels.
+    /// Phase of a coprocessor's kernels.
     Phase(&'static str),
-    /// A phase of an accelerator's kernels.
+    /// Phase of an accelerator's kernels.
     Kernel(Kernel),
     /// Reads of a host's files that its page cache held before.
     Refaults,
-    /// Writers of a host's files that are held back.
+    /// Writers of a host's files that are throttled.
     Pauses,
 }
 
-/// A phase of an accelerator's kernels.
+/// Phase of an accelerator's kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kernel {
-    /// From its offload until it is on the accelerator.
+    /// Offload: until the kernel is on the accelerator.
     Offloaded,
-    /// Until its first screen begins.
+    /// Queueing: until the first screen begins.
     Queued,
-    /// Of its screens: cores issue.
+    /// Screens: cores issue.
     Computes,
-    /// Of its screens: cores wait for their caches.
+    /// Screens: cores wait for their caches.
     Stalls,
-    /// Of its screens: cores wait for data from flash.
+    /// Screens: cores wait for data from flash.
     Waits,
-    /// From its last screen until its results are on flash.
+    /// Write-back: from the last screen until the results are on flash.
     Writes,
 }
 
-/// A key that bears on what time is spent on.
+/// Key that influences a kind of time.
 pub(super) struct Rule {
     pub(super) on: On,
     pub(super) key: &'static str,
     pub(super) change: Change,
-    /// What to try, and why.
+    /// Change to try, and the reason.
     pub(super) what: &'static str,
-    /// A key that must be set with it where it says `0`, and to what.
+    /// Key that must be set too where it is `0`, and its value.
     pub(super) with: Option<(&'static str, &'static str)>,
-    /// Whether it bears on nothing in this run.
+    /// Whether the key has no influence in this run.
     pub(super) is_pointless: fn(&Value) -> bool,
 }
 
@@ -67,7 +67,7 @@ const COLLECTION: &[&str] = &["collection_read", "collection_program", "erase"];
 const PROGRAMS: &[&str] = &["collection_program", "host_program"];
 const TRUE: Change = Change::Set("true", &[]);
 
-/// A share that grows up to a half.
+/// Share that grows up to a half.
 const SHARE: Change = Change::Double(0.5);
 
 fn is_not_amplified(document: &Value) -> bool {
@@ -82,12 +82,12 @@ fn is_past_a_kernel(document: &Value) -> bool {
     !is_through_a_kernel(document)
 }
 
-/// Requests through a host's kernel: `host.submit` and `host.complete` are costs of the way past it.
+/// Whether requests go through a host's kernel: `host.submit` and `host.complete` are costs of the path past it.
 fn is_through_a_kernel(document: &Value) -> bool {
     document.pointer("/host/0/drives").is_some()
 }
 
-/// Of rules that as much time hangs on, the first ones are told.
+/// Rules in order of preference: among rules with equal shares of time, the first ones are suggested.
 pub(super) const RULES: &[Rule] = &[
     // Drives.
     Rule {
@@ -96,7 +96,7 @@ pub(super) const RULES: &[Rule] = &[
             On::Behind("die_wait", COLLECTION),
             "flash.ftl.over_provisioning",
             SHARE,
-            "more spare space: less to move for a block that is freed",
+            "more over-provisioning: less data to move per block freed",
         )
     },
     Rule {
@@ -134,7 +134,7 @@ pub(super) const RULES: &[Rule] = &[
         On::Behind("die_wait", &["host_read"]),
         "flash.die.independent_reads",
         TRUE,
-        "planes of a die read by themselves",
+        "planes of a die read independently",
     ),
     rule(
         On::Behind("die_wait", &["mapping"]),
@@ -146,7 +146,7 @@ pub(super) const RULES: &[Rule] = &[
         On::Behind("die_wait", &["look_ahead"]),
         "flash.buffer.look_ahead",
         Change::Set("none", &[]),
-        "reads ahead take dies from others",
+        "read-ahead occupies dies that other requests need",
     ),
     rule(On::Behind("die_wait", &["channel"]), "flash.channel.rate", Change::MORE, "a faster channel"),
     rule(On::Request("channel_wait"), "flash.channel.rate", Change::MORE, "a faster channel"),
@@ -158,14 +158,14 @@ pub(super) const RULES: &[Rule] = &[
             On::Kind("read", "array"),
             "flash.cell.errors.retry.correctable",
             Change::MORE,
-            "a stronger code: fewer reads are repeated",
+            "a stronger code: fewer read retries",
         )
     },
     rule(On::Kind("read", "array"), "flash.cell.read", Change::LESS, "a cell that reads faster"),
     rule(On::Kind("write", "array"), "flash.cell.program", Change::LESS, "a cell that programs faster"),
     rule(On::Request("host_transfer"), "flash.host.link.pcie.lanes", Change::Double(16.0), "a wider link"),
     rule(On::Request("host_transfer"), "flash.host.link.plain.bandwidth", Change::MORE, "a faster link"),
-    rule(On::Request("host_transfer"), "flash.host.link.pcie.latency", Change::LESS, "a shorter way"),
+    rule(On::Request("host_transfer"), "flash.host.link.pcie.latency", Change::LESS, "a lower link latency"),
     rule(
         On::Request("host_transfer"),
         "flash.host.link.sata.generation",
@@ -192,22 +192,22 @@ pub(super) const RULES: &[Rule] = &[
         On::Request("buffer"),
         "flash.buffer.capacity",
         Change::MORE,
-        "a larger buffer takes longer bursts; in the long run flash must take what comes",
+        "a larger buffer absorbs longer bursts; flash must sustain the rate in the long run",
     ),
     rule(
         On::Request("buffer"),
         "flash.cell.program",
         Change::LESS,
-        "a cell that programs faster: the buffer drains sooner",
+        "a cell that programs faster: the buffer drains faster",
     ),
     rule(
         On::Request("durable"),
         "flash.buffer.protected",
         TRUE,
-        "what the buffer holds survives a loss of power, and flushes need not wait",
+        "the buffer survives a power loss, so flushes need not wait",
     ),
-    rule(On::Request("space"), "flash.ftl.over_provisioning", SHARE, "more spare space"),
-    rule(On::Request("space"), "flash.ftl.gc.start", Change::MORE, "collection that begins earlier"),
+    rule(On::Request("space"), "flash.ftl.over_provisioning", SHARE, "more over-provisioning"),
+    rule(On::Request("space"), "flash.ftl.gc.start", Change::MORE, "GC that starts earlier"),
     rule(
         On::Request("merge"),
         "flash.ftl.map_unit",
@@ -216,7 +216,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     Rule {
         is_pointless: is_through_a_kernel,
-        ..rule(On::Request("host"), "host.submit", Change::LESS, "a shorter way through the host's software")
+        ..rule(On::Request("host"), "host.submit", Change::LESS, "less host software before submission")
     },
     Rule {
         is_pointless: is_through_a_kernel,
@@ -224,7 +224,7 @@ pub(super) const RULES: &[Rule] = &[
             On::Request("host"),
             "host.complete",
             Change::LESS,
-            "a shorter way back through the host's software",
+            "less host software after completion",
         )
     },
     // Hosts.
@@ -234,7 +234,7 @@ pub(super) const RULES: &[Rule] = &[
             On::Kind("read", "host"),
             "flash.cell.read",
             Change::LESS,
-            "a cell that reads faster: a miss of the page cache ends sooner",
+            "a cell that reads faster: a page-cache miss ends sooner",
         )
     },
     Rule {
@@ -243,7 +243,7 @@ pub(super) const RULES: &[Rule] = &[
             On::Kind("read", "host"),
             "host.linux.page_cache.read_ahead_kb",
             Change::MORE,
-            "more is read ahead: fewer misses of the page cache",
+            "more read-ahead: fewer page-cache misses",
         )
     },
     Rule {
@@ -255,7 +255,7 @@ pub(super) const RULES: &[Rule] = &[
             "a faster copy into the page cache",
         )
     },
-    rule(On::Refaults, "host.linux.memory", Change::MORE, "more memory: fewer pages leave the page cache"),
+    rule(On::Refaults, "host.linux.memory", Change::MORE, "more memory: fewer pages are evicted from the page cache"),
     rule(
         On::Pauses,
         "host.linux.writeback.dirty_ratio",
@@ -270,11 +270,11 @@ pub(super) const RULES: &[Rule] = &[
         On::Core("latency"),
         "cpu.clock",
         Change::MORE,
-        "faster cores: an instruction waits for the one before",
+        "faster cores: instructions wait for earlier ones",
     ),
     rule(On::Core("retiring"), "cpu.clock", Change::MORE, "faster cores"),
     rule(On::Core("fetch"), "cpu.l1i.sets", Change::MORE, "a larger first-level cache for instructions"),
-    rule(On::Core("switch"), "cpu.threads.switch", Change::LESS, "a switch of threads that takes less"),
+    rule(On::Core("switch"), "cpu.threads.switch", Change::LESS, "a faster thread switch"),
     rule(On::Core("kernel"), "swap.memory", Change::MORE, "more memory: fewer faults"),
     rule(On::Core("kernel"), "swap.fault", Change::LESS, "a system that handles a fault sooner"),
     rule(On::Access("tlb"), "gpu.tlb.entries", Change::MORE, "a larger TLB"),
@@ -299,7 +299,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(On::Access("fault"), "flash.cell.read", Change::LESS, "a cell that reads faster"),
     rule(On::Access("fault"), "swap.backing.fixed.read", Change::LESS, "a faster swap device"),
     rule(On::Access("network"), "network.width", Change::MORE, "a wider network"),
-    rule(On::Access("network"), "network.latency", Change::LESS, "a shorter way over the network"),
+    rule(On::Access("network"), "network.latency", Change::LESS, "a lower network latency"),
     rule(On::Access("network"), "fabric.mesh.router", Change::LESS, "faster routers"),
     rule(On::Access("network"), "fabric.mesh.rate", Change::MORE, "faster links between routers"),
     rule(On::Access("l2"), "l2.sets", Change::MORE, "a larger shared cache"),
@@ -310,7 +310,7 @@ pub(super) const RULES: &[Rule] = &[
         On::Access("l1"),
         "gpu.sms",
         Change::MORE,
-        "more multiprocessors: each has a load-store unit of its own",
+        "more multiprocessors: each has its own load-store unit",
     ),
     rule(On::Access("l1"), "cpu.l1d.latency", Change::LESS, "a faster first-level cache"),
     rule(
@@ -358,7 +358,7 @@ pub(super) const RULES: &[Rule] = &[
         On::Access("refill"),
         "memory.dram_cache.sets",
         Change::MORE,
-        "a larger DRAM cache: fewer pages are absent",
+        "a larger DRAM cache: fewer misses",
     ),
     rule(On::Access("refill"), "flash.cell.read", Change::LESS, "a cell that reads faster"),
     rule(On::Access("refill"), "memory.dram_cache.backing.fixed.read", Change::LESS, "faster backing"),
@@ -379,18 +379,18 @@ pub(super) const RULES: &[Rule] = &[
     // Accelerators behind a host.
     rule(On::Phase("work"), "coprocessor.core.clock", Change::MORE, "faster cores"),
     rule(On::Phase("work"), "coprocessor.cores", Change::Double(64.0), "more cores"),
-    rule(On::Phase("work"), "coprocessor.core.l2.miss", Change::LESS, "a shorter way to memory"),
+    rule(On::Phase("work"), "coprocessor.core.l2.miss", Change::LESS, "a lower memory latency"),
     rule(On::Phase("send"), "coprocessor.link.send", Change::MORE, "a faster link to the coprocessor"),
     rule(On::Phase("receive"), "coprocessor.link.receive", Change::MORE, "a faster link back"),
     rule(
         On::Phase("marshal"),
         "coprocessor.offload.marshal",
         Change::MORE,
-        "data that are brought into order faster",
+        "faster marshalling",
     ),
     rule(On::Phase("copy"), "coprocessor.offload.copy", Change::MORE, "a faster copy to the driver"),
     rule(On::Phase("read"), "flash.cell.read", Change::LESS, "a cell that reads faster"),
-    rule(On::Phase("read"), "host.linux.page_cache.read_ahead_kb", Change::MORE, "more is read ahead"),
+    rule(On::Phase("read"), "host.linux.page_cache.read_ahead_kb", Change::MORE, "more read-ahead"),
     rule(On::Phase("read"), "flash.host.controller.unit", Change::LESS, "a faster controller"),
     rule(On::Phase("write"), "host.linux.costs.copy", Change::MORE, "a faster copy into the page cache"),
     rule(On::Phase("sync"), "flash.cell.program", Change::LESS, "a cell that programs faster"),
@@ -417,15 +417,15 @@ pub(super) const RULES: &[Rule] = &[
         On::Kernel(Kernel::Queued),
         "accelerator.core.clock",
         Change::MORE,
-        "faster cores: others end sooner",
+        "faster cores: kernels ahead end sooner",
     ),
     rule(On::Kernel(Kernel::Queued), "accelerator.workers", Change::Double(64.0), "more cores"),
     rule(On::Kernel(Kernel::Computes), "accelerator.core.clock", Change::MORE, "faster cores"),
     rule(On::Kernel(Kernel::Computes), "accelerator.workers", Change::Double(64.0), "more cores"),
-    rule(On::Kernel(Kernel::Stalls), "accelerator.core.l2.miss", Change::LESS, "a shorter way to memory"),
+    rule(On::Kernel(Kernel::Stalls), "accelerator.core.l2.miss", Change::LESS, "a lower memory latency"),
     rule(On::Kernel(Kernel::Stalls), "accelerator.core.l2.size", Change::MORE, "larger caches"),
     rule(On::Kernel(Kernel::Waits), "group_flash.cell.read", Change::LESS, "a cell that reads faster"),
-    rule(On::Kernel(Kernel::Waits), "group_flash.link.rate", Change::MORE, "a faster way from flash"),
+    rule(On::Kernel(Kernel::Waits), "group_flash.link.rate", Change::MORE, "a faster link from flash"),
     rule(
         On::Kernel(Kernel::Waits),
         "group_flash.groups.translation",

@@ -1,10 +1,10 @@
-//! The share of a run's time that is spent on something.
+//! Share of a run's time that is spent on something.
 
 use super::rules::{Kernel, On};
 use super::{KINDS, list, number, parts};
 use serde_json::Value;
 
-/// The share of time that is spent on something: of the requests of a host, or of the accesses or kernels of a part.
+/// Share of time that is spent on something: of a host's requests, or of a part's accesses or kernels.
 pub(super) fn of(on: On, document: &Value) -> f64 {
     match on {
         On::Request(milestone) => requests(document, &KINDS, milestone, &[]),
@@ -22,7 +22,8 @@ pub(super) fn of(on: On, document: &Value) -> f64 {
     }
 }
 
-/// Of requests of some kinds: the mean of the share of all requests of each kind and that of the slowest hundredth, over the time of all kinds.
+/// Share of requests of some kinds: the mean of the share over all requests of each kind and the share over its slowest
+/// hundredth, relative to the time of all kinds.
 fn requests(document: &Value, kinds: &[&str], milestone: &str, behind: &[&str]) -> f64 {
     let (mut part, mut whole) = (0.0, 0.0);
     for kind in KINDS {
@@ -41,13 +42,14 @@ fn requests(document: &Value, kinds: &[&str], milestone: &str, behind: &[&str]) 
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-/// How long all requests of a kind have waited, ns.
+/// Total latency of all requests of a kind, ns.
 fn waited(document: &Value, kind: &str) -> Option<f64> {
     let latency = number(document, &format!("/io/{kind}/latency_ns/mean"))?;
     Some(latency * number(document, &format!("/io/{kind}/requests"))?)
 }
 
-/// The share of slow requests' wait that is behind those that a rule is about. It is not known of all requests, and taken for theirs.
+/// Share of slow requests' wait that is behind the holders that a rule names. It is not known for all requests, so the
+/// slow ones represent them.
 fn share_behind(slow: &Value, milestone: &str, behind: &[&str]) -> f64 {
     if behind.is_empty() {
         return 1.0;
@@ -57,7 +59,7 @@ fn share_behind(slow: &Value, milestone: &str, behind: &[&str]) -> f64 {
     behind.iter().map(|holder| share_of(all, holder)).sum()
 }
 
-/// The share of one part in all of them.
+/// Share of one part in the sum.
 fn share_of(of: &Value, name: &str) -> f64 {
     let all = parts(of);
     let total: f64 = all.iter().map(|(_, part)| part).sum();
@@ -65,12 +67,12 @@ fn share_of(of: &Value, name: &str) -> f64 {
     if total > 0.0 { part / total } else { 0.0 }
 }
 
-/// The share of the time of servers' cores that is spent on something.
+/// Share of the time of servers' cores that is spent on something.
 fn core_time(document: &Value, spent: &str) -> f64 {
     mean(list(document, "/cpu").filter_map(|cpu| number(cpu, &format!("/time_share/{spent}"))))
 }
 
-/// The share of the time of GPUs' multiprocessors in which they issue.
+/// Share of the time of GPUs' multiprocessors in which they issue.
 fn issuing(document: &Value) -> f64 {
     mean(list(document, "/gpu").filter_map(|gpu| number(gpu, "/issuing_share")))
 }
@@ -83,7 +85,8 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
 /// Activities of a server's cores other than waiting for accesses.
 const BUSY: [&str; 7] = ["retiring", "latency", "fetch", "flush", "switch", "kernel", "idle"];
 
-/// Of accesses of GPUs and servers, as far as cores wait for them. An access that waits for another one to its line waits for what that one waits for.
+/// Share of accesses of GPUs and servers, as far as cores wait for them. An access that joins an earlier one to its
+/// line waits for the same causes.
 fn accesses(document: &Value, stage: &str) -> f64 {
     let all = document.get("breakdown_ns").and_then(Value::as_object);
     let (mut part, mut whole) = (0.0, 0.0);
@@ -98,7 +101,7 @@ fn accesses(document: &Value, stage: &str) -> f64 {
     if whole > 0.0 { part / whole * (1.0 - busy).max(0.0) } else { 0.0 }
 }
 
-/// Accesses of a kind, of all parts that have them: `gpu0.load` are loads as well.
+/// Number of accesses of a kind, over all parts that have them: `gpu0.load` are loads too.
 fn accesses_of(document: &Value, name: &str) -> f64 {
     let sum =
         |parts: &str, of: &dyn Fn(&Value) -> Option<f64>| list(document, parts).filter_map(of).sum::<f64>();
@@ -126,7 +129,7 @@ fn phase_of(document: &Value, wanted: &str) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-/// The phases of coprocessors' kernels with their shares, the largest first.
+/// Phases of coprocessors' kernels with their shares, the largest first.
 pub(super) fn offloaded(document: &Value) -> Vec<(String, f64)> {
     let mut names: Vec<&str> = phases(document).map(|(name, _)| name).collect();
     names.sort_unstable();
@@ -137,7 +140,8 @@ pub(super) fn offloaded(document: &Value) -> Vec<(String, f64)> {
     found
 }
 
-/// The phases of accelerators' kernels with their shares of all kernels' time, the largest first. What cores do divides the time of screens.
+/// Phases of accelerators' kernels with their shares of all kernels' time, the largest first. The cores' activity
+/// divides the time of screens.
 pub(super) fn kernels(document: &Value) -> Vec<(Kernel, f64)> {
     let [mut offloaded, mut queued, mut screens, mut writes] = [0.0; 4];
     let [mut busy, mut stalled, mut held] = [0.0; 3];
@@ -182,7 +186,7 @@ pub(super) fn kernels(document: &Value) -> Vec<(Kernel, f64)> {
     found
 }
 
-/// The share of all requests' time that those of a kind have of it, as much of it as a host says.
+/// Share of a kind's requests in the time of all requests, weighted by the share that a host reports.
 fn host(document: &Value, kind: &str, share: fn(&Value, f64) -> Option<f64>) -> f64 {
     let whole: f64 = KINDS.iter().filter_map(|kind| waited(document, kind)).sum();
     let Some(own) = waited(document, kind).filter(|own| *own > 0.0) else { return 0.0 };
@@ -190,13 +194,13 @@ fn host(document: &Value, kind: &str, share: fn(&Value, f64) -> Option<f64>) -> 
     found.min(1.0) * own / whole
 }
 
-/// Of misses of the page cache those of pages that it held not long ago.
+/// Share of page-cache misses that are of recently evicted pages.
 fn refaults(host: &Value, _: f64) -> Option<f64> {
     let misses = number(host, "/page_cache/misses").filter(|misses| *misses > 0.0)?;
     Some(number(host, "/page_cache/refaults")? / misses)
 }
 
-/// Of the time of writes that in which writers are held back.
+/// Share of the time of writes in which writers are throttled.
 fn pauses(host: &Value, own: f64) -> Option<f64> {
     Some(number(host, "/writeback/pauses")? * number(host, "/writeback/pause_ns/mean")? / own)
 }

@@ -50,7 +50,7 @@ fn a_kernel_is_the_sum_of_its_phases() {
     assert!(figure(&found, "/flash/0/reads/host") >= 4.0);
 }
 
-/// Nobody gives the drive requests but the host: what is done in a CPU second is counted in calls.
+/// Only the host sends requests to the drive: the speed of the run is counted in calls.
 #[test]
 fn the_speed_of_a_host_is_in_system_calls() {
     let page = human(&run_alone(&plan(&[DOUBLE], &[])).expect("it runs"));
@@ -141,7 +141,7 @@ fn instances_share_files_or_have_their_own() {
         block("requests/0") * block("read_bytes_mean") / (sent / 3.0)
     };
     let (shared, own) = (bytes("shared"), bytes("own"));
-    // What a file system reads besides is a few blocks.
+    // The file system reads a few more blocks.
     assert!(
         (1.0..1.1).contains(&shared) && (3.0..3.1).contains(&own),
         "{shared} and {own} of an instance's input"
@@ -204,13 +204,13 @@ fn what_cannot_run_is_told() {
     let none = told("mvt:n=512,t=64", &["coprocessor.memory.size=60KiB"]);
     assert!(none.contains("coprocessor.memory.size") && none.contains("at least one"), "{none}");
     let halves = told("mvt:n=512,t=64", &["coprocessor.memory.size=64KiB", "coprocessor.buffers=2"]);
-    assert!(halves.contains("at least one a buffer"), "{halves}");
+    assert!(halves.contains("at least one per buffer"), "{halves}");
     let mut warm = plan(&[DOUBLE], &[]);
     warm.warmup = Some(machine::Warmup::Requests(10));
     let warm = refused(&warm);
     assert!(warm.contains("no warm-up"), "{warm}");
     let drive = told("flash=mvt", &[]);
-    assert!(drive.contains("is a kernel of an accelerator, and `flash` takes none"), "{drive}");
+    assert!(drive.contains("is a kernel of an accelerator, and `flash` cannot run it"), "{drive}");
     assert!(drive.contains("coprocessor"), "{drive}");
     assert!(run::check(&plan(&["coprocessor=mvt:n=256,t=64"], &[])).is_ok());
     let small = ["coprocessor.memory.size=64KiB"];

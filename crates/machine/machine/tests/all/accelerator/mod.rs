@@ -27,7 +27,7 @@ fn with(system: &str, workloads: &[&str], common: &[&str], set: &[&str]) -> Plan
     plan
 }
 
-/// What a run finds, with all its checks.
+/// Result of a run, with all its checks.
 fn ran(plan: &Plan) -> Value {
     let document = run_alone(plan).unwrap_or_else(|fault| panic!("{}: {fault}", plan.system));
     let failed: Vec<_> = document.checks.iter().filter(|check| !check.ok).collect();
@@ -205,9 +205,9 @@ fn instances_that_change_the_same_data_take_turns() {
         assert_eq!((groups(&shared, "read"), groups(&shared, "written")), (8.0, 12.0), "{system}");
     }
     let host = run_alone(&with("flashabacus-simd", &["atax:m=64,n=64,results=shared"], &[], &[]));
-    assert!(host.expect_err("it is refused").to_string().contains("`results` is of accelerators"));
+    assert!(host.expect_err("it is refused").to_string().contains("`results` applies to accelerators only"));
     let both = told("flashabacus", "atax:m=64,n=64,results=shared,inputs=own", &[]);
-    assert!(both.contains("cannot have input of their own"), "{both}");
+    assert!(both.contains("cannot have separate input"), "{both}");
 }
 
 /// Six instances of one application are on one core with the static scheduler, and on three with the dynamic one.
@@ -243,7 +243,7 @@ fn what_cannot_run_is_told() {
     let none = told("flashabacus", "bfs1", &[]);
     assert!(none.contains("not known as a loop nest") && none.contains("gaus, FDT, gram"), "{none}");
     let block = told("flashabacus", "atax:m=64,n=64,block=64", &[]);
-    assert!(block.contains("`block` is of a GPU"), "{block}");
+    assert!(block.contains("`block` applies to GPUs only"), "{block}");
     let warm = {
         let mut plan = plan("flashabacus", &[DOUBLE], &[]);
         plan.warmup = Some(machine::Warmup::Requests(10));

@@ -159,7 +159,7 @@ fn every_way_of_sharing_ends_though_applications_are_held() {
     }
 }
 
-/// Where nobody is held a kernel has the GPU for itself, whatever memory is like.
+/// If no application is held, a kernel has the GPU to itself, whatever the memory.
 #[test]
 fn kernels_that_take_turns_do_not_overlap() {
     for system in ["ideal", "hybridgpu"] {
@@ -238,7 +238,7 @@ fn narrow() -> impl Strategy<Value = Vec<String>> {
     )
 }
 
-/// What a platform has of its own, small: log blocks of two pages that fill at once, registers and buffers that thrash,
+/// Properties of a platform, scaled down: log blocks of two pages that fill at once, registers and buffers that thrash,
 /// less GPU memory than data.
 fn own(system: &str) -> &'static [&'static str] {
     const FLASH: [&str; 3] =

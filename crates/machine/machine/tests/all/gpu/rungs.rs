@@ -24,8 +24,8 @@ impl Warp {
         self.lines.push(format!("{pc:06x} ffffffff {rest}"));
     }
 
-    /// Every lane loads 16 bytes, side by side from `at` on, in a loop: the same instruction each time. Nobody waits for
-    /// the values.
+    /// Every lane loads 16 bytes, side by side from `at` on, in a loop: the same instruction each time. No warp waits
+    /// for the values.
     pub(crate) fn stream(&mut self, at: u64) {
         self.lines.push(format!("ffff00 ffffffff 0 LDG.E.128 0 16 1 {:#x} 16 0", BASE + at));
     }
@@ -101,7 +101,7 @@ pub(crate) fn run_application(
 
 // A GPU whose pages the host brings from an SSD.
 
-/// What the driver brings at once.
+/// Granule that the driver brings at once.
 const GRANULE: u64 = 4 << 10;
 
 const GRANULES: u64 = 1024;
@@ -197,7 +197,7 @@ fn a_chain_of_first_level_hits_takes_its_latency_a_link() {
     }
 }
 
-/// A load of a line that nobody has, on a machine where nothing else happens.
+/// A load of a line that is in no cache, on a machine where nothing else happens.
 fn lone_load(_block: u32, _number: u32, warp: &mut Warp) {
     warp.load(1, 2, 4, 0);
 }
@@ -357,7 +357,7 @@ fn document(set: &[&str]) -> Value {
     lasting(&run("zng-base", &["back:n=4096"], &[&FLASH[..], set].concat()))
 }
 
-/// It executes as many instructions for each page and each block, and they are no application's.
+/// The helper thread executes as many instructions for each page and each block, and they count for no application.
 #[test]
 fn every_page_and_every_block_costs_instructions() {
     let with = document(&[]);

@@ -362,6 +362,6 @@ pub(crate) const CASES: &[Case] = &[
         context: &[],
         jobs: THREE,
         values: &["group_flash", "nowhere"],
-        predicted: RefusedAfterFirst("there is no part `nowhere`"),
+        predicted: RefusedAfterFirst("the part `nowhere` does not exist"),
     },
 ];

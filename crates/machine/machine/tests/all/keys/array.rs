@@ -318,7 +318,7 @@ pub(crate) const CASES: &[Case] = &[
         values: &["1mW", "21mW"],
         predicted: Falls(IOPS),
     },
-    // What has nearly ended is not interrupted.
+    // Operations that have nearly ended are not interrupted.
     Case {
         key: "flash.die.suspend.least",
         context: SUSPENDING,

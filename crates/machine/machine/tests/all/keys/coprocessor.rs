@@ -218,6 +218,6 @@ pub(crate) const CASES: &[Case] = &[
         context: &[],
         jobs: THREE,
         values: &["coprocessor", "nowhere"],
-        predicted: RefusedAfterFirst("there is no part `nowhere`"),
+        predicted: RefusedAfterFirst("the part `nowhere` does not exist"),
     },
 ];

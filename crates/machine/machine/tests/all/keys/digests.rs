@@ -119,7 +119,7 @@ fn the_same_digest_is_the_same_state() {
     assert!(apart.iter().all(|key| !sharing.contains(key)), "{sharing:?}");
 }
 
-// What every case has found, frozen: a digest of its documents. It shows that a change to the code's shape has changed no
+// Frozen results of every case: a digest of its documents. It shows that a change to the code's shape has changed no
 // result; it does not show that a result is right.
 
 /// The variable that has the digests written instead of compared: `cargo xtask golden --bless` sets it.

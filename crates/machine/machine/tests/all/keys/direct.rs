@@ -101,21 +101,21 @@ pub(crate) const CASES: &[Case] = &[
         context: &[],
         jobs: BACK,
         values: &["16", "32"],
-        predicted: RefusedAfterFirst("the two are one table"),
+        predicted: RefusedAfterFirst("both must be equal"),
     },
     Case {
         key: "memory.direct.mapping.group",
         context: &[],
         jobs: BACK,
         values: &["16", "8"],
-        predicted: RefusedAfterFirst("the two are one table"),
+        predicted: RefusedAfterFirst("both must be equal"),
     },
     Case {
         key: "memory.direct.mapping.data_blocks",
         context: &[],
         jobs: &["back:n=256", "back:n=256", "back:n=256", "back:n=256", "back:n=256"],
         values: &["8", "4"],
-        predicted: RefusedAfterFirst("of flash that holds"),
+        predicted: RefusedAfterFirst("the flash holds"),
     },
     Case {
         key: "memory.direct.mapping.log_share",
@@ -339,7 +339,7 @@ pub(crate) const CASES: &[Case] = &[
         context: &[],
         jobs: GAUS,
         values: &["1MiB", "2MiB"],
-        predicted: RefusedAfterFirst("the two are one table"),
+        predicted: RefusedAfterFirst("both must be equal"),
     },
     Case {
         key: "memory.direct.transfer",

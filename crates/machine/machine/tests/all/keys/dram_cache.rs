@@ -143,7 +143,7 @@ pub(crate) const CASES: &[Case] = &[
         context: &[],
         jobs: TATP,
         values: &["fixed", "memory"],
-        predicted: RefusedAfterFirst("`memory` stands without `memory`"),
+        predicted: RefusedAfterFirst("`memory` lacks `memory`"),
     },
     Case {
         key: "memory.dram_cache.backing.fixed.read",

@@ -5,7 +5,7 @@ use super::accelerator::THREE;
 use super::{BACK, Case, GAUS, LONG_BACK, ONE_READ, OVERWRITE, TATP};
 use serde_json::Value;
 
-/// What a drive spends.
+/// Energy of a drive.
 const FLASH: &[&str] = &[
     "flash.energy={ read = [\"1uJ\"], program = [\"10uJ\"], erase = \"100uJ\", transfer = \"50pJ\", die = { idle = \"1mW\", busy = \"2mW\" }, controller = { idle = \"1W\", busy = \"2W\" }, link = { transfer = \"50pJ\", on = \"300mW\" } }",
 ];
@@ -18,7 +18,7 @@ const CACHED: &[&str] = &[
     FLASH[0],
     "flash.ftl.slc_cache.energy={ read = \"1uJ\", program = \"10uJ\" }",
 ];
-/// What a host spends.
+/// Energy of a host.
 const LINUX: &[&str] = &[
     "host.linux.cores.energy={ core = { idle = \"1W\", busy = \"9W\" }, package_on = \"25W\", memory_on = \"2W\" }",
 ];
@@ -159,7 +159,7 @@ pub(crate) const ACCELERATOR: &[Case] = &[
     of("group_flash.energy.link.on", "group_flash", THREE, POWER),
 ];
 
-/// What a part has spent.
+/// Energy of a part.
 fn spent(document: &Value, part: &str) -> Option<f64> {
     let parts = document.pointer("/energy/parts")?.as_array()?;
     parts.iter().find(|of| of["name"] == part)?["energy_j"].as_f64()

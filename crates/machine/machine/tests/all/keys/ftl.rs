@@ -411,7 +411,7 @@ pub(crate) const CASES: &[Case] = &[
         values: &["1.0", "2.0", "8.0"],
         predicted: Differ,
     },
-    // What may be on its way bounds how fast writes are taken.
+    // The limit of writes under way bounds the write rate.
     Case {
         key: "flash.buffer.throttle",
         context: BUFFER,
@@ -419,7 +419,7 @@ pub(crate) const CASES: &[Case] = &[
         values: &["16KiB", "64KiB", "512KiB"],
         predicted: Falls(WRITE_MEAN),
     },
-    // What is soon written again is flushed once.
+    // Data soon overwritten are flushed once.
     Case {
         key: "flash.buffer.keep_rewrites",
         context: BUFFER,

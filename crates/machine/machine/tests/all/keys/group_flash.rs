@@ -44,7 +44,7 @@ pub(crate) const CASES: &[Case] = &[
         context: &[],
         jobs: THREE,
         values: &["4", "2"],
-        predicted: RefusedAfterFirst("divided into groups"),
+        predicted: RefusedAfterFirst("an accelerator needs groups of"),
     },
     // Every plane loses as many blocks as the worst.
     Case {
@@ -59,14 +59,14 @@ pub(crate) const CASES: &[Case] = &[
         context: &[],
         jobs: THREE,
         values: &["2", "1"],
-        predicted: RefusedAfterFirst("divided into groups"),
+        predicted: RefusedAfterFirst("an accelerator needs groups of"),
     },
     Case {
         key: "group_flash.groups.geometry.page",
         context: &[],
         jobs: THREE,
         values: &["8KiB", "16KiB"],
-        predicted: RefusedAfterFirst("divided into groups"),
+        predicted: RefusedAfterFirst("an accelerator needs groups of"),
     },
     Case {
         key: "group_flash.groups.geometry.packages",

@@ -110,7 +110,7 @@ pub(crate) const CASES: &[Case] = &[
         values: &["0us", "5us", "20us"],
         predicted: Rises(READ_MEAN),
     },
-    // What acknowledgements take is not there for packets.
+    // Acknowledgements reduce the bandwidth of packets.
     Case {
         key: "flash.host.link.pcie.flow_control",
         context: PCIE,
@@ -250,7 +250,7 @@ pub(crate) const CASES: &[Case] = &[
         values: &["1", "2", "3"],
         predicted: Rises("/io/all/iops"),
     },
-    // What does not fit the queue waits at the host.
+    // Requests that do not fit the queue wait at the host.
     Case {
         key: "flash.host.nvme.depth",
         context: &[],

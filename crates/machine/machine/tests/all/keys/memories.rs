@@ -247,7 +247,7 @@ pub(crate) const PLACEMENT: &[Case] = &[
         context: &[],
         jobs: GRAM,
         values: &["[\"gddr\", \"nand\"]", "[\"gddr\", \"nowhere\"]"],
-        predicted: RefusedAfterFirst("there is no part `nowhere`"),
+        predicted: RefusedAfterFirst("the part `nowhere` does not exist"),
     },
     Case {
         key: "placement.sizes",
@@ -340,6 +340,6 @@ pub(crate) const STRIPED: &[Case] = &[
         context: &[],
         jobs: ONE_READ,
         values: &["flash", "nowhere"],
-        predicted: RefusedAfterFirst("there is no part `nowhere`"),
+        predicted: RefusedAfterFirst("the part `nowhere` does not exist"),
     },
 ];

@@ -35,17 +35,17 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Case {
     /// The key.
     key: &'static str,
-    /// What else is set, so that the key matters.
+    /// Further overrides that make the key matter.
     context: &'static [&'static str],
     /// The workloads.
     jobs: &'static [&'static str],
     /// Values, as TOML or text.
     values: &'static [&'static str],
-    /// What is predicted.
+    /// Predicted effect.
     predicted: Predicted,
 }
 
-/// What a row of values makes of the result.
+/// Effect of a row of values on the result.
 pub(crate) enum Predicted {
     /// This figure rises from value to value.
     Rises(&'static str),
@@ -190,7 +190,7 @@ const SMALL_SERVER: &[&str] = &[
     "cpu.load.jobs=200",
     "cpu.warmup.fixed.jobs=0",
 ];
-/// It with small caches of its own and all data in DRAM.
+/// Server with small caches and all data in DRAM.
 const SERVER: Bench =
     Bench { system: "dram-only", set: &[SMALL_SERVER, &["cpu.l1d.sets=16", "cpu.l1i.sets=16"]] };
 /// With 4 MiB of DRAM cache, which nothing but a fixed time is behind.
@@ -343,7 +343,7 @@ fn run(plan: &Plan) -> Result<Value, String> {
     Ok(serde_json::to_value(document).expect("a document has a JSON form"))
 }
 
-/// What a run found: the document without the spec, the program's version and what it cost.
+/// Results of a run: the document without the spec, the program's version and the cost.
 fn found(mut document: Value) -> Value {
     let all = document.as_object_mut().expect("a document is an object");
     for apart in ["spec", "spec_sha256", "version", "run", "workload"] {
@@ -428,7 +428,7 @@ fn assigned(key: &str, values: &[&str]) -> String {
     format!("{key}={}", values.join("|")).replace('\n', " ")
 }
 
-/// What is wrong with the cases of these lists, or has changed since their results were frozen under this name.
+/// Errors in the cases of these lists, and changes since their results were frozen under this name.
 fn faults(name: &str, lists: &[(&Bench, &'static [Case])]) -> String {
     let (mut runs, mut digests) = (Runs::new(), Digests::new());
     let mut faults = Vec::new();

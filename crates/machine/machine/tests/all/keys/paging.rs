@@ -131,7 +131,7 @@ pub(crate) const CASES: &[Case] = &[
 // Links between parts: a name of nothing is refused, with the names that would do.
 
 const fn link(key: &'static str, values: &'static [&'static str], jobs: &'static [&'static str]) -> Case {
-    let predicted = Predicted::RefusedAfterFirst("there is no part `nowhere`");
+    let predicted = Predicted::RefusedAfterFirst("the part `nowhere` does not exist");
     Case { key, context: &[], jobs, values, predicted }
 }
 

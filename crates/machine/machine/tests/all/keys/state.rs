@@ -101,7 +101,7 @@ pub(crate) const CASES: &[Case] = &[
         values: &["0.5", "0.99", "1.5"],
         predicted: Differ,
     },
-    // What must be steadier takes longer.
+    // A smaller tolerance takes longer.
     Case {
         key: "flash.precondition.steady.tolerance",
         context: &[],

@@ -1,6 +1,6 @@
 //! The pairs: what is in front, and what is behind.
 
-/// What is in front.
+/// Processor in front.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum In {
     /// The multiprocessors of a GPU on a crossbar.
@@ -9,7 +9,7 @@ pub(crate) enum In {
     Server,
 }
 
-/// What is behind.
+/// Memory behind.
 pub(crate) struct Behind {
     pub(crate) name: &'static str,
     /// The shipped system that the tables are from.
@@ -79,7 +79,8 @@ impl In {
         }
     }
 
-    /// What it has done, whatever is behind it: instructions do not depend on time, jobs are as many as are asked for.
+    /// Work that it has done, whatever is behind it: instructions do not depend on time, and the number of jobs is
+    /// fixed.
     pub(crate) fn work(self) -> &'static str {
         match self {
             In::Gpu => "/gpu/0/warp_instructions",
@@ -523,12 +524,12 @@ pub(crate) const PAIRS: &[(In, Behind)] = &[
 pub(crate) const REFUSED: &[(&str, &str, &str)] = &[
     (
         "inherits = 'hetero'\n[memory]\ninherits = 'astriflash'\n",
-        "the host pages into memory that is no DRAM",
+        "the host cannot page into memory that is not DRAM",
         "a driver maps pages of the GPU's own memory; in a DRAM cache pages come and go by themselves",
     ),
     (
         "inherits = 'os-swap'\n[memory]\ninherits = 'astriflash'\n",
-        "the operating system pages into memory that is no DRAM",
+        "the operating system cannot page into memory that is not DRAM",
         "frames that an operating system hands out are frames of DRAM; what is cached has none",
     ),
     (
@@ -548,7 +549,7 @@ pub(crate) const REFUSED: &[(&str, &str, &str)] = &[
     ),
     (
         "inherits = 'mqms'\n[flash]\ncount = 2\n[array]\nkind = 'stripe'\ndrives = 'flash'\nchunk = '4KiB'\nsubmit = '0us'\n",
-        "no drive by itself",
+        "is a stripe, which has no processor inside",
         "the entrance for a processor inside a drive is inside one drive",
     ),
 ];

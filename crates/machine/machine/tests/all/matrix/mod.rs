@@ -51,7 +51,7 @@ fn any_memory_stands_behind_any_processor() {
     assert_eq!(faults, [""; 0]);
 }
 
-/// What hardware cannot be put together so is refused when the file is read.
+/// Impossible combinations of hardware are refused when the file is read.
 #[test]
 fn what_cannot_stand_together_is_refused() {
     for (text, words, why) in REFUSED {

@@ -350,7 +350,7 @@ fn write_amplification_of_drive_write_1_is_that_of_drive_write_10() {
     }
 }
 
-// What cannot be done is refused, with the arithmetic.
+// Impossible states are refused, with the arithmetic.
 
 /// The refusal of a state: what, and help.
 fn refused(overrides: &[&str], state: &str) -> (String, String) {
@@ -367,10 +367,10 @@ fn refused(overrides: &[&str], state: &str) -> (String, String) {
 fn shares_that_are_nothing_or_more_than_all() {
     for state in ["sequential", "uniform", "zipf", "steady", "analytic"] {
         let (what, help) = refused(&[], &format!("{state}:share=0%"));
-        assert_eq!(what, "a share of 0.0 of 111411 map units is none at all", "{state}");
+        assert_eq!(what, "a share of 0.0 of 111411 map units is zero units", "{state}");
         assert!(help.contains("none"));
         // 4e-6 of 111 411 units rounds to none.
-        assert!(refused(&[], &format!("{state}:share=0.0004%")).0.contains("none at all"));
+        assert!(refused(&[], &format!("{state}:share=0.0004%")).0.contains("is zero units"));
         let over = precondition::parse(&format!("{state}:share=101%")).expect_err("more than all");
         assert!(over.to_string().contains("101%"), "{over}");
     }
@@ -420,9 +420,9 @@ fn a_device_without_spare_space() {
 fn parameters_without_a_meaning() {
     assert!(refused(&[], "steady:tolerance=0%").0.contains("never steady to within 0 %"));
     for theta in ["0.0", "-1.0", "51.0", "nan", "inf"] {
-        assert!(refused(&[], &format!("zipf:theta={theta}")).0.contains("does not lie above 0"), "{theta}");
+        assert!(refused(&[], &format!("zipf:theta={theta}")).0.contains("must be above 0"), "{theta}");
         let nested = format!("steady:distribution.zipf.theta={theta}");
-        assert!(refused(&[], &nested).0.contains("does not lie above 0"), "{theta}");
+        assert!(refused(&[], &nested).0.contains("must be above 0"), "{theta}");
     }
     for writes in ["0.0", "-2.0", "1001.0", "nan"] {
         assert!(refused(&[], &format!("zipf:writes={writes}")).0.contains("drive writes"), "{writes}");
@@ -457,7 +457,7 @@ fn traces_that_do_not_fit_or_are_not_there() {
     let (what, help) = refused(&[], &state(",passes=0"));
     assert!(what.contains("0 passes") && help.contains("1000"), "{what}");
     let (what, help) = refused(&[], "trace");
-    assert!(what.contains("names no trace") && help.contains("file"), "{what}");
+    assert!(what.contains("needs a trace") && help.contains("file"), "{what}");
     let (what, _) = refused(&[], "trace:file=no-such-file.trace");
     assert!(what.contains("cannot read the trace"), "{what}");
 }

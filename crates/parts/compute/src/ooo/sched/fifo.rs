@@ -1,12 +1,12 @@
-//! New jobs, whatever waits.
+//! New jobs first, whatever waits.
 
 use super::{Choice, Moment, ThreadScheduler, ThreadView};
 
-/// Halted jobs are looked at only at a miss.
+/// Scheduler that considers halted jobs only at a miss.
 pub struct Fifo;
 
 impl Fifo {
-    /// Remembers nothing.
+    /// Creates the scheduler, which is stateless.
     pub fn new(_: &()) -> Fifo {
         Fifo
     }

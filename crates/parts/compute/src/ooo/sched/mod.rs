@@ -1,4 +1,4 @@
-//! Which thread of a core runs next.
+//! Thread schedulers: which thread of a core runs next.
 
 pub mod fifo;
 pub mod notified;
@@ -6,7 +6,7 @@ pub mod priority;
 
 use engine::Time;
 
-/// Why a core asks.
+/// Occasion of a scheduling decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Moment {
     /// The running job has ended, or nothing runs.
@@ -15,77 +15,77 @@ pub enum Moment {
     Missed,
 }
 
-/// A halted job.
+/// Halted job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Halted {
-    /// When it was halted.
+    /// Time of the halt.
     pub since: Time,
-    /// Whether its core has been told that its page has come.
+    /// Whether its core has been notified that the page has arrived.
     pub arrived: bool,
 }
 
-/// What a scheduler may look at.
+/// View of a core for its scheduler.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadView<'a> {
-    /// Why it is asked.
+    /// Occasion of the decision.
     pub moment: Moment,
-    /// The present.
+    /// Present time.
     pub now: Time,
-    /// Whether a new job is there and a thread to run it.
+    /// Whether a new job and a free thread are available.
     pub new: bool,
-    /// The halted jobs, in the order in which they were halted.
+    /// Halted jobs, in the order in which they were halted.
     pub halted: &'a [Halted],
-    /// How long flash takes to answer, as measured; none if nothing has been measured: halted jobs are told about then, or
-    /// wait for the first measurement.
+    /// Measured response time of flash; `None` without a measurement: halted jobs are then notified, or wait for the
+    /// first measurement.
     pub response: Option<Time>,
 }
 
-/// What a core does next.
+/// Decision of a scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Choice {
-    /// Begins the next new job.
+    /// Begin the next new job.
     New,
-    /// Goes on with a halted job, by its place in the view.
+    /// Resume a halted job, by its position in the view.
     Resume(u32),
-    /// Sleeps until a job or a page comes, or until then.
+    /// Sleep until a job or a page arrives, or until the given time.
     Sleep(Option<Time>),
 }
 
 config::policies! {
-    /// Which thread of a core runs next.
+    /// Thread that a core runs next.
     pub family ThreadScheduling: dyn ThreadScheduler, context () {
-        /// New jobs first, but the oldest halted job as soon as it has been halted for longer than flash takes to answer.
+        /// New jobs first, but the oldest halted job once it has been halted for longer than flash takes to respond.
         ///
         /// AstriFlash, section IV-D: priority scheduling with ageing.
         default priority => priority::Priority::new,
-        /// New jobs, whatever waits; halted ones are looked at only when the running job is halted.
+        /// New jobs first, whatever waits; halted jobs are considered only when the running job is halted.
         ///
         /// AstriFlash-noPS, sections V-B and VI-B.
         fifo => fifo::Fifo::new,
-        /// The halted job whose page has come first, as the memory tells the core; then new jobs.
+        /// Halted job whose page arrived first, as the memory notifies the core; then new jobs.
         ///
         /// AstriFlash's queue pairs (section IV-D2), and threads of an operating system, which an interrupt wakes.
         notified => notified::Notified::new,
     }
 }
 
-/// Chooses what a core does next.
+/// Scheduler of a core's threads.
 ///
-/// Contract: `New` only if the view has a new job, `Resume` only of one of the halted. It never sleeps while there is a new
-/// job, and with a halted job and a measured response only until that job is old enough.
-/// The same view gives the same choice.
+/// Contract: `New` only if the view has a new job, `Resume` only for one of the halted jobs. A scheduler never sleeps
+/// while a new job is available; with a halted job and a measured response, it sleeps at most until that job is old
+/// enough. Equal views give equal choices.
 pub trait ThreadScheduler {
-    /// What the core does next.
+    /// Chooses the core's next action.
     fn choose(&mut self, view: &ThreadView<'_>) -> Choice;
 }
 
 impl ThreadView<'_> {
-    /// When the oldest halted job has been halted for as long as flash takes to answer.
+    /// Time at which the oldest halted job has been halted for as long as flash takes to respond.
     pub fn due(&self) -> Option<Time> {
         Some(self.halted.first()?.since + self.response?)
     }
 
-    /// Whether that is now or has been.
+    /// Whether that time has come.
     pub fn is_due(&self) -> bool {
         self.due().is_some_and(|due| due <= self.now)
     }

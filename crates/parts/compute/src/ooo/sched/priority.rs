@@ -6,7 +6,7 @@ use super::{Choice, ThreadScheduler, ThreadView};
 pub struct Priority;
 
 impl Priority {
-    /// Remembers nothing.
+    /// Creates the scheduler, which is stateless.
     pub fn new(_: &()) -> Priority {
         Priority
     }

@@ -97,13 +97,13 @@ fn a_changed_line_that_makes_room_is_written_back_and_nobody_waits_for_that() {
 #[test]
 fn a_store_joins_the_fetch_of_a_younger_load() {
     let ops = || vec![vec![store(192, 0), load(192, 0)]];
-    // Nobody else has the line: one request serves both.
+    // No other core has the line: one request serves both.
     let mut hand = Hand::begun(&spec(), ops());
     hand.answer(50, 192, AccessKind::Own);
     assert_eq!(hand.until(100).asked().iter().map(|asked| asked.2).collect::<Vec<_>>(), [AccessKind::Read]);
     assert_eq!((hand.probe(101, 192, false), hand.cores.is_done()), (CHANGED, true));
 
-    // Somebody else has a copy: the load goes on, and the store is tried again at once, which takes a look-up.
+    // A different core has a copy: the load goes on, and the store is tried again at once, which takes a look-up.
     let mut hand = Hand::begun(&spec(), ops());
     hand.answer(50, 192, AccessKind::Read);
     assert_eq!(hand.until(60).asked()[1..], [(52, 192, AccessKind::Own, Absent::Signal)]);
@@ -126,13 +126,13 @@ fn an_atomic_that_gets_a_shared_copy_asks_again() {
     hand.answer(250, 192, AccessKind::Own);
     assert_eq!((hand.probe(260, 192, false), hand.cores.jobs_ended()), (CHANGED, 1));
 
-    // If nobody else has it, the request of the halted job is enough.
+    // If no other core has it, the request of the halted job is enough.
     let mut hand = Hand::begun(&three_threads(), jobs());
     hand.signal(20, 128).answer(200, 192, AccessKind::Own).until(210);
     assert_eq!((hand.asked().len(), hand.probe(210, 192, false)), (2, CHANGED));
 }
 
-/// What a halted job has asked for comes into the cache.
+/// Lines requested by a halted job enter the cache.
 #[test]
 fn a_line_that_nobody_waits_for_any_more_is_taken_in() {
     let mut hand = Hand::begun(&three_threads(), vec![vec![load(128, 0), load(192, 0)]]);

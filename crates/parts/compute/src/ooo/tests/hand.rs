@@ -66,7 +66,7 @@ pub(super) struct Hand {
     pub(super) cores: Cores,
     jobs: Jobs,
     outside: Outside,
-    /// Everything that the core has said, with the time in nanoseconds.
+    /// Outputs of the core, with the time in nanoseconds.
     pub(super) log: Vec<(u64, Out)>,
     /// Text is answered by hand as well.
     pub(super) text_by_hand: bool,

@@ -90,7 +90,7 @@ engine::events! {
     }
 }
 
-/// The clock of cores and memory, and what the cores have said.
+/// The clock of cores and memory, and outputs of the cores.
 #[derive(Default)]
 struct Around {
     queue: EventQueue<Happening>,
@@ -145,7 +145,7 @@ impl Memory {
                         _ => after = there,
                     }
                 }
-                // Nobody else has anything.
+                // No other core has any line.
                 access.kind = AccessKind::Own;
                 self.answer(after, Answer::Line(access), around);
             }
@@ -276,7 +276,7 @@ fn a_page_in_flash_switches_threads() {
     let mut memory = Memory::in_flash([2]);
     let (cores, end) = run(&spec, &mut Script::new(ops), &mut memory);
     let stats = cores.stats();
-    // The second job finds its page missing as well. Then there is no other thread: the core waits for the first.
+    // The second job finds its page missing as well. No other thread exists: the core waits for the first.
     assert_eq!((stats.jobs, stats.halts, stats.signals, stats.store_halts, stats.crowded), (2, 2, 2, 0, 1));
     // The page, one job of 1000 cycles after the other.
     assert!(end > Time::from_ns(50_000 + 2000) && end < Time::from_ns(50_000 + 3500), "{end}");
@@ -290,7 +290,7 @@ fn a_page_in_flash_switches_threads() {
     assert!(spent[Spent::Resume as usize] > 49_000 * 4);
 }
 
-/// The same under Flash-Sync: the core waits.
+/// Under Flash-Sync, the core waits.
 #[test]
 fn a_core_that_waits_for_flash_pays_it_as_latency() {
     let mut spec = spec();

@@ -1,4 +1,4 @@
-//! A contiguous chunk for each multiprocessor.
+//! Block scheduler `large_chunk`: a contiguous chunk for each multiprocessor.
 
 use super::{BlockScheduler, Place, Room, Shares};
 

@@ -1,10 +1,10 @@
-//! Which multiprocessor takes which block of a kernel.
+//! Block schedulers: which multiprocessor takes which block of a kernel.
 
 pub mod large_chunk;
 pub mod round_robin;
 pub mod strided;
 
-/// What a scheduler may look at: which multiprocessors have room for a block of the kernel.
+/// View for a block scheduler: multiprocessors with room for a block of the kernel.
 #[derive(Clone, Copy)]
 pub struct Room<'a> {
     sms: u16,
@@ -12,7 +12,7 @@ pub struct Room<'a> {
 }
 
 impl<'a> Room<'a> {
-    /// Room on `sms` multiprocessors: on those for which `has` holds.
+    /// Room on those of `sms` multiprocessors for which `has` holds.
     #[inline]
     pub(super) fn new(sms: u16, has: &'a dyn Fn(u16) -> bool) -> Room<'a> {
         Room { sms, has }
@@ -31,105 +31,107 @@ impl<'a> Room<'a> {
         (from..self.sms).find(fits).or_else(|| (0..from).find(fits))
     }
 
-    /// The multiprocessor behind one, cyclically.
+    /// Multiprocessor after a given one, cyclically.
     #[inline]
     fn behind(&self, sm: u16) -> u16 {
         if sm + 1 == self.sms { 0 } else { sm + 1 }
     }
 }
 
-/// A block and who takes it.
+/// Placement of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Block of the grid.
+    /// Block number in the grid.
     pub block: u32,
-    /// The multiprocessor.
+    /// Multiprocessor that takes the block.
     pub sm: u16,
 }
 
 config::policies! {
-    /// Which multiprocessor takes which block of a kernel.
+    /// Assignment of a kernel's blocks to multiprocessors.
     pub family BlockScheduling: dyn BlockScheduler, context u16 {
-        /// The next block goes to the next multiprocessor with room.
+        /// Next block to the next multiprocessor with room.
         ///
-        /// Blocks begin in their order; where one runs is decided when it begins, so that no multiprocessor is idle while
-        /// a block waits. What a GPU does, and one of the two readings of MQMS's "round robin" (arXiv 2412.04569, section
-        /// 4); the other is `kernels`.
+        /// Blocks begin in order, and the multiprocessor is chosen when a block begins, so that none is idle while a
+        /// block waits. GPUs work this way. It is one of the two readings of MQMS's "round robin" (arXiv 2412.04569,
+        /// section 4); the other is `kernels`.
         default round_robin => round_robin::RoundRobin::new,
-        /// Each multiprocessor takes a contiguous chunk of the blocks, in order.
+        /// Contiguous chunk of the blocks for each multiprocessor, in order.
         ///
-        /// A chunk is the number of blocks over that of multiprocessors, rounded up; the first multiprocessor takes the
-        /// first chunk. Blocks that touch the same data share a cache; a multiprocessor whose chunk is done is idle until
-        /// the kernel ends. Block policies of public code of MQMS's lineage call it LARGE_CHUNK; LASP (Khairy et al.,
-        /// MICRO 2020) names kernel-wide chunks the same thing. See `kernels` for the paper's other reading.
+        /// A chunk is the number of blocks divided by the number of multiprocessors, rounded up; the first
+        /// multiprocessor takes the first chunk. Blocks that touch the same data share a cache; a multiprocessor that
+        /// finished its chunk is idle until the kernel ends. Block policies of public code of MQMS's lineage call it
+        /// LARGE_CHUNK; LASP (Khairy et al., MICRO 2020) calls it kernel-wide chunks. See `kernels` for the paper's
+        /// other reading.
         large_chunk => large_chunk::LargeChunk::new,
-        /// Groups of consecutive blocks go round the multiprocessors; a kernel too small for it is cut into chunks.
+        /// Groups of consecutive blocks, dealt to the multiprocessors in turn; a kernel too small for that is cut into
+        /// chunks.
         ///
         /// Group g belongs to multiprocessor g modulo their number, whichever has room. A kernel with fewer blocks than
-        /// `stride` times multiprocessors would leave some without any: it falls back to `large_chunk`, which is MQMS's
-        /// automatic rule, n_blocks < s_block x n_cores (section 4), read for blocks.
+        /// `stride` times multiprocessors would leave some without blocks: it falls back to `large_chunk`. That is
+        /// MQMS's automatic rule, n_blocks < s_block x n_cores (section 4), read for blocks.
         strided(strided::Params) => strided::Strided::new,
     }
 }
 
-/// Places the blocks of one application's kernels; built for a number of multiprocessors.
+/// Block scheduler for the kernels of one application, built for a number of multiprocessors.
 ///
-/// Contract: each block of a kernel is placed once, and only on a multiprocessor with room. A block may wait for one
-/// multiprocessor; but when all have room and a block is left, one is placed. No call allocates.
+/// Contract: each block of a kernel is placed once, and only on a multiprocessor with room. A block may wait for a
+/// particular multiprocessor; but when all have room and a block is left, one is placed. No call allocates.
 pub trait BlockScheduler {
-    /// A kernel of this many blocks begins; every block of the one before has been placed.
+    /// Begins a kernel of `blocks` blocks; every block of the previous kernel has been placed.
     fn begin(&mut self, blocks: u32);
-    /// The next block, and the multiprocessor that takes it; none if no block is left for those with room.
+    /// Places the next block; `None` if no block is left for the multiprocessors with room.
     fn place(&mut self, room: &Room<'_>) -> Option<Place>;
 }
 
-// Blocks that belong to multiprocessors before they begin.
+// Blocks assigned to multiprocessors before they begin.
 
-/// Groups of `stride` consecutive blocks dealt to the multiprocessors in turn. Each takes its own in their order; those
-/// with room take turns.
+/// Groups of `stride` consecutive blocks, dealt to the multiprocessors in turn. Each multiprocessor takes its own
+/// blocks in order; those with room take turns.
 #[derive(Clone, Debug)]
 struct Shares {
     blocks: u32,
     stride: u32,
-    /// Blocks that each multiprocessor has taken.
+    /// Number of blocks that each multiprocessor has taken.
     taken: Vec<u32>,
-    /// The multiprocessor that is asked first.
+    /// Multiprocessor to ask first.
     turn: u16,
 }
 
 impl Shares {
-    /// No kernel yet.
+    /// Creates shares without a kernel.
     fn new(sms: u16) -> Shares {
         Shares { blocks: 0, stride: 1, taken: vec![0; sms.into()], turn: 0 }
     }
 
-    /// Blocks of a chunk: as many groups as multiprocessors, at most.
+    /// Blocks of a chunk, for at most as many groups as multiprocessors.
     fn chunk(&self, blocks: u32) -> u32 {
         blocks.div_ceil(self.taken.len() as u32)
     }
 
-    /// Multiprocessors.
+    /// Number of multiprocessors.
     fn sms(&self) -> u32 {
         self.taken.len() as u32
     }
 
-    /// A kernel begins.
+    /// Begins a kernel.
     fn begin(&mut self, blocks: u32, stride: u32) {
         (self.blocks, self.stride, self.turn) = (blocks, stride.max(1), 0);
         self.taken.fill(0);
     }
 
-    /// The next block of a multiprocessor.
+    /// Next block of a multiprocessor.
     #[inline]
     fn next(&self, sm: u16) -> Option<u32> {
         let (taken, stride) = (self.taken[usize::from(sm)], self.stride);
         let group = u64::from(taken / stride) * self.taken.len() as u64 + u64::from(sm);
         let block = group * u64::from(stride) + u64::from(taken % stride);
-        // Below a number of 32 bits: it is one.
+        // The block is below a 32-bit number, so it fits.
         (block < u64::from(self.blocks)).then_some(block as u32)
     }
 
-    /// The next block, and who takes it.
+    /// Next block, and the multiprocessor that takes it.
     fn place(&mut self, room: &Room<'_>) -> Option<Place> {
         let sm = room.first(self.turn, |sm| self.next(sm).is_some())?;
         let block = self.next(sm)?;
@@ -153,7 +155,7 @@ mod tests {
         config::policy::check_family::<BlockScheduling>().expect("the list is whole");
     }
 
-    /// The multiprocessor of each block, when all have room all the time.
+    /// Multiprocessor of each block, when all have room all the time.
     fn free(family: &BlockScheduling, sms: u16, blocks: u32) -> Vec<u16> {
         let mut policy = family.build(&sms);
         let mut of = vec![u16::MAX; blocks as usize];

@@ -1,13 +1,13 @@
-//! Round robin over multiprocessors with room.
+//! Block scheduler `round_robin`: multiprocessors with room in turn.
 
 use super::{BlockScheduler, Place, Room};
 
-/// The next block for the next multiprocessor with room.
+/// Gives the next block to the next multiprocessor with room.
 #[derive(Clone, Copy, Debug)]
 pub struct RoundRobin {
     blocks: u32,
     next: u32,
-    /// The multiprocessor that is asked first.
+    /// Multiprocessor to ask first.
     turn: u16,
 }
 

@@ -1,4 +1,4 @@
-//! Groups of consecutive blocks in turn.
+//! Block scheduler `strided`: groups of consecutive blocks in turn.
 
 use super::{BlockScheduler, Place, Room, Shares};
 use schemars::JsonSchema;
@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Consecutive blocks of a group; at least one. No source names a number: 4 is what a multiprocessor of the GTX 580
-    /// model holds at once.
+    /// Consecutive blocks per group; at least one. No source gives a number: 4 is the residency of a multiprocessor in
+    /// the GTX 580 model.
     #[schemars(range(min = 1))]
     pub stride: u32,
 }
@@ -20,8 +20,8 @@ impl Default for Params {
     }
 }
 
-/// Groups of `stride` blocks go round the multiprocessors; kernels of fewer blocks than one group for each are cut into a
-/// chunk for each.
+/// Deals groups of `stride` blocks to the multiprocessors in turn. Kernels with fewer blocks than one group for each
+/// are cut into one chunk for each.
 #[derive(Clone, Debug)]
 pub struct Strided {
     stride: u32,

@@ -1,4 +1,4 @@
-//! A kernel of each application in turn, or several small ones.
+//! Kernel scheduler `automatic`: a kernel of each application in turn, or several small ones.
 
 use super::{Admitted, AppView, KernelScheduler, Turns};
 use schemars::JsonSchema;
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Blocks for each multiprocessor below which a kernel is small: MQMS's block stride. Zero: none is. No source names a
-    /// number.
+    /// Blocks per multiprocessor below which a kernel is small: MQMS's block stride. Zero: no kernel is small. No
+    /// source gives a number.
     pub stride: u32,
-    /// Consecutive kernels of an application at most; at least one. No source names a number.
+    /// Most consecutive kernels of an application; at least one. No source gives a number.
     #[schemars(range(min = 1))]
     pub kernels: u32,
 }
@@ -22,7 +22,7 @@ impl Default for Params {
     }
 }
 
-/// A turn is one kernel, or up to `kernels` as long as they have fewer than `few` blocks.
+/// Gives an application one kernel in its turn, or up to `kernels` as long as they have fewer than `few` blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Automatic {
     few: u64,

@@ -1,4 +1,4 @@
-//! Several kernels of each application in turn.
+//! Kernel scheduler `large_chunk`: several kernels of each application in turn.
 
 use super::{Admitted, AppView, KernelScheduler, Turns};
 use schemars::JsonSchema;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Consecutive kernels of an application; at least one. No source names a number.
+    /// Consecutive kernels of an application; at least one. No source gives a number.
     #[schemars(range(min = 1))]
     pub kernels: u32,
 }
@@ -19,7 +19,7 @@ impl Default for Params {
     }
 }
 
-/// A turn is `kernels` kernels.
+/// Gives an application `kernels` kernels in its turn.
 #[derive(Clone, Copy, Debug)]
 pub struct LargeChunk {
     most: u32,

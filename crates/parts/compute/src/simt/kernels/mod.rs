@@ -1,4 +1,4 @@
-//! How applications share the multiprocessors.
+//! Kernel schedulers: how applications share the multiprocessors.
 
 pub mod automatic;
 pub mod large_chunk;
@@ -8,31 +8,31 @@ pub mod shared;
 
 use std::ops::Range;
 
-/// An application, as a scheduler sees it.
+/// Application as seen by a scheduler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AppView {
-    /// Whether it has a kernel of which a block has not ended.
+    /// Whether it has a kernel with a block that has not ended.
     pub kernel: bool,
-    /// Whether it is held: no block of it may begin.
+    /// Whether it is held: none of its blocks may begin.
     pub held: bool,
 }
 
 impl AppView {
-    /// Whether its kernel can make use of the multiprocessors.
+    /// Whether its kernel can use the multiprocessors.
     #[inline]
     fn works(&self) -> bool {
         self.kernel && !self.held
     }
 }
 
-/// Whose blocks multiprocessors may take.
+/// Applications whose blocks multiprocessors may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admitted {
-    /// Every application's, a block each in turn.
+    /// Every application, one block each in turn.
     Every,
-    /// One application's.
+    /// One application.
     One(usize),
-    /// Nobody's: no application has a kernel, or all that have are held.
+    /// None: no application has a kernel, or all that have one are held.
     Nobody,
 }
 
@@ -49,59 +49,61 @@ impl Admitted {
 }
 
 config::policies! {
-    /// How applications share the multiprocessors.
+    /// Sharing of the multiprocessors among applications.
     pub family KernelScheduling: dyn KernelScheduler, context u16 {
-        /// Every application has a kernel at work; their blocks take turns.
+        /// Concurrent kernels of all applications; their blocks take turns.
         ///
-        /// Kernels of different applications run beside each other on every multiprocessor with room.
+        /// Kernels of different applications run side by side on every multiprocessor with room.
         default shared => shared::Shared::new,
-        /// Every application has multiprocessors of its own, as many as every other, give or take one.
+        /// Separate multiprocessors for each application; their numbers differ by at most one.
         ///
-        /// MacSim's way with several applications ("GPU with Multiple Applications", `max_num_core_per_appl`). Where there are
-        /// more applications than multiprocessors, application a runs on multiprocessor a modulo their number. The multiprocessors
-        /// of one that has ended stay idle, unless it is repeated (`gpu.repeat`).
+        /// This is MacSim's mode for several applications ("GPU with Multiple Applications", `max_num_core_per_appl`).
+        /// With more applications than multiprocessors, application a runs on multiprocessor a modulo their number.
+        /// Multiprocessors of an application that has ended stay idle, unless it is repeated (`gpu.repeat`).
         partitioned => partitioned::Partitioned::new,
-        /// One kernel at a time has the whole GPU; applications take turns, a kernel each.
+        /// One kernel at a time on the whole GPU; applications take turns, one kernel each.
         ///
-        /// MQMS's round robin, "allocating GPU resources to one kernel from each workload in a circular sequence" (arXiv
-        /// 2412.04569, section 4), read for kernels; for blocks see `blocks`. A kernel begins when the last block of
-        /// the one before has ended. An application that is held, because flash reclaims space for it, gives its turn to
-        /// the next: nobody waits for it longer than for the room that its begun blocks keep. They go on when it is no
-        /// longer held, beside whoever has the turn; its other blocks wait until its turn comes round again.
+        /// MQMS's round robin, "allocating GPU resources to one kernel from each workload in a circular sequence"
+        /// (arXiv 2412.04569, section 4), read for kernels; for blocks see `blocks`. A kernel begins when the last
+        /// block of the previous one has ended. An application that is held, because flash reclaims space for it,
+        /// passes its turn to the next: others wait for it only as long as its begun blocks occupy room. Those blocks
+        /// go on once it is no longer held, beside the application whose turn it is; its other blocks wait for its next
+        /// turn.
         round_robin => round_robin::RoundRobin::new,
-        /// As round robin, but an application keeps the GPU for several kernels in a row.
+        /// Round robin in which an application keeps the GPU for several kernels in a row.
         ///
         /// MQMS's large chunk, which "processes larger consecutive workload segments before switching", read for kernels.
         /// An application that is held loses the rest of its turn.
         large_chunk(large_chunk::Params) => large_chunk::LargeChunk::new,
-        /// Round robin, but an application whose kernels are small keeps the GPU as under large chunk.
+        /// Round robin in which an application with small kernels keeps the GPU as under large chunk.
         ///
-        /// MQMS's automatic rule: large chunk is the fallback where n_blocks < s_block x n_cores, the blocks of the current
-        /// kernel, a stride and the multiprocessors. It is asked whenever a kernel ends, of that kernel: if it was small,
-        /// and the turn has had fewer than `kernels` kernels, the application's next one follows.
+        /// MQMS's automatic rule: large chunk is the fallback where n_blocks < s_block x n_cores, with the blocks of
+        /// the current kernel, a stride and the multiprocessors. The rule is applied to each kernel at its end: if it
+        /// was small, and the turn has had fewer than `kernels` kernels, the application's next kernel follows.
         automatic(automatic::Params) => automatic::Automatic::new,
     }
 }
 
-/// Chooses whose blocks are taken; built for a number of multiprocessors.
+/// Kernel scheduler, built for a number of multiprocessors.
 ///
-/// Contract: the answer depends on the calls so far and the view alone, and is the same when asked again. One application
-/// that is named has a kernel and is not held; while there is such an application, nobody is no answer. So no application
-/// waits for one that is held. No call allocates.
+/// Contract: the answer depends only on the calls so far and the view, and is the same when asked again. A named
+/// application has a kernel and is not held; while such an application exists, the answer is not `Nobody`. So no
+/// application waits for one that is held. No call allocates.
 pub trait KernelScheduler {
-    /// The last block of an application's kernel, of so many, has ended. Empty grids are not told: they take no turn.
+    /// Notes the end of an application's kernel of `blocks` blocks. Empty grids are not reported: they take no turn.
     fn ended(&mut self, app: usize, blocks: u32);
-    /// Whose blocks may be taken.
+    /// Returns the applications whose blocks may be taken.
     fn admit(&mut self, apps: &[AppView]) -> Admitted;
-    /// The multiprocessors, of `sms`, that take blocks of an application of so many: all, unless each has its own. At least one.
+    /// Range of the `sms` multiprocessors that take an application's blocks: all, unless applications have separate
+    /// ones. At least one.
     fn share(&self, _app: usize, _apps: usize, sms: u16) -> Range<u16> {
         0..sms
     }
 }
 
-// Applications take turns.
+// Turns of applications.
 
-/// Whose turn it is, and how many kernels have ended in it.
+/// Owner of the turn, and the number of its kernels that have ended in it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turns {
     owner: usize,
@@ -111,8 +113,8 @@ struct Turns {
 }
 
 impl Turns {
-    /// A kernel has ended; `keep` says of the number of kernels in the turn so far whether the turn goes on. A kernel that
-    /// had begun in an earlier turn, before its application was held, counts in none.
+    /// Notes the end of a kernel; `keep` decides from the number of kernels in the turn whether the turn goes on. A
+    /// kernel begun in an earlier turn, before its application was held, counts in none.
     fn ended(&mut self, app: usize, keep: impl Fn(u32) -> bool) {
         if app == self.owner && !self.over {
             self.kernels = self.kernels.saturating_add(1);
@@ -120,7 +122,7 @@ impl Turns {
         }
     }
 
-    /// The owner, or the next behind it if its turn is over, or it is held, or has no kernel.
+    /// Returns the owner, or the next application if the owner's turn is over, or it is held, or has no kernel.
     fn admit(&mut self, apps: &[AppView]) -> Admitted {
         let works = |app: &usize| apps.get(*app).is_some_and(AppView::works);
         if !self.over && works(&self.owner) {
@@ -151,7 +153,7 @@ mod tests {
         KernelScheduling::automatic(automatic::Params { stride, kernels })
     }
 
-    /// The order in which kernels run on four multiprocessors: of each application's kernels the blocks.
+    /// Order in which kernels run on four multiprocessors, given the blocks of each application's kernels.
     fn order(family: &KernelScheduling, apps: &[&[u32]]) -> Vec<usize> {
         let mut policy = family.build(&4);
         let mut next = vec![0; apps.len()];
@@ -224,7 +226,7 @@ mod tests {
         assert_eq!((all.share(0, 2, 16), all.share(1, 2, 16)), (0..16, 0..16));
     }
 
-    /// The policies under which applications take turns.
+    /// Policies under which applications take turns.
     fn in_turns() -> impl Iterator<Item = KernelScheduling> {
         let at_once = [KernelScheduling::shared, KernelScheduling::partitioned];
         KernelScheduling::all_defaults().into_iter().filter(move |family| !at_once.contains(family))
@@ -245,12 +247,12 @@ mod tests {
             assert_eq!(policy.admit(&[free, held, free]), One(2));
             policy.ended(2, 100);
             assert_eq!(policy.admit(&[held, held, view(false, false)]), Nobody);
-            // Whoever is free first.
+            // The first free application is the owner.
             assert_eq!(policy.admit(&[held, free, view(false, false)]), One(1));
         }
     }
 
-    /// Nobody is passed over twice: in as many turns as there are applications each has had one.
+    /// No application is passed over twice: in as many turns as applications, each has had one.
     #[test]
     fn turns_come_round() {
         let mut rng = engine::Rng::stream(9, "kernels");

@@ -1,9 +1,9 @@
-//! Multiprocessors of its own for each application.
+//! Kernel scheduler `partitioned`: separate multiprocessors for each application.
 
 use super::{Admitted, AppView, KernelScheduler};
 use std::ops::Range;
 
-/// Every application at once, each on its share of the multiprocessors.
+/// Runs all applications at once, each on its share of the multiprocessors.
 #[derive(Clone, Copy, Debug)]
 pub struct Partitioned;
 

@@ -1,8 +1,8 @@
-//! A kernel of each application in turn.
+//! Kernel scheduler `round_robin`: a kernel of each application in turn.
 
 use super::{Admitted, AppView, KernelScheduler, Turns};
 
-/// A turn is one kernel.
+/// Gives an application one kernel in its turn.
 #[derive(Clone, Copy, Debug)]
 pub struct RoundRobin {
     turns: Turns,

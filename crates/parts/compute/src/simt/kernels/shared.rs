@@ -1,8 +1,8 @@
-//! Every application at once.
+//! Kernel scheduler `shared`: all applications at once.
 
 use super::{Admitted, AppView, KernelScheduler};
 
-/// Blocks of all applications take turns.
+/// Lets blocks of all applications take turns.
 #[derive(Clone, Copy, Debug)]
 pub struct Shared;
 

@@ -1,13 +1,13 @@
-//! Greedy, then oldest.
+//! Warp scheduler `greedy_then_oldest`.
 
 use super::{WarpScheduler, WarpView, slots};
 
-/// The warp that issued last as long as it is ready, then the oldest.
+/// Picks the warp that issued last as long as it is ready, then the oldest.
 #[derive(Clone, Debug, Default)]
 pub struct GreedyThenOldest {
     last: Option<u32>,
     entered: u64,
-    /// When the warp of each slot entered, counted in warps.
+    /// Entry number of the warp in each slot, counted in warps.
     ages: Vec<u64>,
 }
 

@@ -1,8 +1,8 @@
-//! Loose round robin.
+//! Warp scheduler `loose_round_robin`.
 
 use super::{WarpScheduler, WarpView, next_from};
 
-/// The next ready warp after the one that issued last, in the order of slots.
+/// Picks the next ready warp after the one that issued last, in the order of slots.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LooseRoundRobin {
     next: u32,

@@ -1,4 +1,4 @@
-//! Two-level scheduling.
+//! Warp scheduler `two_level`.
 
 use super::{WarpScheduler, WarpView, Warps, next_from};
 use schemars::JsonSchema;
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Warps among which the scheduler goes round; at least one.
+    /// Number of active warps; at least one.
     #[schemars(range(min = 1, max = 128))]
     pub active: u8,
 }
@@ -21,7 +21,7 @@ impl Default for Params {
 }
 
 /// Round robin among a few active warps. An active warp that waits for memory or a barrier goes to the end of the
-/// pending ones; the first pending warp that does not wait so takes its place.
+/// pending list; the first pending warp without such a wait takes its place.
 #[derive(Clone, Debug)]
 pub struct TwoLevel {
     most: u32,

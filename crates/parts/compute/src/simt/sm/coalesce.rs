@@ -1,23 +1,23 @@
-//! Merging the addresses of a warp into lines.
+//! Coalescing of a warp's addresses into lines.
 
 use crate::simt::spec::Reach;
 use engine::{Mutant, planted_nth};
 use proto::memory::LINE;
 
-/// A line that lanes of one instruction access.
+/// Line accessed by lanes of one instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// Virtual page, counted in reaches of a translation entry.
+    /// Virtual page, in reaches of a translation entry.
     pub page: u64,
     /// First byte of the line inside the page.
     pub offset: u64,
     /// Bytes of the line that lanes touch.
     pub bytes: u8,
-    /// Whether no line before it lies in the same page.
+    /// Whether no earlier line lies in the same page.
     pub opens_page: bool,
 }
 
-/// Merges addresses into lines of 128 B; keeps its memory.
+/// Coalescer of addresses into lines of 128 B; reuses its memory.
 #[derive(Default)]
 pub(super) struct Coalescer {
     lines: Vec<u64>,
@@ -27,13 +27,13 @@ pub(super) struct Coalescer {
 }
 
 impl Coalescer {
-    /// The lines that accesses of `width` bytes touch, in the order in which lanes come to them first.
+    /// Returns the lines that accesses of `width` bytes touch, in the order in which lanes first touch them.
     ///
-    /// Compute capability 2.x: the whole warp at once, one transaction a line (CUDA C Programming Guide 4.2, F.4.2).
+    /// Compute capability 2.x: the whole warp at once, one transaction per line (CUDA C Programming Guide 4.2, F.4.2).
     pub(super) fn merge(&mut self, addresses: &[u64], width: u8, reach: Reach) -> &[Piece] {
         self.lines.clear();
         self.touched.clear();
-        // Neighbouring lanes mostly share a line: it stays at hand until another comes.
+        // Neighbouring lanes mostly share a line: keep it at hand until a different one comes.
         let whole = (1u128 << width) - 1;
         let (mut current, mut touched) = (u64::MAX, 0);
         for address in addresses {
@@ -53,7 +53,7 @@ impl Coalescer {
         self.pieces_of(reach)
     }
 
-    /// Bytes of a line are touched, if there are any.
+    /// Notes touched bytes of a line, if any.
     #[inline]
     fn touch(&mut self, line: u64, touched: u128) {
         if touched == 0 || planted_nth(Mutant::LostLane, 101) {
@@ -93,20 +93,20 @@ impl Coalescer {
 
 // Bank conflicts of shared memory.
 
-/// Most words that a warp accesses: 32 lanes of 16 B.
+/// Most words of a warp's access: 32 lanes of 16 B.
 pub(super) const MOST_WORDS: u64 = 128;
 
-/// Bytes of a word.
+/// Size of a word, bytes.
 const WORD: u64 = 4;
 
-/// Counts the cycles of accesses to shared memory; keeps its memory.
+/// Counter of cycles for accesses to shared memory; reuses its memory.
 pub(super) struct Banks {
-    /// Banks, minus one.
+    /// Number of banks, minus one.
     mask: u64,
-    /// For each bank: the first word of the access that lies there, and how many different ones do.
+    /// First word of the access in each bank, and the number of different words there.
     first: Vec<u64>,
     counts: Vec<u32>,
-    /// Further words.
+    /// Further words of the access.
     more: Vec<u64>,
 }
 
@@ -121,8 +121,8 @@ impl Banks {
         }
     }
 
-    /// Cycles of an access: the most different words in one bank. Lanes that touch the same word share it (CUDA C
-    /// Programming Guide 4.2, F.4.3).
+    /// Cycles of an access: the largest number of different words in one bank. Lanes that touch the same word share it
+    /// (CUDA C Programming Guide 4.2, F.4.3).
     pub(super) fn cycles(&mut self, addresses: &[u64], width: u8) -> u64 {
         self.counts.fill(0);
         self.more.clear();

@@ -1,5 +1,4 @@
-//! Issue: which instruction of a warp is next, what it waits for, and what it begins. The helper thread issues beside
-//! the warps.
+//! Issue: a warp's next instruction, its dependences, and its start. The helper thread issues beside the warps.
 
 use super::load_store::Op;
 use super::{Env, Sm, Wake};
@@ -10,7 +9,7 @@ use proto::simt::{Inst, InstKind};
 use std::collections::VecDeque;
 
 impl Sm {
-    /// The ready warps whose instruction can be issued in a cycle.
+    /// Ready warps whose instruction can be issued in a cycle.
     #[inline]
     pub(super) fn open(&self, cycle: u64, model: &super::Model) -> Warps {
         let mut open = self.ready & self.allowed & !(self.to_memory & self.held);
@@ -40,7 +39,7 @@ impl Sm {
         slot
     }
 
-    /// Issues the next instruction of a warp, or one of the several that it stands for.
+    /// Issues the next instruction of a warp, or one repetition of it.
     pub(super) fn issue(&mut self, slot: u32, env: &mut Env<'_>) {
         let warp = &mut self.warps[slot as usize];
         let inst = warp.inst;
@@ -77,7 +76,7 @@ impl Sm {
         }
     }
 
-    /// A register will have been written in some cycles.
+    /// Schedules the write of a register some cycles ahead.
     #[inline]
     fn write(&mut self, slot: u32, register: u8, cycles: u64, env: &Env<'_>) {
         if register != 0 {
@@ -121,7 +120,7 @@ impl Sm {
         }
     }
 
-    /// A warp has come to a barrier.
+    /// Handles a warp's arrival at a barrier.
     fn arrive(&mut self, slot: u32, env: &mut Env<'_>) {
         self.withdraw(slot);
         self.far |= 1 << slot;
@@ -132,7 +131,7 @@ impl Sm {
         self.release(block, env);
     }
 
-    /// Lets the warps of a block pass the barrier, if all that run have come to it.
+    /// Releases the warps of a block from the barrier, if all running ones have arrived.
     fn release(&mut self, block: u32, env: &mut Env<'_>) {
         let waiting = self.blocks[block].waiting;
         if waiting == 0 || waiting.count_ones() < self.blocks[block].running {
@@ -145,7 +144,7 @@ impl Sm {
         }
     }
 
-    /// The warp is not among those with an instruction to issue.
+    /// Removes the warp from those with an instruction to issue.
     #[inline]
     fn withdraw(&mut self, slot: u32) {
         let others = !(1 << slot);
@@ -155,7 +154,7 @@ impl Sm {
         self.to_shared &= others;
     }
 
-    /// Gets the warp's next instruction, from its program if the tape is at its end, and sees what it waits for.
+    /// Fetches the warp's next instruction, from its program if the tape is at its end, and determines its dependences.
     pub(super) fn advance(&mut self, slot: u32, env: &mut Env<'_>) {
         self.withdraw(slot);
         let number = self.global(slot);
@@ -190,7 +189,7 @@ impl Sm {
         }
     }
 
-    /// A warp has issued its last instruction.
+    /// Handles the issue of a warp's last instruction.
     fn end(&mut self, slot: u32, env: &mut Env<'_>) {
         self.scheduler.leave(slot);
         let warp = &mut self.warps[slot as usize];
@@ -203,7 +202,7 @@ impl Sm {
         }
     }
 
-    /// A warp has ended, and everything that it has begun: its slot is free.
+    /// Frees the slot of a warp that has ended, with everything that it began.
     ///
     /// A slot is held until stores are acknowledged, as in GPGPU-Sim: a kernel's stores are visible to the next.
     fn retire(&mut self, slot: u32, env: &mut Env<'_>) {
@@ -223,14 +222,14 @@ impl Sm {
         self.shared_left += needs.shared;
     }
 
-    /// A result of arithmetic or shared memory is here.
+    /// Handles a result of arithmetic or shared memory.
     #[inline]
     pub(super) fn written(&mut self, wake: Wake, env: &mut Env<'_>) {
         self.warps[usize::from(wake.slot)].pending.clear(wake.register);
         self.one_less(wake.slot.into(), env);
     }
 
-    /// A memory instruction has been answered whole.
+    /// Handles a fully answered memory instruction.
     pub(super) fn finish(&mut self, op: Op, env: &mut Env<'_>) {
         let warp = &mut self.warps[usize::from(op.slot)];
         warp.pending.clear(op.to);
@@ -238,7 +237,7 @@ impl Sm {
         self.one_less(op.slot.into(), env);
     }
 
-    /// Something that the warp has begun has ended.
+    /// Notes the end of something that the warp began.
     #[inline]
     fn one_less(&mut self, slot: u32, env: &mut Env<'_>) {
         let warp = &mut self.warps[slot as usize];
@@ -264,18 +263,18 @@ impl Sm {
     }
 }
 
-// The helper thread of a multiprocessor: it executes instructions for other parts, beside the warps of applications.
+// Helper thread of a multiprocessor: it executes instructions for other parts, beside the warps of applications.
 //
-// It goes before them, and takes an issue slot an instruction. Each instruction needs the result of the one before. The thread
-// takes no slot of a warp, no registers and no cache: its instructions are arithmetic in all they cost.
+// It has priority over them, and takes an issue slot per instruction. Each instruction needs the result of the previous
+// one. The thread takes no slot of a warp, no registers and no cache: its instructions cost the same as arithmetic.
 
 /// Work of the helper thread, first come, first served.
 #[derive(Default)]
 pub(super) struct Helper {
     waiting: VecDeque<Help>,
-    /// Instructions of the first that have been issued.
+    /// Instructions of the first work item that have been issued.
     issued: u32,
-    /// The first cycle in which the next instruction may be issued.
+    /// First cycle in which the next instruction may be issued.
     free: u64,
 }
 
@@ -285,13 +284,13 @@ impl Helper {
         self.waiting.push_back(help);
     }
 
-    /// The first cycle at or after `from` in which an instruction can be issued; the last of all without work.
+    /// First cycle at or after `from` in which an instruction can be issued; the last of all cycles without work.
     #[inline]
     pub(super) fn due(&self, from: u64) -> u64 {
         if self.waiting.is_empty() { u64::MAX } else { self.free.max(from) }
     }
 
-    /// Issues an instruction, whose result is there `latency` cycles later; the work that ends with it.
+    /// Issues an instruction, whose result is available `latency` cycles later; returns the work that ends with it.
     pub(super) fn issue(&mut self, cycle: u64, latency: u64) -> Option<Help> {
         self.free = cycle + latency;
         self.issued += 1;

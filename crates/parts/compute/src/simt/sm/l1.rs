@@ -1,23 +1,23 @@
-//! The first-level data cache: its lines, and the miss registers of lines on their way.
+//! First-level data cache: its lines, and the miss registers of lines under way.
 
 use crate::simt::spec::L1Spec;
 use engine::{List, Lists, Time};
 use mem::cache::{Shape, Tags};
 
-/// Groups of pages that are counted together.
+/// Number of page groups for counting.
 const GROUPS: usize = 256;
 
-/// A page of an application as one word.
+/// Page of an application as one word.
 #[inline]
 pub(super) fn page_key(app: u8, page: u64) -> u64 {
     page << 8 | u64::from(app)
 }
 
-/// Which physical lines are here, and to which virtual page each belongs: a page whose translation goes takes its lines
-/// along, because its frame may get another's data.
+/// Physical lines in the cache, each with its virtual page. If a page's translation is removed, its lines are too,
+/// because the frame may get different data.
 pub(super) struct L1 {
     tags: Tags<u64>,
-    /// Lines of each group of pages, so that a page without any costs no search.
+    /// Number of lines in each group of pages, so that a page without lines needs no search.
     lines_of: Vec<u32>,
 }
 
@@ -33,7 +33,7 @@ impl L1 {
         L1 { tags: Tags::new(shape, &spec.replacement), lines_of: vec![0; GROUPS] }
     }
 
-    /// Whether a line is here; that counts as a use.
+    /// Whether a line is present; counts as a use.
     #[inline]
     pub(super) fn look_up(&mut self, line: u64) -> bool {
         let Some(place) = self.tags.find(line) else { return false };
@@ -41,7 +41,7 @@ impl L1 {
         true
     }
 
-    /// Takes a line of a page in.
+    /// Inserts a line of a page.
     pub(super) fn fill(&mut self, line: u64, key: u64) {
         debug_assert!(self.tags.find(line).is_none(), "a line that is here was fetched");
         if let Some((_, gone)) = self.tags.insert(line, key, |_| true) {
@@ -52,7 +52,7 @@ impl L1 {
         }
     }
 
-    /// Gives a line up.
+    /// Removes a line.
     #[inline]
     pub(super) fn evict(&mut self, line: u64) {
         if let Some(place) = self.tags.find(line) {
@@ -65,7 +65,7 @@ impl L1 {
         self.tags.remove(place);
     }
 
-    /// Gives every line of a page up.
+    /// Removes every line of a page.
     pub(super) fn forget(&mut self, key: u64) {
         if self.lines_of[group(key)] == 0 {
             return;
@@ -78,40 +78,40 @@ impl L1 {
     }
 }
 
-// Miss status holding registers: lines on their way to the first-level cache, and who waits for each.
+// Miss status holding registers: lines under way to the first-level cache, and their waiters.
 
 /// End of a bucket.
 const LAST: u16 = u16::MAX;
 
-/// Buckets of lines. Few registers are in use at once, whatever their number, and every multiprocessor has a table: all
-/// of them together have to stay in the processor's cache.
+/// Number of hash buckets. Few registers are in use at once, whatever their number, and every multiprocessor has a
+/// table: together they must stay in the host processor's cache.
 const BUCKETS: usize = 2048;
 
-/// A request that waits for a line.
+/// Request that waits for a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiter {
-    /// The instruction, by its number in the load-store unit.
+    /// Number of the instruction in the load-store unit.
     pub op: u32,
-    /// Its latest milestone; the first waiter's travels with the access.
+    /// Latest milestone; the first waiter's travels with the access.
     pub since: Time,
 }
 
-/// One register.
+/// Miss register.
 #[derive(Clone, Copy, Debug)]
 struct Register {
     line: u64,
-    /// The page that the line belongs to.
+    /// Page that the line belongs to.
     key: u64,
     waiters: List,
-    /// Waiters beside the first.
+    /// Number of waiters beside the first.
     merged: u32,
-    /// Whether the line enters the cache: not if it has been changed meanwhile.
+    /// Whether the line enters the cache: not if it was changed meanwhile.
     keep: bool,
-    /// The next register of its bucket.
+    /// Next register of its bucket.
     beside: u16,
 }
 
-/// A line that has arrived.
+/// Line that has arrived.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrived {
     pub line: u64,
@@ -126,11 +126,11 @@ fn bucket(line: u64) -> usize {
     (line.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & (BUCKETS - 1)
 }
 
-/// All registers of a multiprocessor.
+/// Miss registers of a multiprocessor.
 pub(super) struct Misses {
     registers: Vec<Register>,
     free: Vec<u16>,
-    /// The first register in use of each bucket of lines.
+    /// First register in use of each bucket of lines.
     buckets: Box<[u16]>,
     waiters: Lists<Waiter>,
     merges: u32,
@@ -148,7 +148,7 @@ impl Misses {
         }
     }
 
-    /// The register of a line that is on its way.
+    /// Register of a line under way.
     #[inline]
     pub(super) fn find(&self, line: u64) -> Option<u16> {
         let mut register = self.buckets[bucket(line)];
@@ -158,13 +158,13 @@ impl Misses {
         (register != LAST).then_some(register)
     }
 
-    /// The line of a register will be there soon.
+    /// Prefetches the register of a line that will arrive soon.
     #[inline]
     pub(super) fn expect(&self, register: u16) {
         engine::prefetch(&self.registers[usize::from(register)]);
     }
 
-    /// A register for a line that is not on its way, with its first waiter; none if all are taken.
+    /// Allocates a register for a line that is not under way, with its first waiter; `None` if all are in use.
     #[inline]
     pub(super) fn open(&mut self, line: u64, key: u64, op: u32, since: Time) -> Option<u16> {
         let register = self.free.pop()?;
@@ -176,7 +176,7 @@ impl Misses {
         Some(register)
     }
 
-    /// Lets another request wait; false if as many wait as may.
+    /// Adds a waiter; returns false at the limit.
     #[inline]
     pub(super) fn merge(&mut self, register: u16, op: u32, since: Time) -> bool {
         let register = &mut self.registers[usize::from(register)];
@@ -188,11 +188,11 @@ impl Misses {
         true
     }
 
-    /// The line of a register has arrived, and the register is free. [`Misses::next_waiter`] gives who waited.
+    /// Frees the register of a line that has arrived. [`Misses::next_waiter`] returns its waiters.
     #[inline]
     pub(super) fn close(&mut self, register: u16) -> Arrived {
         let Register { line, key, waiters, keep, beside, .. } = self.registers[usize::from(register)];
-        debug_assert_eq!(self.find(line), Some(register), "an answer that nobody asked for");
+        debug_assert_eq!(self.find(line), Some(register), "an unexpected answer");
         let mut before = self.buckets[bucket(line)];
         if before == register {
             self.buckets[bucket(line)] = beside;
@@ -206,13 +206,13 @@ impl Misses {
         Arrived { line, key, keep, waiters }
     }
 
-    /// Takes the next waiter of a line that has arrived, in the order in which they came.
+    /// Takes the next waiter of a line that has arrived, in the order of arrival.
     #[inline]
     pub(super) fn next_waiter(&mut self, arrived: &mut Arrived) -> Option<Waiter> {
         self.waiters.pop(&mut arrived.waiters)
     }
 
-    /// A line has been changed: what is on its way will not be kept.
+    /// Marks a line under way as changed: it will not be kept.
     #[inline]
     pub(super) fn spoil(&mut self, line: u64) {
         if let Some(register) = self.find(line) {
@@ -220,47 +220,47 @@ impl Misses {
         }
     }
 
-    /// As [`Misses::spoil`], for every line of a page.
+    /// Marks every line of a page, like [`Misses::spoil`].
     pub(super) fn spoil_page(&mut self, key: u64) {
         for register in self.registers.iter_mut().filter(|r| r.key == key) {
             register.keep = false;
         }
     }
 
-    /// Registers in use.
+    /// Number of registers in use.
     pub(super) fn in_use(&self) -> usize {
         self.registers.len() - self.free.len()
     }
 }
 
-// Results of arithmetic that are still to come: a wheel of cycles, so that a short latency costs no event.
+// Pending results of arithmetic: a wheel of cycles, so that a short latency needs no event.
 
-/// A register of a warp that will have been written.
+/// Register of a warp with a pending write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wake {
     /// Slot of the warp.
     pub slot: u8,
-    /// The register.
+    /// Number of the register.
     pub register: u8,
 }
 
 /// End of a list.
 const NONE: u16 = u16::MAX;
 
-/// Wakes by cycle, fewer cycles ahead than the ring is long. No cycle that holds one may be passed over.
+/// Wake-ups by cycle, fewer cycles ahead than the ring is long. No cycle with a wake-up may be skipped.
 pub(super) struct Ring {
-    /// The latest wake of each cycle.
+    /// Latest wake-up of each cycle.
     cycles: Box<[u16]>,
-    /// Each wake, and the one before it of the same cycle.
+    /// Wake-ups, each with the previous one of the same cycle.
     wakes: Vec<(Wake, u16)>,
-    /// The latest free one of them; the places of few are used over and over, so that they stay in the processor's cache.
+    /// Latest free entry; few entries are reused over and over, so that they stay in the host processor's cache.
     free: u16,
     occupied: Vec<u64>,
     len: usize,
 }
 
 impl Ring {
-    /// A ring for delays of at most `longest` cycles.
+    /// Creates a ring for delays of at most `longest` cycles.
     pub(super) fn new(longest: u64) -> Ring {
         let cycles = (longest as usize + 1).next_power_of_two().max(64);
         Ring {
@@ -295,7 +295,7 @@ impl Ring {
         self.len += 1;
     }
 
-    /// One wake of a cycle; none when there are no more.
+    /// Takes one wake-up of a cycle; `None` when none is left.
     #[inline]
     pub(super) fn pop(&mut self, cycle: u64) -> Option<Wake> {
         let place = self.place(cycle);
@@ -317,7 +317,7 @@ impl Ring {
         self.len == 0
     }
 
-    /// The first cycle at or after `from` that has a wake; all lie less than a round ahead.
+    /// First cycle at or after `from` with a wake-up; all are less than a round ahead.
     pub(super) fn next(&self, from: u64) -> Option<u64> {
         if self.len == 0 {
             return None;

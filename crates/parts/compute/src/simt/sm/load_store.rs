@@ -1,4 +1,4 @@
-//! The load-store unit: lines of instructions, one a cycle, through the first-level TLB and cache.
+//! Load-store unit: lines of instructions, one per cycle, through the first-level TLB and cache.
 //!
 //! Every line is a request of its own, and its milestones tile its life. Until it leaves for the network, hits, or has
 //! to wait for another request, it waits for [`Stage::L1`]. A line that waits for a translation has
@@ -14,10 +14,10 @@ use mem::mmu::tlb::Tlb;
 use proto::memory::{Absent, Access, AccessKind, LINE, Stage, Translation};
 use std::collections::VecDeque;
 
-/// No physical address yet.
+/// Placeholder for an unknown physical address.
 const UNKNOWN: u64 = u64::MAX;
 
-/// A memory instruction whose lines are under way.
+/// Memory instruction whose lines are under way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Op {
     pub kind: AccessKind,
@@ -26,7 +26,7 @@ pub(super) struct Op {
     /// Register that it writes; zero for none.
     pub to: u8,
     pub pc: u32,
-    /// Lines that have not been answered.
+    /// Number of unanswered lines.
     pub left: u32,
     pub issued: Time,
 }
@@ -37,7 +37,7 @@ impl Op {
     }
 }
 
-/// What the unit waits for before it can take its next line.
+/// Condition before the unit can take its next line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Wait {
     Nothing,
@@ -47,11 +47,11 @@ enum Wait {
     Translation,
 }
 
-/// The unit of one multiprocessor.
+/// Load-store unit of one multiprocessor.
 pub(super) struct LoadStore {
     port: u16,
     queue: VecDeque<Line>,
-    /// Lines whose translation has arrived; they go first.
+    /// Lines whose translation has arrived; they have priority.
     translated: VecDeque<Line>,
     wait: Wait,
     ops: Slab<Op>,
@@ -61,7 +61,7 @@ pub(super) struct LoadStore {
     l1: L1,
     misses: Misses,
     miss_registers: u32,
-    /// The instruction of each store and atomic that is outstanding, and the free places.
+    /// Instruction of each outstanding store and atomic, and the free places.
     stores: Vec<u32>,
     free_stores: Vec<u32>,
 }
@@ -85,13 +85,13 @@ impl LoadStore {
         }
     }
 
-    /// Whether no instruction may enter.
+    /// Whether the unit is full.
     #[inline]
     pub(super) fn is_full(&self, model: &Model) -> bool {
         self.queue.len() + self.translated.len() + self.translating.lines() >= model.queue
     }
 
-    /// An instruction enters with all of its lines; their number.
+    /// Enters an instruction with all of its lines; returns their number.
     pub(super) fn enter(&mut self, mut op: Op, addresses: &[u64], width: u8, env: &Env<'_>) -> u32 {
         let pieces = self.coalescer.merge(addresses, width, env.model.reach);
         let lines = pieces.len() as u32;
@@ -114,7 +114,7 @@ impl LoadStore {
         lines
     }
 
-    /// The first cycle at or after `from` in which a line can be taken.
+    /// First cycle at or after `from` in which a line can be taken.
     #[inline]
     pub(super) fn due(&self, from: u64) -> Option<u64> {
         if self.wait != Wait::Nothing {
@@ -125,7 +125,7 @@ impl LoadStore {
         (first != u64::MAX).then(|| first.max(from))
     }
 
-    /// Takes the next line, if its outcome is due. The instruction, if that was its last line.
+    /// Takes the next line, if its outcome is due. Returns the instruction if that was its last line.
     pub(super) fn step(&mut self, env: &mut Env<'_>, cx: &mut impl Cx<Event, Out>) -> Option<Op> {
         if self.wait != Wait::Nothing {
             return None;
@@ -229,7 +229,8 @@ impl LoadStore {
         (Wait::Nothing, None)
     }
 
-    /// Stores and atomics pass the cache by, and evict the line: it is not coherent (write-evict, as in Fermi).
+    /// Sends a store or an atomic past the cache, and evicts the line: the cache is not coherent (write-evict, as in
+    /// Fermi).
     fn write_through(
         &mut self,
         line: Line,
@@ -268,7 +269,7 @@ impl LoadStore {
         cx.emit(Out::Access(access));
     }
 
-    /// A line of an instruction has been answered. The instruction, if it was the last.
+    /// Notes an answered line. Returns the instruction if it was the last line.
     fn line_done(&mut self, number: u32, env: &mut Env<'_>) -> Option<Op> {
         let op = &mut self.ops[number];
         op.left -= 1;
@@ -282,7 +283,7 @@ impl LoadStore {
         })
     }
 
-    /// An access will be answered soon.
+    /// Prefetches for an access that will be answered soon.
     #[inline]
     pub(super) fn expect(&self, access: &Access) {
         if access.kind == AccessKind::Read {
@@ -290,7 +291,7 @@ impl LoadStore {
         }
     }
 
-    /// An access has been answered. Appends the instructions that had waited for nothing else.
+    /// Handles the answer to an access. Appends the instructions that waited for nothing else.
     pub(super) fn answer(&mut self, mut access: Access, finished: &mut Vec<Op>, env: &mut Env<'_>) {
         env.tally.access(Stage::L1, &mut access, env.now);
         if access.kind != AccessKind::Read {
@@ -309,7 +310,7 @@ impl LoadStore {
         }
         let mut since = Some(access.since);
         while let Some(waiter) = self.misses.next_waiter(&mut arrived) {
-            // The first one's milestones came with the access.
+            // The first waiter's milestones came with the access.
             let mut since = since.take().unwrap_or(waiter.since);
             env.tally.reach(Stage::L1Merge, false, &mut since, env.now);
             finished.extend(self.line_done(waiter.op, env));
@@ -319,19 +320,19 @@ impl LoadStore {
         }
     }
 
-    /// A translation has been answered: the lines that waited for it go on.
+    /// Handles the answer to a translation: the lines that waited for it go on.
     pub(super) fn translated(&mut self, translation: Translation, env: &mut Env<'_>) {
         let Translation { app, page, frame, since, .. } = translation;
         self.tlb.fill(app, page, frame);
         let Some(mut released) = self.translating.release(app, page) else {
-            debug_assert!(false, "a translation that nobody asked for");
+            debug_assert!(false, "an unexpected translation");
             return;
         };
         let mut asked = Some(since);
         while let Some(mut line) = self.translating.next_line(&mut released) {
             let stores = self.ops[line.op].stores();
             if let Some(latest) = asked.take() {
-                // Only the first line's wait is the translation's.
+                // Only the first line's wait belongs to the translation.
                 if stores {
                     env.stats.store_translations += u128::from(latest.since(line.since).ps());
                 } else {
@@ -346,7 +347,8 @@ impl LoadStore {
         self.wait = Wait::Nothing;
     }
 
-    /// Forgets a translation and the lines of its page. Lines that had it and have not reached the cache ask anew.
+    /// Removes a translation and the lines of its page. Translated lines that have not reached the cache request it
+    /// again.
     pub(super) fn invalidate(&mut self, app: u8, page: u64) {
         self.tlb.invalidate(app, page);
         let key = page_key(app, page);
@@ -359,7 +361,7 @@ impl LoadStore {
         }
     }
 
-    /// Accesses and translations that have been sent and not answered.
+    /// Number of unanswered accesses and translations.
     pub(super) fn outstanding(&self) -> usize {
         self.misses.in_use() + self.stores.len() - self.free_stores.len() + self.translating.pages()
     }
@@ -372,7 +374,7 @@ impl LoadStore {
     }
 }
 
-// Pages whose translation is on its way, and the lines that wait for each.
+// Pages whose translation is under way, and the lines that wait for each.
 
 struct Page {
     app: u8,
@@ -380,7 +382,7 @@ struct Page {
     waiting: List,
 }
 
-/// The pages that are missing in a multiprocessor's TLB.
+/// Missing pages of a multiprocessor's TLB.
 pub(super) struct Translating {
     pages: Vec<Page>,
     lines: Lists<Line>,
@@ -388,7 +390,7 @@ pub(super) struct Translating {
 }
 
 impl Translating {
-    /// At most `most` pages at once.
+    /// Creates a set for at most `most` pages at once.
     pub(super) fn new(most: usize) -> Translating {
         Translating { pages: Vec::with_capacity(most), lines: Lists::default(), most }
     }
@@ -397,12 +399,12 @@ impl Translating {
         self.pages.iter().position(|p| (p.page, p.app) == (page, app))
     }
 
-    /// Whether a line of this page may wait: not if as many others are missing as may.
+    /// Whether a line of this page may wait: not if the limit of other missing pages is reached.
     pub(super) fn takes(&self, app: u8, page: u64) -> bool {
         self.pages.len() < self.most || self.find(app, page).is_some()
     }
 
-    /// Lets a line wait. Whether its translation must be asked for.
+    /// Adds a waiting line. Returns whether its translation must be requested.
     pub(super) fn wait(&mut self, app: u8, line: Line) -> bool {
         let page = line.page;
         let known = self.find(app, page);
@@ -414,24 +416,24 @@ impl Translating {
         known.is_none()
     }
 
-    /// A page's translation has arrived. [`Translating::next_line`] gives who waited.
+    /// Releases a page whose translation has arrived. [`Translating::next_line`] returns its lines.
     pub(super) fn release(&mut self, app: u8, page: u64) -> Option<List> {
         let at = self.find(app, page)?;
         Some(self.pages.swap_remove(at).waiting)
     }
 
-    /// Takes the next line of a page that has arrived, in the order in which they came.
+    /// Takes the next line of a released page, in the order of arrival.
     pub(super) fn next_line(&mut self, released: &mut List) -> Option<Line> {
         self.lines.pop(released)
     }
 
-    /// Lines that wait.
+    /// Number of waiting lines.
     #[inline]
     pub(super) fn lines(&self) -> usize {
         self.lines.len()
     }
 
-    /// Pages that are missing.
+    /// Number of missing pages.
     #[inline]
     pub(super) fn pages(&self) -> usize {
         self.pages.len()

@@ -1,4 +1,4 @@
-//! One multiprocessor: the warps and blocks that it holds, and what it does in a cycle.
+//! Multiprocessor: the warps and blocks that it holds, and its actions in a cycle.
 
 mod coalesce;
 mod issue;
@@ -16,18 +16,18 @@ use load_store::{LoadStore, Op};
 use proto::memory::{Access, Help, Tally, Translation};
 use proto::simt::{Inst, InstKind, LANES, Launch, Programs, Tape, WarpStart};
 
-/// What a multiprocessor works with beside itself.
+/// Environment of a multiprocessor.
 pub(super) struct Env<'a> {
     pub model: &'a Model,
     pub stats: &'a mut GpuStats,
     pub tally: &'a mut Tally,
-    /// Place of each application's present kernel among the counted ones.
+    /// Position of each application's present kernel among the counted ones.
     pub kernels: &'a [usize],
-    /// The application of each block that has ended.
+    /// Applications of blocks that have ended.
     pub ended: &'a mut Vec<u8>,
     pub programs: &'a mut dyn Programs,
     pub now: Time,
-    /// The present cycle; between cycles, the next.
+    /// Present cycle; between cycles, the next.
     pub cycle: u64,
 }
 
@@ -38,11 +38,11 @@ impl Env<'_> {
     }
 }
 
-/// What a block takes of a multiprocessor.
+/// Resources of a multiprocessor that a block takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Needs {
     pub warps: u32,
-    /// Threads in whole warps.
+    /// Threads, in whole warps.
     pub threads: u32,
     pub registers: u64,
     pub shared: u64,
@@ -57,7 +57,7 @@ impl Needs {
     }
 }
 
-/// A block that a multiprocessor holds.
+/// Block on a multiprocessor.
 struct Block {
     app: u8,
     needs: Needs,
@@ -69,7 +69,7 @@ struct Block {
     waiting: Warps,
 }
 
-/// Why a multiprocessor issues nothing.
+/// Reason why a multiprocessor issues nothing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Idle {
     Empty,
@@ -78,7 +78,7 @@ enum Idle {
     Memory,
 }
 
-/// One multiprocessor.
+/// State of one multiprocessor.
 pub(super) struct Sm {
     index: u16,
     scheduler: Box<dyn WarpScheduler>,
@@ -94,7 +94,7 @@ pub(super) struct Sm {
     to_memory: Warps,
     /// Warps of applications that are held.
     held: Warps,
-    /// Warps that may issue at all: every one, until the multiprocessor is stopped.
+    /// Warps that may issue: all, until the multiprocessor is stopped.
     allowed: Warps,
     /// Warps whose next instruction is a special function, and the cycle in which the next may be issued.
     to_sfu: Warps,
@@ -102,7 +102,7 @@ pub(super) struct Sm {
     /// Warps whose next instruction is for shared memory, and the cycle in which the next may be issued.
     to_shared: Warps,
     shared_free: u64,
-    /// The ready warps among which the scheduler has last declined to choose.
+    /// Ready warps among which the scheduler last declined to choose.
     declined: Warps,
     ring: Ring,
     helper: Helper,
@@ -112,7 +112,7 @@ pub(super) struct Sm {
     threads_left: u32,
     registers_left: u64,
     shared_left: u64,
-    /// The first cycle that has not been counted, and what those since count as.
+    /// First cycle that has not been counted, and the class of the cycles since.
     uncounted: u64,
     idle: Idle,
     finished: Vec<Op>,
@@ -151,7 +151,7 @@ impl Sm {
         }
     }
 
-    /// Whether it has room for a block.
+    /// Whether the multiprocessor has room for a block.
     #[inline]
     pub(super) fn fits(&self, needs: &Needs) -> bool {
         self.blocks_left > 0
@@ -161,7 +161,7 @@ impl Sm {
             && self.shared_left >= needs.shared
     }
 
-    /// A block begins.
+    /// Starts a block.
     pub(super) fn start(&mut self, app: u8, number: u32, needs: Needs, env: &mut Env<'_>) {
         self.count_idle(env.cycle, &mut env.stats.sms[usize::from(self.index)]);
         self.blocks_left -= 1;
@@ -170,13 +170,13 @@ impl Sm {
         self.shared_left -= needs.shared;
         let warps = needs.warps;
         let block = self.blocks.insert(Block { app, needs, held: warps, running: warps, waiting: 0 });
-        // All slots are taken before any warp runs: one that ends at once must not give its slot to its sibling.
+        // All slots are taken before any warp runs: a warp that ends at once must not give its slot to its sibling.
         let mut slots = self.free;
         for _ in 0..warps {
             self.free &= self.free - 1;
         }
         slots &= !self.free;
-        // No block of an application that is held begins: these bits are those of earlier warps.
+        // Blocks of held applications do not begin: these bits belong to earlier warps.
         self.held &= !slots;
         for (warp, slot) in super::sched::slots(slots).enumerate() {
             self.warps[slot as usize].begin(app, block);
@@ -192,7 +192,7 @@ impl Sm {
         u32::from(self.index) * self.warps.len() as u32 + slot
     }
 
-    /// What happens in a cycle.
+    /// Runs a cycle.
     pub(super) fn tick(&mut self, env: &mut Env<'_>, cx: &mut impl Cx<Event, Out>) {
         self.count_idle(env.cycle, &mut env.stats.sms[usize::from(self.index)]);
         self.declined = 0;
@@ -217,7 +217,7 @@ impl Sm {
         }
     }
 
-    /// The helper thread issues its next instruction, if it can; how many it has issued.
+    /// Issues the helper thread's next instruction, if possible; returns the number issued.
     #[inline]
     fn help_on(&mut self, env: &mut Env<'_>, cx: &mut impl Cx<Event, Out>) -> u32 {
         if self.helper.due(env.cycle) != env.cycle {
@@ -230,7 +230,7 @@ impl Sm {
         1
     }
 
-    /// The first cycle at or after `from` in which there is something to do; none while everything waits for answers.
+    /// First cycle at or after `from` with work; `None` while everything waits for answers.
     pub(super) fn due(&self, from: u64, model: &Model) -> Option<u64> {
         let open = self.open(from, model);
         if open != 0 && open != self.declined {
@@ -263,7 +263,7 @@ impl Sm {
         self.free.count_ones() as usize == self.warps.len()
     }
 
-    /// Counts the cycles before `cycle` in which nothing happened.
+    /// Counts the idle cycles before `cycle`.
     pub(super) fn count_idle(&mut self, cycle: u64, cycles: &mut SmStats) {
         let idle = cycle.saturating_sub(self.uncounted);
         if idle > 0 {
@@ -272,13 +272,13 @@ impl Sm {
         }
     }
 
-    /// An access will be answered soon.
+    /// Prefetches for an access that will be answered soon.
     #[inline]
     pub(super) fn expect(&self, access: &Access) {
         self.load_store.expect(access);
     }
 
-    /// An access has been answered.
+    /// Handles the answer to an access.
     pub(super) fn answer(&mut self, access: Access, env: &mut Env<'_>) {
         self.declined = 0;
         let mut finished = std::mem::take(&mut self.finished);
@@ -293,12 +293,12 @@ impl Sm {
         }
     }
 
-    /// A translation has been answered.
+    /// Handles the answer to a translation.
     pub(super) fn translated(&mut self, translation: Translation, env: &mut Env<'_>) {
         self.load_store.translated(translation, env);
     }
 
-    /// Holds the warps of an application, or lets them go on.
+    /// Holds or releases the warps of an application.
     pub(super) fn hold(&mut self, app: u8, held: bool) {
         let its = self.warps.iter().enumerate().filter(|(_, warp)| warp.app == app);
         let its = its.fold(0, |warps: Warps, (slot, _)| warps | 1 << slot);
@@ -306,22 +306,22 @@ impl Sm {
         self.declined = 0;
     }
 
-    /// The helper thread has more to execute.
+    /// Gives the helper thread more work.
     pub(super) fn help(&mut self, help: Help) {
         self.helper.push(help);
     }
 
-    /// Issues nothing any more of applications; what has been issued goes on.
+    /// Stops issue for applications; issued instructions complete.
     pub(super) fn stop(&mut self) {
         self.allowed = 0;
     }
 
-    /// Forgets a translation.
+    /// Removes a translation.
     pub(super) fn invalidate(&mut self, app: u8, page: u64) {
         self.load_store.invalidate(app, page);
     }
 
-    /// Accesses and translations that have been sent and not answered.
+    /// Number of unanswered accesses and translations.
     pub(super) fn outstanding(&self) -> usize {
         self.load_store.outstanding()
     }
@@ -345,30 +345,30 @@ impl Idle {
     }
 }
 
-// A line of a memory instruction.
+// Lines of a memory instruction.
 
-/// A line of an instruction.
+/// Line of an instruction.
 #[derive(Clone, Copy, Debug)]
 struct Line {
-    /// Virtual page, counted in reaches.
+    /// Virtual page, in reaches.
     pub page: u64,
     /// First byte inside the page.
     pub offset: u64,
     /// First byte, physical.
     pub physical: u64,
-    /// The cycle of its look-up's outcome, if nothing is before it.
+    /// Cycle of the look-up's outcome, if nothing is before it.
     pub outcome: u64,
-    /// Its latest milestone.
+    /// Latest milestone.
     pub since: Time,
-    /// Its instruction.
+    /// Instruction of the line.
     pub op: u32,
     /// Bytes touched.
     pub bytes: u8,
-    /// Whether its page has still to be counted as looked up.
+    /// Whether the look-up of its page is still to be counted.
     pub counts: bool,
 }
 
-/// A set of registers.
+/// Set of registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Registers([u64; 4]);
 
@@ -385,7 +385,7 @@ impl Registers {
     fn has(&self, register: u8) -> bool {
         self.0[usize::from(register >> 6)] >> (register & 63) & 1 == 1
     }
-    /// Whether an instruction reads or writes one of them. Register 0 stands for none and is never in a set.
+    /// Whether an instruction reads or writes one of the registers. Register 0 means none and is never in a set.
     #[inline]
     fn hold_up(&self, inst: &Inst) -> bool {
         let [a, b, c] = inst.from;
@@ -393,36 +393,36 @@ impl Registers {
     }
 }
 
-/// A warp. Its slot is given away when everything that it has begun has ended.
+/// Warp. Its slot is freed when everything that it began has ended.
 struct Warp {
-    /// A piece of its program.
+    /// Piece of the warp's program.
     pub tape: Tape,
-    /// Place of its next instruction on the tape.
+    /// Position of the next instruction on the tape.
     pub next: usize,
-    /// That instruction. A copy: it is looked at several times, and the tape is far away each time.
+    /// Next instruction. A copy: it is read several times, and the tape is far away each time.
     pub inst: Inst,
-    /// How often that has still to be issued; zero before it is issued first.
+    /// Remaining issues of this instruction; zero before the first.
     pub left: u16,
     /// Whether the program goes on behind the tape.
     pub goes_on: bool,
-    /// Whether its last instruction has been issued.
+    /// Whether the last instruction has been issued.
     pub over: bool,
-    /// Whether its next instruction waits for a register.
+    /// Whether the next instruction waits for a register.
     pub blocked: bool,
-    /// The application.
+    /// Application of the warp.
     pub app: u8,
-    /// Its block, by the number in the multiprocessor.
+    /// Block of the warp, by its number in the multiprocessor.
     pub block: u32,
-    /// Registers that will be written.
+    /// Registers with a pending write.
     pub pending: Registers,
-    /// Those of them whose values come from global memory.
+    /// Registers whose pending values come from global memory.
     pub loading: Registers,
-    /// Results and answers that are still to come.
+    /// Results and answers still to come.
     pub outstanding: u32,
 }
 
 impl Warp {
-    /// A slot without a warp.
+    /// Slot without a warp.
     fn none() -> Warp {
         let (kind, from) = (InstKind::Alu, [0; 3]);
         let inst = Inst { kind, width: 0, to: 0, from, count: 1, pc: 0, mask: 0, addresses: 0 };
@@ -442,14 +442,14 @@ impl Warp {
         }
     }
 
-    /// The addresses of the lanes at work in its next instruction.
+    /// Addresses of the active lanes of the next instruction.
     #[inline]
     fn addresses(&self) -> &[u64] {
         let first = self.inst.addresses as usize;
         &self.tape.addresses[first..first + self.inst.mask.count_ones() as usize]
     }
 
-    /// A warp begins; the tape keeps its memory.
+    /// Begins a warp; the tape keeps its memory.
     fn begin(&mut self, app: u8, block: u32) {
         debug_assert_eq!(self.outstanding, 0, "a slot was given away too early");
         self.tape.clear();
@@ -463,9 +463,9 @@ impl Warp {
     }
 }
 
-// What happens in the multiprocessors, and what they say.
+// Events and outputs of the multiprocessors.
 
-/// The multiprocessors' own event: a cycle in which one of them has something to do.
+/// Event of the multiprocessors: a cycle in which one of them has work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// A cycle.
@@ -484,15 +484,15 @@ impl engine::Event for Event {
     }
 }
 
-/// Messages that the multiprocessors send.
+/// Output of the multiprocessors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Out {
-    /// A line is read, written or changed.
+    /// Read, write or atomic change of a line.
     Access(Access),
-    /// A translation is needed. Pages and frames are numbers, in units of the reach.
+    /// Request for a translation. Pages and frames are numbers, in units of the reach.
     Translate(Translation),
-    /// A helper thread has executed instructions.
+    /// Completion of a helper thread's instructions.
     Helped(Help),
-    /// An application has no kernel left.
+    /// End of an application: no kernel is left.
     Finished(u8),
 }

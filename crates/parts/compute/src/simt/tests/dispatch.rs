@@ -12,7 +12,7 @@ fn blocks(count: u32, cycles: u16) -> Kernel {
     kernel(count, 1, move |_, _| vec![alu().times(cycles)])
 }
 
-/// How many blocks are taken at once.
+/// Number of blocks taken at once.
 fn at_once(spec: &GpuSpec, launch: impl Fn(&mut Launch)) -> usize {
     let mut kernel = blocks(100, 1000);
     launch(&mut kernel.launch);
@@ -96,7 +96,7 @@ fn a_kernel_that_fits_nowhere_is_refused() {
     assert_eq!((unfit.what, unfit.needs, unfit.limit), (Need::BlockThreads, 513, 512));
     assert_eq!(
         unfit.to_string(),
-        "a block of kernel 0 of application 0 has 513 threads, but 1 to 512 (`resident.block_threads`) are possible"
+        "a block of kernel 0 of application 0 has 513 threads; allowed are 1 to 512 (`resident.block_threads`)"
     );
     assert_eq!(refuse(|l| l.registers = 2000).what, Need::Registers);
     assert_eq!(refuse(|l| l.shared = 16_385).what, Need::Shared);
@@ -287,7 +287,7 @@ fn applications_have_multiprocessors_of_their_own() {
     }
 }
 
-/// How often each application has said that it has ended.
+/// Number of times each application has reported its end.
 fn ends(world: &World) -> Vec<usize> {
     let of = |app| {
         world.outside.sent.iter().filter(|(_, out)| matches!(out, Out::Finished(a) if *a == app)).count()
@@ -385,7 +385,7 @@ fn a_turn_passes_on_when_its_application_is_held() {
     assert_eq!(apps, [0, 0, 0, 0, 0, 0, 1, 1, 0]);
 }
 
-/// What each application runs: kernels of these blocks, of up to three warps, drawn by a seed.
+/// Programs of each application: kernels of these blocks, of up to three warps, drawn by a seed.
 fn grids(seed: u64, app: u64) -> Vec<(u32, u32)> {
     let mut rng = engine::Rng::stream(seed, &format!("grids/{app}"));
     (0..1 + rng.below(4)).map(|_| (rng.below(9) as u32, 1 + rng.below(3) as u32)).collect()
@@ -410,7 +410,7 @@ fn soak(seed: u64, apps: u64, blocks: BlockScheduling, kernels: KernelScheduling
             break;
         }
     }
-    // What is held now is let go: one by one, as reclaiming ends.
+    // Held applications are released one by one, as reclaiming ends.
     for app in 0..apps as u8 {
         world.hold(app, false);
         world.run();

@@ -226,7 +226,7 @@ fn the_next_kernel_is_held_as_well() {
 
 // The helper thread of a multiprocessor.
 
-/// Instructions for each of so many pages.
+/// Number of pages, each with its instructions.
 const PAGES: u64 = 5;
 
 const EACH: u64 = 28;
@@ -284,7 +284,7 @@ fn threads_take_turns() {
     assert_eq!([last(0), last(1), last(2)], [Some(whole - 4), Some(whole - 4), Some(2 * whole - 4)]);
 }
 
-/// It needs no warp, and goes on beside an application that is held.
+/// The helper thread needs no warp, and goes on beside an application that is held.
 #[test]
 fn it_goes_on_without_warps() {
     let mut world = World::new(&small(), vec![vec![kernel(1, 1, |_, _| vec![load([0])])]]).begin();

@@ -198,10 +198,10 @@ pub(super) struct World {
     pub gpu: Gpu,
     pub script: Script,
     pub outside: Outside,
-    /// How long the memory takes; zero: it never answers.
+    /// Latency of the memory; zero: it never answers.
     pub latency: Time,
     pub translation: Time,
-    /// What another part has tallied.
+    /// Time tallied by a different part.
     pub elsewhere: Tally,
     /// Slot and cycle of each step of a program but a warp's first: the cycle in which the piece before was issued.
     pub issued: Vec<(u32, u64)>,
@@ -310,7 +310,7 @@ impl World {
         self.note();
     }
 
-    /// A helper thread has so many instructions to execute.
+    /// Gives a helper thread a number of instructions.
     pub(super) fn help(&mut self, thread: u32, instructions: u32) {
         let help = proto::memory::Help { tag: thread, from: proto::Port::default(), thread, instructions };
         self.gpu.help(help, &mut self.outside);

@@ -82,7 +82,7 @@ pub(super) fn spec(seed: u64) -> GpuSpec {
     spec
 }
 
-/// What the tapes hold.
+/// Contents of the tapes.
 fn expected(steps: impl Iterator<Item = Step>) -> Counters {
     let mut sum = Counters::default();
     for Step { inst, .. } in steps {

@@ -1,4 +1,4 @@
-//! Counts and energy of an accelerator, with the energy of its firmware.
+//! Counters and energy of an accelerator, including its firmware.
 
 use super::super::{Act, CHIP_ON, CORES, ChipMeter, Instance, MEMORY_ON, MEMORY_TRANSFER, State};
 use super::Accelerator;
@@ -24,14 +24,14 @@ const ACTIVITIES: [Activity; 8] = [
 /// Cores that run firmware: Flashvisor's and Storengine's.
 const FIRMWARE: u64 = 2;
 
-/// What an accelerator has spent.
+/// Energy meter of an accelerator.
 pub(super) struct AcceleratorMeter {
     firmware: StatePower,
     chip: ChipMeter,
 }
 
 impl AcceleratorMeter {
-    /// So many idle workers.
+    /// Creates a meter for `workers` idle workers.
     pub(super) fn new(costs: &AcceleratorEnergySpec, workers: u16) -> AcceleratorMeter {
         let firmware = costs.firmware;
         let on = [
@@ -45,38 +45,38 @@ impl AcceleratorMeter {
 }
 
 impl Accelerator {
-    /// Energy since the measured window began; `None` if the spec does not say what things cost.
+    /// Energy since the measured window began; `None` without energy constants in the spec.
     pub fn energy(&self, now: Time) -> Option<EnergyReport> {
         self.meter.as_ref().map(|meter| meter.chip.report(now))
     }
 
-    /// Time for which the cores of the firmware are booked, and bytes that have crossed memory, since the beginning.
+    /// Booked time of the firmware's cores, and bytes that have crossed memory, since the beginning.
     pub fn counts(&self) -> (Time, u64) {
         (self.visor.busy(Time::MAX) + self.storengine.busy(Time::MAX), self.moved)
     }
 
-    /// Forgets what was spent; other figures are of whole kernels.
+    /// Resets the energy meter; other metrics are of whole kernels.
     pub fn reset_energy(&mut self, now: Time) {
         if let Some(meter) = &mut self.meter {
             meter.chip.reset(now);
         }
     }
 
-    /// A worker goes from one state to another.
+    /// Meters a worker's change of state.
     pub(super) fn turn(&mut self, now: Time, from: State, to: State) {
         if let Some(meter) = &mut self.meter {
             meter.chip.turn(now, 1, (from, to));
         }
     }
 
-    /// Bytes are carried between memory and flash, in front of what cores want.
+    /// Carries bytes between memory and flash, with priority over the cores.
     pub(super) fn carry(&mut self, now: Time, bytes: u64) {
         self.sharing.carry(bytes);
         let service = Time::transfer(bytes, self.spec.memory.bandwidth.bytes_per_s());
         self.cross(bytes, now, now + service);
     }
 
-    /// Bytes have crossed memory in a time.
+    /// Meters bytes that cross memory in a time.
     pub(super) fn cross(&mut self, bytes: u64, from: Time, to: Time) {
         self.moved += bytes;
         if let Some(meter) = &mut self.meter {
@@ -84,7 +84,7 @@ impl Accelerator {
         }
     }
 
-    /// A core of the firmware will have worked until `end`, for so long.
+    /// Meters firmware work of `service` that ends at `end`.
     pub(super) fn firmware(&mut self, act: Act<'_>, end: Time, service: Time) {
         self.show(act, None, end - service, end);
         if let Some(meter) = &mut self.meter {
@@ -94,57 +94,57 @@ impl Accelerator {
     }
 }
 
-/// When a kernel was offloaded, when its first screen began, and when it was over. A screen's time is from Flashvisor's decision to its knowledge of the end.
+/// Times of a kernel: offload, begin, end. A screen's time is from Flashvisor's decision until it knows of the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelTimes {
-    /// The kernel.
+    /// Number of the kernel.
     pub instance: Instance,
-    /// Offloaded.
+    /// Time of the offload.
     pub offloaded: Time,
-    /// Flashvisor could schedule it: it was told, and all arrays were locked.
+    /// Time from which Flashvisor could schedule it: it was notified, and all arrays were locked.
     pub released: Time,
-    /// Its first screen began.
+    /// Time at which the first screen began.
     pub begun: Time,
-    /// Its last screen had ended.
+    /// Time at which the last screen had ended.
     pub computed: Time,
-    /// All that it leaves was on flash.
+    /// Time at which all results were on flash.
     pub over: Time,
-    /// Its critical path: of each microblock, the time of the longest screen.
+    /// Critical path: the sum over microblocks of the longest screen's time.
     pub path: Time,
 }
 
-/// What an accelerator has counted.
+/// Counters of an accelerator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AcceleratorStats {
-    /// Of each worker: time in which it computed, and of that the part for which it waited for its caches or for memory.
+    /// Time in which each worker computed, stalls included.
     pub busy: Vec<Time>,
-    /// The latter.
+    /// Time in which each worker computed but waited for its caches or for memory; part of `busy`.
     pub stalled: Vec<Time>,
-    /// Of each worker: time in which it had a screen.
+    /// Time in which each worker had a screen.
     pub held: Vec<Time>,
-    /// Of each worker: of the latter, the part in which it computed nothing, from one event to the next.
+    /// Time in which each worker had a screen and computed nothing, from one event to the next; part of `held`.
     pub waited: Vec<Time>,
-    /// Times of all screens that have ended, from Flashvisor's decision to its knowledge of the end.
+    /// Total time of all ended screens, from Flashvisor's decision until it knows of the end.
     pub work: Time,
-    /// Screens, and sections of them.
+    /// Number of screens.
     pub screens: u64,
-    /// The latter.
+    /// Number of sections.
     pub sections: u64,
-    /// Page groups that sections found in memory, that were on their way, that were fetched, and that were new.
+    /// Page groups that sections found in memory.
     pub found: u64,
-    /// On their way.
+    /// Page groups that sections found under way.
     pub coming: u64,
-    /// Fetched.
+    /// Page groups that sections fetched.
     pub fetched: u64,
-    /// New.
+    /// Page groups that had never been written.
     pub fresh: u64,
-    /// Page groups that were programmed.
+    /// Page groups programmed.
     pub written: u64,
-    /// Times that a section waited for a frame.
+    /// Number of times a section waited for a frame.
     pub hungry: u64,
     /// Page groups that flash could not read or program.
     pub failed: u64,
-    /// Kernels that are over.
+    /// Times of the kernels that are over.
     pub kernels: Vec<KernelTimes>,
 }
 

@@ -1,4 +1,4 @@
-//! Kernels that come: where their arrays lie, and when they may begin.
+//! Offload of kernels: the places of their arrays, and the time from which they may begin.
 
 use super::super::Instance as Number;
 use super::account::KernelTimes;
@@ -10,19 +10,19 @@ use nest::Section;
 use proto::groups::{Ask, Groups};
 use std::ops::Range;
 
-/// A program that can be offloaded.
+/// Program that can be offloaded.
 pub(super) struct Admitted {
     pub(super) program: Program,
-    /// Its sections, in the order of microblocks and screens.
+    /// Sections, in the order of microblocks and screens.
     pub(super) sections: Vec<Part>,
-    /// The screens of each microblock: which sections they are.
+    /// Screens of each microblock, as ranges of sections.
     pub(super) screens: Vec<Vec<Range<usize>>>,
-    /// Where each array begins, in page groups, that instances share.
+    /// First page group of each array that instances share.
     pub(super) shared: Vec<Option<u32>>,
 }
 
 impl Admitted {
-    /// A program of whose microblocks each is dealt out as at most so many screens, and these as sections of at most so many bytes.
+    /// Divides each microblock into at most `most` screens, and these into sections of at most `budget` bytes.
     ///
     /// # Errors
     /// More sections than a program may have.
@@ -48,20 +48,20 @@ impl Admitted {
     }
 }
 
-/// A kernel that was offloaded.
+/// Offloaded kernel.
 pub(super) struct Instance {
     pub(super) program: usize,
     app: u16,
-    /// The first page group of each array.
+    /// First page group of each array.
     pub(super) arrays: Vec<u32>,
-    /// Locks that it waits for, and the tags of all.
+    /// Number of locks that it waits for, and the tags of all locks.
     unlocked: usize,
     locks: Vec<u32>,
-    /// When each was asked for, and held.
+    /// Times at which each lock was requested and obtained.
     pub(super) locked: Vec<(Time, Time)>,
-    /// Groups of it that are being written after its end.
+    /// Groups being written after its end.
     pub(super) leaving: u32,
-    /// The longest screen of the microblock that it is in, of those that have ended.
+    /// Longest ended screen of the current microblock.
     pub(super) longest: Time,
     pub(super) times: KernelTimes,
 }
@@ -72,7 +72,8 @@ fn groups(program: &Program, array: usize) -> u32 {
 }
 
 impl Accelerator {
-    /// Gives an array its page groups: what is on flash from the start gets those from the first on, everything else those from the last down.
+    /// Assigns page groups to an array: data on flash from the start take the first ones up, everything else the last
+    /// ones down.
     fn place(&mut self, program: usize, array: usize) -> Result<u32, SpecError> {
         let of = &self.programs[program].program;
         let count = groups(of, array);
@@ -80,11 +81,11 @@ impl Accelerator {
         if count > left {
             let (name, array) = (&of.name, &of.arrays[array].name);
             let what = format!(
-                "array `{array}` of `{name}` needs {count} page groups of {} KiB, and {left} of flash's {} are left",
+                "array `{array}` of `{name}` needs {count} page groups of {} KiB, but only {left} of the flash's {} are left",
                 GROUP >> 10,
                 self.groups
             );
-            return Err(SpecError::new("groups", what).help("fewer instances, or smaller ones"));
+            return Err(SpecError::new("groups", what).help("use fewer or smaller instances"));
         }
         let is_there =
             of.arrays[array].section != Section::Output && of.arrays[array].section != Section::Scratch;
@@ -103,10 +104,11 @@ impl Accelerator {
         Ok(())
     }
 
-    /// Instances of a program from now on change the same data: what they leave has one place. Flashvisor's locks let one work on it at a time.
+    /// Makes later instances of a program change the same data: their results have one place. Flashvisor's locks let
+    /// one instance work on it at a time.
     ///
     /// # Errors
-    /// More data than flash holds.
+    /// More data than the flash holds.
     pub fn share_results(&mut self, program: usize) -> Result<(), SpecError> {
         for array in 0..self.programs[program].shared.len() {
             let section = self.programs[program].program.arrays[array].section;
@@ -117,10 +119,11 @@ impl Accelerator {
         Ok(())
     }
 
-    /// An instance of a kernel, of an application: its name for [`Accelerator::offload`]. Its arrays get their page groups; what it reads and then writes is on flash from the start.
+    /// Adds an instance of a kernel, for an application; returns its number for [`Accelerator::offload`]. Its arrays
+    /// are assigned page groups; data that it reads and then writes are on flash from the start.
     ///
     /// # Errors
-    /// More data than flash holds.
+    /// More data than the flash holds.
     pub fn instance(&mut self, program: usize, app: u16) -> Result<Number, SpecError> {
         let number = self.instances.len() as Number;
         let mut arrays = Vec::new();
@@ -151,7 +154,8 @@ impl Accelerator {
         Ok(number)
     }
 
-    /// A host offloads an instance: its description table is in memory, and Flashvisor interrupted, after a time. Then its arrays are locked.
+    /// Offloads an instance: after a time, its description table is in memory and Flashvisor is interrupted. Then its
+    /// arrays are locked.
     pub fn offload(&mut self, number: Number, after: Time, cx: &mut impl Cx<Event, Out>) {
         self.instances[number as usize].times.offloaded = cx.now();
         if after > Time::ZERO {
@@ -161,7 +165,7 @@ impl Accelerator {
         }
     }
 
-    /// The arrays of a kernel are locked: for reads where it only reads them.
+    /// Locks the arrays of a kernel: for reading if it only reads them.
     pub(super) fn lock(&mut self, number: Number, cx: &mut impl Cx<Event, Out>) {
         let program = self.instances[number as usize].program;
         for array in 0..self.instances[number as usize].arrays.len() {
@@ -177,7 +181,7 @@ impl Accelerator {
         }
     }
 
-    /// An array of a kernel is locked.
+    /// Handles a lock that was obtained.
     pub(super) fn locked(&mut self, number: Number, lock: u32, cx: &mut impl Cx<Event, Out>) {
         let instance = &mut self.instances[number as usize];
         instance.unlocked -= 1;
@@ -186,7 +190,7 @@ impl Accelerator {
         let (first, program, unlocked) = (instance.arrays[array], instance.program, instance.unlocked);
         let of = &self.programs[program];
         if of.shared[array].is_some() && !of.is_input(array) {
-            // What others have had before is this instance's now.
+            // Data of earlier instances now belong to this one.
             let count = groups(&of.program, array);
             self.owner[first as usize..(first + count) as usize].fill(number);
         }
@@ -195,7 +199,7 @@ impl Accelerator {
         }
     }
 
-    /// A kernel may be scheduled.
+    /// Makes a kernel schedulable.
     pub(super) fn chain_up(&mut self, number: Number, now: Time) {
         let instance = &mut self.instances[number as usize];
         instance.times.released = now;
@@ -206,7 +210,7 @@ impl Accelerator {
         self.chained.push(number);
     }
 
-    /// The last screen of a kernel is over: what it leaves goes to flash, and nobody asks for its scratch again.
+    /// Ends a kernel after its last screen: its results go to flash, and its scratch data are dropped.
     pub(super) fn end_kernel(&mut self, number: Number, cx: &mut impl Cx<Event, Out>) {
         self.instances[number as usize].times.computed = cx.now();
         let program = self.instances[number as usize].program;
@@ -234,7 +238,7 @@ impl Accelerator {
         self.feed(cx);
     }
 
-    /// A kernel may be over.
+    /// Completes a kernel if all its results are on flash.
     pub(super) fn leave(&mut self, number: Number, cx: &mut impl Cx<Event, Out>) {
         let instance = &mut self.instances[number as usize];
         if instance.leaving > 0 {

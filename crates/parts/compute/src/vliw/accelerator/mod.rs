@@ -1,7 +1,10 @@
-//! An accelerator that governs its own flash, in time: kernels come, workers execute their screens section by section, Flashvisor says who does what and maps sections, Storengine's core works for flash.
+//! Timed model of an accelerator that governs its own flash: workers execute the screens of kernels section by section,
+//! Flashvisor assigns work and maps sections, Storengine's core works for flash.
 //!
-//! A message is a visit of Flashvisor's core, one after another. A section is claimed group by group: what memory lacks is asked of flash, and the worker computes when all of it is there. Meanwhile
-//! the next sections are claimed. A changed group goes to flash when its frame is needed, or when its kernel has ended. A kernel begins when all its arrays are locked, and is over when all it leaves is on flash.
+//! A message is a visit to Flashvisor's core, one after another. A section is claimed group by group: missing groups
+//! are requested from flash, and the worker computes once all are in memory. Meanwhile, the next sections are claimed.
+//! A changed group goes to flash when its frame is needed, or when its kernel has ended. A kernel begins when all its
+//! arrays are locked, and is over when all its results are on flash.
 
 mod account;
 mod load;
@@ -30,17 +33,17 @@ use proto::groups::{Ask, Tell};
 use std::sync::Arc;
 
 engine::events! {
-    /// What happens in an accelerator.
+    /// Event of an accelerator.
     pub enum Event {
         /// A kernel's description table is in memory, and Flashvisor is interrupted.
         Downloaded(u32),
         /// Flashvisor's core has served a message.
         Served(u32),
-        /// A worker begins what it was told.
+        /// A worker begins its assignment.
         Begins(u16),
-        /// A worker knows that a section is there.
+        /// A worker knows that a section is in memory.
         There(u32),
-        /// A worker has computed a section, if memory had as much for it as it seemed.
+        /// A worker has computed a section, if memory had the expected bandwidth.
         Computed(u16),
         /// A worker's caches are written back: its screen is over.
         Clean(u16),
@@ -49,16 +52,16 @@ engine::events! {
     }
 }
 
-/// What an accelerator says.
+/// Output of an accelerator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Out {
-    /// To its flash.
+    /// Request to its flash.
     Ask(Ask),
-    /// A kernel is over, and all that it leaves is on flash.
+    /// End of a kernel: all its results are on flash.
     Over(Number),
 }
 
-/// A message to Flashvisor.
+/// Message to Flashvisor.
 #[derive(Clone, Copy, Debug)]
 enum Message {
     /// A kernel's arrays are locked: it may be scheduled.
@@ -69,43 +72,44 @@ enum Message {
     Ended(u16),
 }
 
-/// What flash was asked.
+/// Request to flash that is under way.
 #[derive(Clone, Copy, Debug)]
 enum Asked {
-    /// To lock an array of a kernel.
+    /// Lock of an array of a kernel.
     Lock(Number),
-    /// To bring groups.
+    /// Read of groups.
     Read(Fetch),
-    /// To program one.
+    /// Program of a group.
     Write(u32),
 }
 
-/// An accelerator.
+/// Accelerator.
 pub struct Accelerator {
     spec: AcceleratorSpec,
     programs: Vec<Admitted>,
     instances: Vec<Instance>,
-    /// Of them, those that are not over.
+    /// Number of kernels that are not over.
     open: usize,
-    /// Kernels by their number in the chain.
+    /// Kernels, by their number in the chain.
     chained: Vec<Number>,
     chain: Chain,
     scheduler: Box<dyn AcceleratorScheduler>,
     workers: Vec<Worker>,
     slots: Vec<Slot>,
     frames: Frames,
-    /// Groups that have been given to what is on flash from the start, and to everything else: from the first up, and from the last down.
+    /// Groups assigned to data on flash from the start (from the first up), and to everything else (from the last
+    /// down).
     inputs: u32,
     others: u32,
     groups: u32,
-    /// Of each group: whose output it is, and whether flash has it.
+    /// Kernel whose output each group is, and whether flash has it.
     owner: Vec<Number>,
     on_flash: Vec<bool>,
     /// Slots that wait for a group, by group; and for frames.
     waiting: Lists<u32>,
     waits: Vec<List>,
     hungry: std::collections::VecDeque<u32>,
-    /// What a section needs, while it is worked out: stretches, and groups without a frame.
+    /// Needs of the section being worked out: stretches, and groups without a frame.
     stretches: Vec<Stretch>,
     absent: Vec<Need>,
     asked: Slab<Asked>,
@@ -117,14 +121,14 @@ pub struct Accelerator {
     moved: u64,
     scratch: Vec<u64>,
     meter: Option<Box<AcceleratorMeter>>,
-    /// Looks on at everything that is done.
+    /// Observer of all actions.
     pub observer: Option<Box<dyn Observer>>,
-    /// What was measured.
+    /// Counters of the accelerator.
     pub stats: AcceleratorStats,
 }
 
 impl Accelerator {
-    /// An idle accelerator over flash with so many page groups.
+    /// Creates an idle accelerator over flash with `groups` page groups.
     ///
     /// # Errors
     /// The first value that cannot be built, with its key.
@@ -133,12 +137,12 @@ impl Accelerator {
         let slots = usize::from(spec.workers) * (spec.ahead as usize + 1);
         if frames < 4 * slots as u64 || frames > u64::from(u32::MAX) {
             let what = format!(
-                "{} of memory are {frames} page groups, for {} workers with {} sections each",
+                "{} of memory has {frames} page groups, for {} workers with {} sections each",
                 spec.memory.size,
                 spec.workers,
                 spec.ahead + 1
             );
-            return Err(SpecError::new("memory.size", what).help("at least four page groups a section"));
+            return Err(SpecError::new("memory.size", what).help("at least four page groups per section are needed"));
         }
         spec.core.check().map_err(|fault| fault.within("core"))?;
         spec.energy
@@ -178,19 +182,20 @@ impl Accelerator {
         })
     }
 
-    /// A kernel that can be offloaded: its name for [`Accelerator::instance`]. Its input, which instances share, is on flash from the start.
+    /// Adds a kernel that can be offloaded; returns its number for [`Accelerator::instance`]. Its input, which
+    /// instances share, is on flash from the start.
     ///
     /// # Errors
-    /// More input than flash holds; a section so small that the kernel falls into too many.
+    /// More input than the flash holds; sections so small that the kernel has too many.
     pub fn add(&mut self, kernel: Kernel) -> Result<usize, SpecError> {
         let program = Program::new(kernel, &self.costing(), self.most())?;
         self.admit(program)
     }
 
-    /// The same of a program that is executed on its data, once, before time.
+    /// Adds a program that is executed on its data, once, before time.
     ///
     /// # Errors
-    /// More input than flash holds; work by a table; a piece that memory has no room for.
+    /// More input than the flash holds; work by a table; a piece that exceeds memory.
     pub fn add_executed(&mut self, program: &Arc<dyn Executed>) -> Result<usize, SpecError> {
         let program = Program::executed(program, &self.costing(), self.room() / GROUP)?;
         self.admit(program)
@@ -201,12 +206,12 @@ impl Accelerator {
         Costing { core, work: *work, sums: *sums, sample: *sample }
     }
 
-    /// How many screens a microblock is dealt out as at most.
+    /// Most screens of a microblock.
     fn most(&self) -> u64 {
         if self.scheduler.splits() { self.spec.workers.into() } else { 1 }
     }
 
-    /// Bytes of memory for each section that is there or on its way.
+    /// Bytes of memory for each section that is present or under way.
     fn room(&self) -> u64 {
         self.spec.section_bytes()
     }
@@ -217,37 +222,37 @@ impl Accelerator {
         Ok(self.programs.len() - 1)
     }
 
-    /// Page groups of what is read before anything is written: flash has them from the start, from the first on.
+    /// Page groups that are read before anything is written: on flash from the start, first ones up.
     pub fn inputs(&self) -> u32 {
         self.inputs
     }
 
-    /// Workers.
+    /// Number of workers.
     pub fn workers(&self) -> u16 {
         self.spec.workers
     }
 
-    /// Kernels that are not over.
+    /// Number of kernels that are not over.
     pub fn open(&self) -> usize {
         self.open
     }
 
-    /// Requests to flash that it has not answered.
+    /// Number of unanswered requests to flash.
     pub fn asked(&self) -> usize {
         self.asked.live().filter(|(_, asked)| !matches!(asked, Asked::Lock(_))).count()
     }
 
-    /// Sections that wait for a frame of memory.
+    /// Number of sections that wait for a frame of memory.
     pub fn hungry(&self) -> usize {
         self.hungry.len()
     }
 
-    /// Whether no worker waits for as long as something may begin.
+    /// Whether no worker waits while something may begin.
     pub fn is_greedy(&self) -> bool {
         self.scheduler.is_greedy()
     }
 
-    /// How long Flashvisor's core, Storengine's, and memory have been busy.
+    /// Busy times of Flashvisor's core, Storengine's core, and memory.
     pub fn busy(&self, now: Time) -> [Time; 3] {
         let memory = Time::transfer(self.moved, self.spec.memory.bandwidth.bytes_per_s());
         [self.visor.busy(now), self.storengine.busy(now), memory]
@@ -271,7 +276,7 @@ impl Accelerator {
         }
     }
 
-    /// Flash answers.
+    /// Handles an answer of flash.
     pub fn told(&mut self, tell: Tell, cx: &mut impl Cx<Event, Out>) {
         match tell {
             Tell::Locked { tag } => {
@@ -309,7 +314,7 @@ impl Accelerator {
         tag
     }
 
-    /// A message goes to Flashvisor, whose core needs so many cycles for it besides taking it.
+    /// Sends a message to Flashvisor, whose core needs `cycles` cycles for it besides receiving it.
     fn send(&mut self, message: Message, cycles: u64, cx: &mut impl Cx<Event, Out>) {
         let service = self.time(u64::from(self.spec.costs.message) + cycles);
         let end = self.visor.grant(cx.now(), service);
@@ -330,10 +335,10 @@ impl Accelerator {
     }
 }
 
-// What an observer is told.
+// Reports to observers.
 
 impl Accelerator {
-    /// Something is done, for a kernel or by firmware.
+    /// Reports an action for a kernel or by firmware.
     fn show(&mut self, act: Act<'_>, kernel: Option<Number>, from: Time, to: Time) {
         let Some(observer) = &mut self.observer else { return };
         let program = kernel.map_or("", |kernel| {
@@ -343,7 +348,7 @@ impl Accelerator {
         observer.done(&Done { act, kernel, program, from, to });
     }
 
-    /// A kernel gives its data sections back, which it asked for when it was downloaded.
+    /// Reports the data-section locks of a kernel, which it requested when it was downloaded and now releases.
     fn show_locks(&mut self, kernel: Number, now: Time) {
         let Some(observer) = &mut self.observer else { return };
         let instance = &self.instances[kernel as usize];
@@ -359,7 +364,7 @@ impl Accelerator {
     }
 }
 
-/// A page group that a section needs.
+/// Page group that a section needs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Need {
     group: u32,
@@ -367,7 +372,7 @@ struct Need {
     writes: bool,
 }
 
-/// Page groups next to each other that a section needs.
+/// Consecutive page groups that a section needs.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     first: u32,
@@ -377,18 +382,18 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// Whether a stretch that begins with this group is a part of this one, or goes on behind it.
+    /// Whether a stretch that begins with this group is part of this one, or continues it.
     fn goes_on(&self, first: u32, reads: bool, writes: bool) -> bool {
         (self.first..=self.last + 1).contains(&first) && (self.reads, self.writes) == (reads, writes)
     }
 }
 
-/// The groups of stretches, each once and in the order of their numbers.
+/// Merges the groups of stretches, each once and in the order of their numbers.
 fn join(stretches: &mut [Stretch], into: &mut Vec<Need>) {
     stretches.sort_unstable_by_key(|stretch| stretch.first);
     into.clear();
     for &Stretch { first, last, reads, writes } in &*stretches {
-        // The stretch that reaches farthest began no later than this one: what both have is the end of the list.
+        // The stretch that reaches farthest began no later than this one: the common groups are the end of the list.
         let shared = into.last().map_or(0, |need| (need.group + 1).saturating_sub(first));
         let from = into.len() - shared as usize;
         for need in into[from..].iter_mut().take_while(|need| need.group <= last) {
@@ -399,7 +404,7 @@ fn join(stretches: &mut [Stretch], into: &mut Vec<Need>) {
 }
 
 impl Accelerator {
-    /// The page groups that a section of a worker's screen needs, each once, in the order of their numbers.
+    /// Collects the page groups that a section of a worker's screen needs, each once, in the order of their numbers.
     fn needs(&mut self, worker: u16, part: &Part, into: &mut Vec<Need>) {
         let kernel = self.kernel_of(worker) as usize;
         let instance = &self.instances[kernel];
@@ -426,7 +431,7 @@ mod needs_tests {
     use std::collections::BTreeMap;
 
     proptest! {
-        /// Against a map, group by group.
+        /// Compared with a map, group by group.
         #[test]
         fn each_group_once(given in prop::collection::vec((0u32..60, 0u32..20, any::<bool>(), any::<bool>()), 0..12)) {
             let mut naive = BTreeMap::new();

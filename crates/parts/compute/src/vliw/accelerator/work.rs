@@ -1,5 +1,4 @@
-//! Workers: from a screen to its sections, from one section to the next, and the frames of memory that a section
-//! needs.
+//! Workers: from a screen to its sections, from one section to the next, and the frames of memory for sections.
 
 use super::super::{Act, Ended, Instance as Number, Screen, State, Unit};
 use super::load::Admitted;
@@ -12,50 +11,50 @@ use engine::{Cx, Ticket, Time};
 use proto::groups::{Ask, Groups};
 use std::ops::Range;
 
-/// A core that executes kernels.
+/// Worker core that executes kernels.
 #[derive(Default)]
 pub(super) struct Worker {
     unit: Option<Unit>,
     screen: Option<Screen>,
-    /// When Flashvisor decided on its screen, when that began, and since when it has computed nothing.
+    /// Times of Flashvisor's decision on its screen, of the screen's begin, and since which it has computed nothing.
     decided: Time,
     since: Time,
     idle_since: Time,
-    /// The sections of its screen, of those of its program; how many have been asked for, and computed.
+    /// Sections of its screen, among those of its program; how many have been requested, and computed.
     sections: Range<usize>,
     asked: usize,
     computed: usize,
-    /// What it computes.
+    /// Section that it computes.
     computes: Option<Computes>,
     /// Page groups of its sections.
     groups: u64,
 }
 
-/// A section that is being computed.
+/// Section being computed.
 #[derive(Clone, Copy, Debug)]
 struct Computes {
     since: Time,
-    /// Time in which it issues.
+    /// Time in which the worker issues.
     issues: Time,
     bytes: u64,
-    /// When it ends as memory is shared now.
+    /// Expected end with the present shares of memory.
     ends: Option<(Time, Ticket)>,
 }
 
-/// A section that a worker has asked for.
+/// Section that a worker has requested.
 #[derive(Default)]
 pub(super) struct Slot {
     pub(super) worker: u16,
     pub(super) groups: Vec<Need>,
-    /// How many of them have been claimed, and how many of those are not there.
+    /// Number of claimed groups, and number of those not in memory.
     pub(super) claimed: usize,
     pub(super) missing: u32,
-    /// Whether its worker knows that all of it is there.
+    /// Whether its worker knows that all of it is in memory.
     pub(super) is_there: bool,
 }
 
 impl Accelerator {
-    /// Tells idle workers what to do.
+    /// Assigns work to idle workers.
     pub(super) fn schedule(&mut self, cx: &mut impl Cx<Event, Out>) {
         for worker in 0..self.workers.len() {
             if self.workers[worker].unit.is_some() {
@@ -76,10 +75,10 @@ impl Accelerator {
         }
     }
 
-    /// A worker begins a screen.
+    /// Begins a screen on a worker.
     pub(super) fn begins(&mut self, worker: u16, cx: &mut impl Cx<Event, Out>) {
         let at = usize::from(worker);
-        let screen = self.workers[at].screen.expect("a worker that was told");
+        let screen = self.workers[at].screen.expect("a worker with an assignment");
         let number = self.chained[screen.instance as usize] as usize;
         let instance = &mut self.instances[number];
         if self.chain.is_first(screen) {
@@ -99,7 +98,7 @@ impl Accelerator {
         }
     }
 
-    /// The kernel whose screen a worker executes.
+    /// Kernel whose screen a worker executes.
     pub(super) fn kernel_of(&self, worker: u16) -> Number {
         let screen = self.workers[usize::from(worker)].screen.expect("a worker with a screen");
         self.chained[screen.instance as usize]
@@ -110,14 +109,14 @@ impl Accelerator {
         usize::from(worker) * each + section % each
     }
 
-    /// A section of a worker's screen, if it has so many.
+    /// Section of a worker's screen, if it exists.
     fn section(&self, worker: u16, section: usize) -> Option<Part> {
         let program = self.instances[self.kernel_of(worker) as usize].program;
         let Admitted { sections, .. } = &self.programs[program];
         sections[self.workers[usize::from(worker)].sections.clone()].get(section).copied()
     }
 
-    /// A worker asks for its next section, if there is one.
+    /// Requests a worker's next section, if any.
     fn ask_section(&mut self, worker: u16, cx: &mut impl Cx<Event, Out>) {
         let at = usize::from(worker);
         let section = self.workers[at].asked;
@@ -132,13 +131,13 @@ impl Accelerator {
         self.send(Message::Map(slot as u32), cycles, cx);
     }
 
-    /// A worker knows that a section is there: it computes it, if it is its next.
+    /// Notifies a worker that a section is in memory; it computes the section if it is its next.
     pub(super) fn there(&mut self, slot: u32, cx: &mut impl Cx<Event, Out>) {
         self.slots[slot as usize].is_there = true;
         self.compute(self.slots[slot as usize].worker, cx);
     }
 
-    /// A worker computes its next section, if that is there.
+    /// Computes a worker's next section, if it is in memory.
     fn compute(&mut self, worker: u16, cx: &mut impl Cx<Event, Out>) {
         let at = usize::from(worker);
         let section = self.workers[at].computed;
@@ -151,7 +150,7 @@ impl Accelerator {
         }
         self.stats.waited[at] += cx.now() - self.workers[at].idle_since;
         let program = self.instances[self.kernel_of(worker) as usize].program;
-        let part = self.section(worker, section).expect("one that was asked for");
+        let part = self.section(worker, section).expect("a requested section");
         let Cost { issue, stall, bytes } =
             self.programs[program].program.cost(&part, section == 0, &self.spec.core, &mut self.scratch);
         self.turn(cx.now(), State::Waits, State::Computes);
@@ -163,7 +162,7 @@ impl Accelerator {
         self.share(cx);
     }
 
-    /// Those who compute share memory anew.
+    /// Redistributes memory bandwidth among the computing workers.
     fn share(&mut self, cx: &mut impl Cx<Event, Out>) {
         for (worker, at) in self.sharing.ends_at() {
             let of = self.workers[worker].computes.as_mut().expect("a worker that computes");
@@ -177,7 +176,7 @@ impl Accelerator {
         }
     }
 
-    /// A worker has computed a section, unless flash has taken memory's time meanwhile.
+    /// Ends a section, unless flash has taken memory's time meanwhile.
     pub(super) fn may_have_computed(&mut self, worker: u16, cx: &mut impl Cx<Event, Out>) {
         let at = usize::from(worker);
         let of = self.workers[at].computes.as_mut().expect("a worker that computes");
@@ -198,7 +197,7 @@ impl Accelerator {
         }
     }
 
-    /// A worker has computed a section: it gives it back, asks for another and goes on with the next.
+    /// Ends a section: the worker releases it, requests a new one and continues with the next.
     fn computed(&mut self, worker: u16, cx: &mut impl Cx<Event, Out>) {
         let at = usize::from(worker);
         let slot = self.slot(worker, self.workers[at].computed);
@@ -219,7 +218,7 @@ impl Accelerator {
         self.write_back(worker, cx);
     }
 
-    /// A worker has computed its screen: its caches go to memory, as far as they may have been changed, and Flashvisor is told.
+    /// Ends a worker's computation of a screen: its changed cache lines go to memory, and Flashvisor is notified.
     fn write_back(&mut self, worker: u16, cx: &mut impl Cx<Event, Out>) {
         let at = usize::from(worker);
         let write_back = self.spec.core.cycles_to_write_back(self.workers[at].groups);
@@ -227,7 +226,7 @@ impl Accelerator {
         cx.after(self.time(cycles), Event::Clean(worker));
     }
 
-    /// A worker's screen is over.
+    /// Ends a worker's screen.
     pub(super) fn end_screen(&mut self, worker: u16, cx: &mut impl Cx<Event, Out>) {
         let at = usize::from(worker);
         let screen = self.workers[at].screen.take().expect("a worker with a screen");
@@ -260,7 +259,7 @@ impl Accelerator {
     }
 }
 
-// Frames for sections: what is there, what comes from flash, and what must go first.
+// Frames for sections: groups in memory, groups from flash, and evictions.
 
 /// Groups that flash brings.
 #[derive(Clone, Copy, Debug)]
@@ -270,7 +269,7 @@ pub(super) struct Fetch {
 }
 
 impl Accelerator {
-    /// Claims the groups of a section: first what is there or on its way, then as many frames as there are.
+    /// Claims the groups of a section: first those in memory or under way, then as many frames as available.
     pub(super) fn claim(&mut self, slot: u32, cx: &mut impl Cx<Event, Out>) {
         let (frames, absent) = (&self.frames, &mut self.absent);
         let groups = &mut self.slots[slot as usize].groups;
@@ -291,7 +290,7 @@ impl Accelerator {
         self.make_room(cx);
     }
 
-    /// Claims the groups of a section that it has not claimed yet, as far as there are frames; whether that were all.
+    /// Claims the remaining groups of a section, as far as frames are available; returns whether all are claimed.
     fn claim_on(&mut self, slot: u32, cx: &mut impl Cx<Event, Out>) -> bool {
         let at = slot as usize;
         let groups = std::mem::take(&mut self.slots[at].groups);
@@ -305,7 +304,7 @@ impl Accelerator {
                 Claim::NoRoom => break,
                 Claim::Here => self.stats.found += 1,
                 Claim::Fetch if is_new => {
-                    // Nothing was ever written there: it begins as zeroes.
+                    // Never written: the group begins as zeroes.
                     self.frames.arrived(need.group);
                     self.stats.fresh += 1;
                 }
@@ -348,7 +347,7 @@ impl Accelerator {
         self.ask(Asked::Read(fetch), |tag| Ask::Read { tag, groups }, cx);
     }
 
-    /// Flash has brought groups: they have crossed memory.
+    /// Handles groups from flash that have crossed memory.
     pub(super) fn fetched(&mut self, fetch: Fetch, cx: &mut impl Cx<Event, Out>) {
         let bytes = u64::from(fetch.count) * super::GROUP;
         self.carry(cx.now(), bytes);
@@ -365,13 +364,13 @@ impl Accelerator {
         }
     }
 
-    /// A worker is told that a section is there.
+    /// Notifies a worker that a section is in memory.
     fn tell(&mut self, slot: u32, cx: &mut impl Cx<Event, Out>) {
         let taken = self.time(self.spec.costs.message.into());
         cx.after(taken, Event::There(slot));
     }
 
-    /// Sections that wait for frames go on, the first first, as far as they get.
+    /// Continues sections that wait for frames, in order, as far as possible.
     pub(super) fn feed(&mut self, cx: &mut impl Cx<Event, Out>) {
         for _ in 0..self.hungry.len() {
             let Some(slot) = self.hungry.pop_front() else { break };
@@ -380,28 +379,28 @@ impl Accelerator {
             let of = &self.slots[slot as usize];
             of.groups[before..of.claimed].iter().for_each(|need| self.frames.unwant(need.group));
             if !is_whole {
-                // All of them go round once, so that their order stays.
+                // All of them go round once, so that their order is kept.
                 self.hungry.push_back(slot);
             }
         }
         self.make_room(cx);
     }
 
-    /// As many changed groups go to flash as sections lack frames, all at once: those that were used longest ago.
+    /// Writes as many changed groups to flash as sections lack frames, all at once: least recently used first.
     fn make_room(&mut self, cx: &mut impl Cx<Event, Out>) {
         while let Some(group) = self.frames.write_oldest() {
             self.program_group(group, cx);
         }
     }
 
-    /// A group goes to flash.
+    /// Writes a group to flash.
     pub(super) fn program_group(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) {
         let groups = Groups { first: group, last: group };
         self.carry(cx.now(), super::GROUP);
         self.ask(Asked::Write(group), |tag| Ask::Write { tag, groups }, cx);
     }
 
-    /// Flash has a group.
+    /// Handles the completion of a group's write.
     pub(super) fn programmed(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) {
         self.stats.written += 1;
         self.on_flash[group as usize] = true;

@@ -1,8 +1,10 @@
-//! A coprocessor behind a host, in time: it does what a host's programs order, each kind of order one after another.
+//! Timed model of a coprocessor behind a host: it executes the orders of a host's programs, each kind one after
+//! another.
 //!
-//! It has no storage. What a step works on has come over the link before, and stays in memory until its room is needed; what has to be where is [planned](Plan) before time. A step begins
-//! with all cores and is over when the last of them has written its caches back. Cores of a step share memory with each other, orders to send and to receive share it one after another; a step
-//! and a transfer at once, which several programs could order, do not slow each other down.
+//! It has no storage. The data of a step have come over the link before, and stay in memory until their room is needed;
+//! placement is [planned](Plan) before time. A step begins with all cores and is over when the last of them has written
+//! its caches back. Cores of a step share memory with each other; orders to send and to receive use it one after
+//! another. A step and a transfer at once, which several programs could order, do not slow each other down.
 
 mod plan;
 #[cfg(test)]
@@ -26,9 +28,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 engine::events! {
-    /// What happens in a coprocessor.
+    /// Event of a coprocessor.
     pub enum Event {
-        /// The host knows that an order is done.
+        /// The host is notified that an order is done.
         Done(u32),
         /// The step of an order has been launched: its parallel loop begins.
         Launched(u32),
@@ -41,36 +43,36 @@ engine::events! {
     }
 }
 
-/// What a coprocessor says.
+/// Output of a coprocessor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Out {
-    /// An order is done: its tag.
+    /// Tag of an order that is done.
     Done(u32),
 }
 
-/// A coprocessor.
+/// Coprocessor.
 pub struct Coprocessor {
     spec: CoprocessorSpec,
     programs: Vec<Planned>,
     running: Option<Running>,
     waiting: VecDeque<Ordered>,
-    /// Since when each core computes.
+    /// Start of each core's computation.
     since: Vec<Time>,
-    /// Orders that are not done.
+    /// Number of orders that are not done.
     open: usize,
     to: Serial,
     from: Serial,
     memory: Serial,
     meter: Option<Box<ChipMeter>>,
     moved: Moved,
-    /// Looks on at everything that is done.
+    /// Observer of all actions.
     pub observer: Option<Box<dyn Observer>>,
-    /// What was measured.
+    /// Counters of the coprocessor.
     pub stats: CoprocessorStats,
 }
 
 impl Coprocessor {
-    /// An idle coprocessor.
+    /// Creates an idle coprocessor.
     ///
     /// # Errors
     /// The first value that cannot be built, with its key.
@@ -93,10 +95,10 @@ impl Coprocessor {
         })
     }
 
-    /// A kernel that can be ordered: its number.
+    /// Adds a kernel that can be ordered; returns its number.
     ///
     /// # Errors
-    /// A section that memory has no room for; work by a table that says nothing of the kernel.
+    /// A section that exceeds memory; work by a table without an entry for the kernel.
     pub fn add(&mut self, kernel: Kernel) -> Result<u32, SpecError> {
         let number = self.programs.len() as u32;
         let program = |kernel| Program::new(kernel, &self.costing(), self.spec.cores.into());
@@ -105,10 +107,10 @@ impl Coprocessor {
         Ok(number)
     }
 
-    /// The same of a program that is executed on its data, once, before time.
+    /// Adds a program that is executed on its data, once, before time.
     ///
     /// # Errors
-    /// A piece that memory has no room for; work by a table.
+    /// A piece that exceeds memory; work by a table.
     pub fn add_executed(&mut self, program: &Arc<dyn Executed>) -> Result<u32, SpecError> {
         let program = Program::executed(program, &self.costing(), self.spec.frames_of_a_step())?;
         let number = self.programs.len() as u32;
@@ -121,32 +123,32 @@ impl Coprocessor {
         Costing { core, work: *work, sums: *sums, sample: *sample }
     }
 
-    /// What an instance of a program has to do, from an empty memory on.
+    /// Plan of an instance of a program, starting from empty memory.
     pub fn plan(&self, program: u32) -> &Plan {
         &self.programs[program as usize].plan
     }
 
-    /// Cores.
+    /// Number of cores.
     pub fn cores(&self) -> u16 {
         self.spec.cores
     }
 
-    /// Orders that are not done.
+    /// Number of orders that are not done.
     pub fn open(&self) -> usize {
         self.open
     }
 
-    /// Bytes to the memory and back, by orders and by plans; equal when every instance has done all that its plan says.
+    /// Bytes to the memory and back, by orders and by plans; equal when every instance has executed its whole plan.
     pub fn moved(&self) -> Moved {
         self.moved
     }
 
-    /// How long the link has carried data to the memory and back.
+    /// Times for which the link has carried data to the memory and back.
     pub fn link_busy(&self, now: Time) -> [Time; 2] {
         [&self.to, &self.from].map(|serial| serial.busy(now))
     }
 
-    /// How long memory needs for what has crossed it.
+    /// Time that memory needs for the data that have crossed it.
     pub fn memory_busy(&self) -> Time {
         Time::transfer(self.stats.memory_bytes, self.spec.memory.bandwidth.bytes_per_s())
     }
@@ -176,7 +178,7 @@ impl Coprocessor {
         }
     }
 
-    /// A host's program orders something, and calls it by a tag.
+    /// Accepts an order of a host's program, with a tag.
     pub fn order(&mut self, tag: u32, order: Order, cx: &mut impl Cx<Event, Out>) {
         self.open += 1;
         match order {
@@ -205,7 +207,7 @@ impl Coprocessor {
         }
     }
 
-    /// Bytes cross the link in a time, and memory; how long the order takes, until the host knows.
+    /// Moves bytes over the link and memory; returns the duration of the order, until the host is notified.
     fn deliver(
         &mut self,
         tag: u32,
@@ -227,59 +229,59 @@ impl Coprocessor {
     }
 }
 
-// Looking on at a coprocessor: what its cores and its link did when.
+// Observation of a coprocessor: actions of its cores and its link, with times.
 
-/// What took a time.
+/// Kind of action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Act<'a> {
-    /// A step was executed, its launch apart.
+    /// Execution of a step, without its launch.
     Step {
-        /// Its program.
+        /// Program of the step.
         program: &'a str,
-        /// Which of the program's it is.
+        /// Number of the step in the program.
         step: u32,
     },
-    /// A core computed its share of the step under way.
+    /// Computation of a core's share of the step under way.
     Share {
-        /// The core.
+        /// Number of the core.
         core: u16,
-        /// The step's program.
+        /// Program of the step.
         program: &'a str,
-        /// Of the time, the part for which it waited for its caches or for memory.
+        /// Time for which the core waited for its caches or for memory.
         stalled: Time,
     },
-    /// Data crossed the link on their way to the memory.
+    /// Transfer over the link to the memory.
     Sends {
         /// Bytes.
         bytes: u64,
     },
-    /// Data crossed it on their way back.
+    /// Transfer over the link from the memory.
     Receives {
         /// Bytes.
         bytes: u64,
     },
 }
 
-/// Something that a coprocessor did.
+/// Action of a coprocessor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Done<'a> {
-    /// What.
+    /// Kind of action.
     pub act: Act<'a>,
-    /// From when.
+    /// Start of the action.
     pub from: Time,
-    /// Until when: of the link, it may lie ahead.
+    /// End of the action; for the link, it may lie ahead.
     pub to: Time,
 }
 
-/// Looks on at everything that a coprocessor does, when its end is known.
+/// Observer of a coprocessor's actions, called when their end is known.
 ///
-/// An observer cannot schedule anything: a result is the same bit for bit with it and without.
+/// An observer cannot schedule anything: a result is bit for bit the same with and without it.
 pub trait Observer {
-    /// Something is done, or will be.
+    /// Reports an action that is done, or will be.
     fn done(&mut self, done: &Done<'_>);
 }
 
-// What a coprocessor spends, on its link as well.
+// Energy of a coprocessor, its link included.
 
 const MEMORY: usize = 3;
 
@@ -296,7 +298,7 @@ const ACTIVITIES: [Activity; 8] = [
     CHIP_ON,
 ];
 
-/// So many idle cores.
+/// Creates a meter for `cores` idle cores.
 fn meter(costs: &CoprocessorEnergySpec, cores: u16) -> ChipMeter {
     let on = [(MEMORY + 1, costs.memory_on), (LINK + 1, costs.link_on), (LINK + 2, costs.chip_on)];
     let on = on.map(|(activity, power)| (activity, power.microwatts()));
@@ -305,19 +307,19 @@ fn meter(costs: &CoprocessorEnergySpec, cores: u16) -> ChipMeter {
 }
 
 impl Coprocessor {
-    /// Energy since the measured window began; `None` if the spec does not say what things cost.
+    /// Energy since the measured window began; `None` without energy constants in the spec.
     pub fn energy(&self, now: Time) -> Option<EnergyReport> {
         self.meter.as_ref().map(|meter| meter.report(now))
     }
 
-    /// So many cores go from one state to another.
+    /// Meters the change of state of `cores` cores.
     fn turn(&mut self, now: Time, cores: usize, from: State, to: State) {
         if let Some(meter) = &mut self.meter {
             meter.turn(now, cores, (from, to));
         }
     }
 
-    /// Bytes have crossed memory in a time, or will have.
+    /// Meters bytes that cross memory in a time, possibly ahead.
     fn carry(&mut self, from: Time, to: Time, bytes: u64) {
         self.stats.memory_bytes += bytes;
         if let Some(meter) = &mut self.meter {
@@ -325,7 +327,7 @@ impl Coprocessor {
         }
     }
 
-    /// Bytes will have crossed the link in a time.
+    /// Meters bytes that cross the link in a time.
     fn cross(&mut self, from: Time, to: Time, bytes: u64) {
         if let Some(meter) = &mut self.meter {
             meter.carry(LINK, from, to, bytes);
@@ -333,14 +335,14 @@ impl Coprocessor {
     }
 }
 
-/// Orders of a kind that are done.
+/// Completed orders of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Orders {
-    /// How many.
+    /// Number of orders.
     pub count: u64,
-    /// Bytes that they have moved.
+    /// Bytes that the orders moved.
     pub bytes: u64,
-    /// From an order until its end is known to the host, all together.
+    /// Total time from each order until the host is notified of its end.
     pub time: Time,
 }
 
@@ -352,26 +354,26 @@ impl Orders {
     }
 }
 
-/// What a coprocessor has counted in the measured window.
+/// Counters of a coprocessor in the measured window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CoprocessorStats {
-    /// Orders to send.
+    /// Orders to send data.
     pub sent: Orders,
-    /// Orders to receive.
+    /// Orders to receive data.
     pub received: Orders,
     /// Orders to execute a step; they move no bytes.
     pub worked: Orders,
-    /// Time in which steps were executed, launches apart.
+    /// Time in which steps were executed, without launches.
     pub executing: Time,
-    /// Bytes that have crossed memory: between it and the link, and between it and caches.
+    /// Bytes that crossed memory: between it and the link, and between it and caches.
     pub memory_bytes: u64,
-    /// Of each core: time in which it computed, as steps cost it, and of that the part for which it waited for its caches or for memory.
+    /// Time in which each core computed, as steps cost it, stalls included.
     pub busy: Vec<Time>,
-    /// The latter.
+    /// Time in which each core waited for its caches or for memory; part of `busy`.
     pub stalled: Vec<Time>,
-    /// Of each core: time in which it computed, from one event to the next.
+    /// Time in which each core computed, from one event to the next.
     pub computed: Vec<Time>,
-    /// Steps that were over before their longest core could be, or before all cores together could have done their work.
+    /// Steps that ended before their longest core could, or before all cores together could have done their work.
     pub short: u64,
 }
 
@@ -387,22 +389,22 @@ impl CoprocessorStats {
     }
 }
 
-/// Bytes to the memory and back since the run began: as orders said, and as plans have them for the steps that were ordered.
+/// Bytes to the memory and back since the run began: by orders, and by the plans of the steps that were ordered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
-    /// To the memory, by orders.
+    /// Bytes to the memory, by orders.
     pub sent: u64,
-    /// To the memory, by plans.
+    /// Bytes to the memory, by plans.
     pub loads: u64,
-    /// From it, by orders.
+    /// Bytes from the memory, by orders.
     pub received: u64,
-    /// From it, by plans.
+    /// Bytes from the memory, by plans.
     pub stores: u64,
 }
 
-// The page groups of a program's arrays, numbered one array after another.
+// Page groups of a program's arrays, numbered one array after another.
 
-/// Of an array, the number of its first group among those of all.
+/// Number of each array's first group among those of all.
 struct Places<'p> {
     arrays: &'p [Area],
     firsts: Vec<u32>,
@@ -419,7 +421,7 @@ impl Places<'_> {
         Places { arrays, firsts }
     }
 
-    /// Of each group, the array.
+    /// Array of each group.
     fn groups(&self) -> impl Iterator<Item = &Area> {
         self.arrays.iter().flat_map(|array| (0..array.bytes.div_ceil(GROUP)).map(move |_| array))
     }
@@ -428,7 +430,7 @@ impl Places<'_> {
         self.firsts.partition_point(|first| *first <= group) - 1
     }
 
-    /// Groups in the order of their numbers, as stretches: consecutive ones of an array are one.
+    /// Merges groups, in the order of their numbers, into stretches: consecutive groups of an array are one.
     fn stretches(&self, groups: &[u32]) -> Vec<Stretch> {
         let mut found: Vec<Stretch> = Vec::new();
         for group in groups {
@@ -446,12 +448,12 @@ impl Places<'_> {
     }
 }
 
-/// Of all of them.
+/// Total bytes of stretches.
 fn bytes(stretches: &[Stretch]) -> u64 {
     stretches.iter().map(|one| one.bytes).sum()
 }
 
-/// The groups that parts need, each once, in the order of their numbers.
+/// Collects the groups that parts need, each once, in the order of their numbers.
 fn needs_of(program: &Program, parts: &[Part], places: &Places<'_>, into: &mut Vec<Need>) {
     into.clear();
     for part in parts {

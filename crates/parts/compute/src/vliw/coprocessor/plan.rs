@@ -1,4 +1,5 @@
-//! What a program does on a coprocessor, before time: its steps, what memory must hold for each, and what each takes of the cores.
+//! Plan of a program on a coprocessor, made before time: its steps, the memory contents for each, and the cores' work
+//! in each.
 
 use super::super::State;
 use super::{Act, Coprocessor, Done, Event, Out, Places, bytes, needs_of};
@@ -15,34 +16,34 @@ use nest::{Kernel, Section};
 use proto::offload::{Action, Plan, PlannedArray};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// What a core does in a step.
+/// Work of a core in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Share {
-    /// It issues.
+    /// Time in which it issues.
     pub(super) issue: Time,
-    /// It issues and waits for its caches.
+    /// Time in which it issues or waits for its caches.
     pub(super) alone: Time,
-    /// The same beside the other cores of its step, with which it shares memory.
+    /// Time as `alone`, beside the other cores of its step, with which it shares memory.
     pub(super) computes: Time,
     /// Bytes between its caches and memory meanwhile.
     pub(super) bytes: u64,
-    /// Its caches are written back.
+    /// Time to write its caches back.
     pub(super) write_back: Time,
 }
 
-/// A step.
+/// Step of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Step {
-    /// What a parallel loop costs before any core computes; nothing in a step of a serial microblock.
+    /// Cost of a parallel loop before any core computes; zero in a step of a serial microblock.
     pub(super) parallel: Time,
-    /// By core, of those that have something to do.
+    /// Shares of the cores that have work.
     pub(super) shares: Vec<Share>,
-    /// Bytes that must have come since the step before, and gone; for the last step, those that go afterwards as well.
+    /// Bytes loaded since the previous step, and bytes stored; the last step also counts those stored afterwards.
     pub(super) loads: u64,
     pub(super) stores: u64,
 }
 
-/// A program with its plan.
+/// Program with its plan.
 #[derive(Clone)]
 pub(super) struct Planned {
     pub(super) plan: Plan,
@@ -62,10 +63,10 @@ fn is_kept(array: &Area) -> bool {
 }
 
 impl Planned {
-    /// The plan of a kernel as the program of a number.
+    /// Plan of a kernel as the program with this number.
     ///
     /// # Errors
-    /// What [`Planned::of`] says, and `program` where it is not known yet.
+    /// Errors of [`Planned::of`], and those of `program` where it is not known yet.
     pub(super) fn of_kernel(
         kernel: Kernel,
         number: u32,
@@ -78,10 +79,10 @@ impl Planned {
         Ok(Planned { plan: Plan { program: number, ..plan }, steps })
     }
 
-    /// The plan of a program, whose number is `number`.
+    /// Plan of the program with this number.
     ///
     /// # Errors
-    /// A section that memory has no room for; more sections than a program may have.
+    /// A section that exceeds memory; more sections than a program may have.
     pub(super) fn of(program: &Program, number: u32, spec: &CoprocessorSpec) -> Result<Planned, SpecError> {
         let places = Places::of(&program.arrays);
         let mut kept = Kept::new(spec.frames() as usize, places.groups().map(is_given));
@@ -143,7 +144,7 @@ impl Planned {
     }
 }
 
-/// Cores that begin together share memory.
+/// Divides memory among cores that begin together.
 fn share(shares: &mut [Share], spec: &CoprocessorSpec) {
     let mut sharing = Sharing::new(spec.cores, spec.memory.bandwidth.bytes_per_s());
     for (core, share) in shares.iter().enumerate() {
@@ -153,26 +154,30 @@ fn share(shares: &mut [Share], spec: &CoprocessorSpec) {
         let next = sharing.ends_at().min_by_key(|(core, at)| (*at, *core));
         let Some((core, at)) = next else { return };
         if sharing.ends(at, core) {
-            // What alone would be over at once counts a picosecond.
+            // A share that would take no time alone counts a picosecond.
             shares[core].computes = at.max(shares[core].alone);
         }
     }
 }
 
-// How a microblock becomes steps, and a step is dealt out to cores.
+// Division of a microblock into steps, and of a step among cores.
 //
-// A microblock is a step if memory has room for all that it touches. Otherwise it is executed in sections, each as large as memory, which are steps. A step is dealt out as a static loop over
-// the iterations of the split loop that it has. Where these are so few that cores cannot have as much of them each, because one goes through much of what memory holds, cores have equal shares of
-// the whole loop instead, each in sections as large as its share of memory, and all go from section to section together: what they read at the same time comes once.
-// That is done where it is shorter and memory has room for it.
+// A microblock is one step if memory has room for all data that it touches. Otherwise it is executed in sections, each
+// as large as memory, which are steps. A step is dealt out as a static loop over its iterations of the split loop. If
+// these are too few for equal shares, because one iteration goes through much of the memory's contents, cores have
+// equal shares of the whole loop instead. Each share is in sections as large as the core's share of memory, and all
+// cores go from section to section together: data that they read at the same time are loaded once. This is done where
+// it is shorter and memory has room for it.
 
-/// How many times as long the longest cores of all steps together may issue as the longest core would if the whole loop was dealt out at once.
+/// Allowed ratio of the longest cores' issue time, summed over all steps, to that of the longest core if the whole loop
+/// was dealt out at once.
 const LONGER: (u64, u64) = (21, 20);
 
-/// What of its share of memory a core uses, in eighths: arrays begin anywhere in page groups, so that cores with the whole share may get sections of different lengths, and wait for each other.
+/// Part of its share of memory that a core uses, in eighths: arrays begin anywhere in page groups, so cores with the
+/// whole share may get sections of different lengths, and wait for each other.
 const EIGHTHS: [u64; 3] = [8, 7, 6];
 
-/// The steps of a microblock, in order: the part of each core, of those that have one.
+/// Steps of a microblock, in order: the part of each core that has one.
 ///
 /// # Errors
 /// More sections than a program may have.
@@ -204,7 +209,7 @@ pub(super) fn deal(
     }
     let mut best = (in_sections, steps);
     for eighths in EIGHTHS {
-        // Too many sections for a program are no other way to do it.
+        // Too many sections for a program: this way is not available.
         let budget = spec.frames_of_a_step() * eighths / (8 * cores) * GROUP;
         let Ok(together) = together(program, &screens, budget) else { continue };
         let fits = |parts: &Vec<Part>| {
@@ -219,7 +224,7 @@ pub(super) fn deal(
     Ok(best.1)
 }
 
-/// Screens in sections of at most so many bytes, the first of all at once, then the second of all, and so on.
+/// Screens in sections of at most `budget` bytes: the first of all at once, then the second of all, and so on.
 fn together(program: &Program, screens: &[Part], budget: u64) -> Result<Vec<Vec<Part>>, SpecError> {
     let sections = |screen: &Part| {
         let mut sections = Vec::new();
@@ -231,9 +236,9 @@ fn together(program: &Program, screens: &[Part], budget: u64) -> Result<Vec<Vec<
     Ok((0..count).map(at).collect())
 }
 
-// What a coprocessor's memory keeps between the steps of a program: page groups, of which that goes first which was used longest ago.
+// Memory contents of a coprocessor between the steps of a program: page groups, least recently used evicted first.
 
-/// A page group that a step needs, by number among those of all arrays.
+/// Page group that a step needs, by its number among those of all arrays.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Need {
     pub(super) group: u32,
@@ -241,27 +246,27 @@ pub(super) struct Need {
     pub(super) writes: bool,
 }
 
-/// What is known of a group.
+/// State of a group.
 #[derive(Clone, Copy, Default, Debug)]
 struct Group {
-    /// When it was used last, if it is in memory.
+    /// Last use, if it is in memory.
     used: Option<u64>,
-    /// Whether it was changed since its file had it.
+    /// Whether it was changed since it was last equal to its file.
     dirty: bool,
-    /// Whether a file has something of it.
+    /// Whether a file has any of its data.
     filed: bool,
 }
 
-/// What is in memory.
+/// Contents of memory.
 pub(super) struct Kept {
     groups: Vec<Group>,
-    /// Groups in memory, by when they were used last.
+    /// Groups in memory, by last use.
     order: BTreeMap<u64, u32>,
     frames: usize,
     uses: u64,
 }
 
-/// What has to be done before a step: groups that leave first, then groups that come.
+/// Transfers before a step: groups that leave first, then groups that come.
 #[derive(Default, Debug, PartialEq, Eq)]
 pub(super) struct Moves {
     pub(super) stores: Vec<u32>,
@@ -269,17 +274,17 @@ pub(super) struct Moves {
 }
 
 impl Kept {
-    /// An empty memory with room for so many groups; of each group, whether a file has it.
+    /// Creates an empty memory with room for `frames` groups; `filed` tells for each group whether a file has it.
     pub(super) fn new(frames: usize, filed: impl Iterator<Item = bool>) -> Kept {
         let group = |filed| Group { filed, ..Group::default() };
         Kept { groups: filed.map(group).collect(), order: BTreeMap::new(), frames, uses: 0 }
     }
 
-    /// A step needs groups, each once and no more than there is room for: they are in memory from now on.
+    /// Brings the groups of a step into memory, each once and no more than fit.
     pub(super) fn bring(&mut self, needs: &[Need]) -> Moves {
         debug_assert!(needs.len() <= self.frames);
         let mut moves = Moves::default();
-        // What is there is used before anything has to go.
+        // Groups in memory are used before any is evicted.
         let (here, absent): (Vec<&Need>, Vec<&Need>) =
             needs.iter().partition(|need| self.groups[need.group as usize].used.is_some());
         here.into_iter().for_each(|need| self.touch(need));
@@ -312,15 +317,15 @@ impl Kept {
         self.uses += 1;
     }
 
-    /// Groups that were changed since their files had them, in the order of their numbers.
+    /// Groups changed since they were last equal to their files, in the order of their numbers.
     pub(super) fn changed(&self) -> impl Iterator<Item = u32> + '_ {
         self.groups.iter().zip(0..).filter(|(of, _)| of.dirty).map(|(_, group)| group)
     }
 }
 
-// A step, from its launch until the last core is through.
+// Execution of a step, from its launch until the last core is through.
 
-/// An order to execute a step.
+/// Order to execute a step.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ordered {
     pub(super) tag: u32,
@@ -329,14 +334,14 @@ pub(super) struct Ordered {
     pub(super) step: usize,
 }
 
-/// The step that is executed.
+/// Step being executed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Running {
     order: Ordered,
-    /// When its first core could begin, and when all had their shares.
+    /// Times at which its first core could begin, and at which all had their shares.
     launched: Time,
     dealt: Time,
-    /// Cores that are not through.
+    /// Number of cores that are not through.
     left: usize,
 }
 
@@ -359,7 +364,7 @@ impl Coprocessor {
         cx.after(self.spec.launch.time(), Event::Launched(order.tag));
     }
 
-    /// All cores are in a step from now on, also those that get no share of it.
+    /// Puts all cores into a step, also those without a share.
     pub(super) fn launched(&mut self, cx: &mut impl Cx<Event, Out>) {
         let now = cx.now();
         let running = self.running();
@@ -369,7 +374,7 @@ impl Coprocessor {
         cx.after(self.step(order).parallel, Event::Dealt(order.tag));
     }
 
-    /// Cores compute their shares.
+    /// Starts the cores' shares.
     pub(super) fn dealt(&mut self, cx: &mut impl Cx<Event, Out>) {
         let now = cx.now();
         let order = self.running().order;
@@ -384,7 +389,7 @@ impl Coprocessor {
         (running.dealt, running.left) = (now, count);
     }
 
-    /// A core has computed its share: its caches are written back.
+    /// Ends a core's share: its caches are written back.
     pub(super) fn computed(&mut self, core: u16, cx: &mut impl Cx<Event, Out>) {
         let (now, at) = (cx.now(), usize::from(core));
         let order = self.running().order;
@@ -402,7 +407,7 @@ impl Coprocessor {
         cx.after(write_back, Event::Clean(core));
     }
 
-    /// A core is through: with the last, the step is over.
+    /// Ends a core's part in the step: with the last core, the step is over.
     pub(super) fn clean(&mut self, cx: &mut impl Cx<Event, Out>) {
         let now = cx.now();
         let running = self.running();

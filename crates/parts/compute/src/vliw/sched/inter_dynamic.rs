@@ -1,9 +1,9 @@
-//! The next kernel for whoever is free.
+//! Scheduler `inter_dynamic`: the next kernel for the next free core.
 
 use super::super::{Chain, Unit};
 use super::AcceleratorScheduler;
 
-/// The policy. Whoever is free asks, so that turns follow from who ends first.
+/// Gives the next kernel to the core that asks: the order follows from which core ends first.
 pub struct InterDynamic;
 
 impl InterDynamic {

@@ -1,9 +1,9 @@
-//! A core for each application.
+//! Scheduler `inter_static`: a core for each application.
 
 use super::super::{Chain, Unit};
 use super::AcceleratorScheduler;
 
-/// The policy.
+/// Gives each application's kernels to one core.
 pub struct InterStatic {
     cores: u16,
 }

@@ -1,9 +1,9 @@
-//! One microblock at a time.
+//! Scheduler `intra_in_order`: one microblock at a time.
 
 use super::super::{Chain, Unit};
 use super::AcceleratorScheduler;
 
-/// The policy.
+/// Runs the screens of one microblock at a time.
 pub struct IntraInOrder;
 
 impl IntraInOrder {

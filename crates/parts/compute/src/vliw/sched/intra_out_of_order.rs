@@ -1,9 +1,9 @@
-//! Screens from wherever they may begin.
+//! Scheduler `intra_out_of_order`: screens of any microblock that may begin.
 
 use super::super::{Chain, Unit};
 use super::AcceleratorScheduler;
 
-/// The policy.
+/// Runs the oldest screen that may begin.
 pub struct IntraOutOfOrder;
 
 impl IntraOutOfOrder {

@@ -1,4 +1,4 @@
-//! Which core executes what.
+//! Schedulers of an accelerator: which core executes which work.
 
 pub mod inter_dynamic;
 pub mod inter_static;
@@ -8,37 +8,40 @@ pub mod intra_out_of_order;
 use super::{Chain, Unit};
 
 config::policies! {
-    /// Which core of an accelerator executes what.
+    /// Assignment of work to the cores of an accelerator.
     pub family AcceleratorScheduling: dyn AcceleratorScheduler, context u16 {
         /// Any screen that may begin, of whichever kernel, the oldest first: no core waits while one is left.
         ///
         /// FlashAbacus's out-of-order intra-kernel scheduling (section 4.2).
         default intra_out_of_order => intra_out_of_order::IntraOutOfOrder::new,
-        /// One kernel after another, and of each one microblock after another: its screens run at once, and cores that have none wait.
+        /// One kernel after another, and one microblock after another: its screens run at once, and cores without a
+        /// screen wait.
         ///
-        /// FlashAbacus's in-order intra-kernel scheduling (section 4.2). With all cores it is what a parallel loop of OpenMP does.
+        /// FlashAbacus's in-order intra-kernel scheduling (section 4.2). With all cores, it equals a parallel loop of
+        /// OpenMP.
         intra_in_order => intra_in_order::IntraInOrder::new,
-        /// A kernel has a core from its beginning to its end; the next kernel goes to whichever core is free, in turn.
+        /// A core for a kernel from its beginning to its end; the next kernel goes to the next free core.
         ///
         /// FlashAbacus's dynamic inter-kernel scheduling (section 4.1).
         inter_dynamic => inter_dynamic::InterDynamic::new,
-        /// A kernel has a core from its beginning to its end, that of its application: its number modulo the cores.
+        /// A core for a kernel from its beginning to its end; the core is the application's number modulo the cores.
         ///
         /// FlashAbacus's static inter-kernel scheduling (section 4.1).
         inter_static => inter_static::InterStatic::new,
     }
 }
 
-/// Chooses what a core does next; built for a number of cores.
+/// Scheduler of an accelerator's cores, built for a number of cores.
 ///
-/// Contract: what is named may begin ([`Chain::begin`]). The answer depends on the calls so far and the chain alone. While no screen is under way and a kernel is not over, some core
-/// gets one: nothing waits for ever. No call allocates.
+/// Contract: the returned unit may begin ([`Chain::begin`]). The answer depends only on the calls so far and the chain.
+/// While no screen is under way and a kernel is not over, some core gets one: nothing waits for ever. No call
+/// allocates.
 pub trait AcceleratorScheduler {
     /// Whether microblocks are dealt out as screens; otherwise each is one piece.
     fn splits(&self) -> bool;
-    /// Whether no core that asks is told to wait while a unit of whichever kernel may begin. Then Graham's bound holds.
+    /// Whether a core that asks never has to wait while a unit of any kernel may begin. Then Graham's bound holds.
     fn is_greedy(&self) -> bool;
-    /// What a core that has nothing to do begins; nothing if it is to wait until something has ended or come.
+    /// Unit that an idle core begins; `None` if it must wait until something has ended or come.
     fn next(&mut self, chain: &Chain, core: u16) -> Option<Unit>;
 }
 
@@ -49,10 +52,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A kernel: its application, and of each microblock the durations of its screens.
+    /// Kernel: its application, and the durations of the screens of each microblock.
     type Work = (u16, Vec<Vec<u64>>);
 
-    /// When each kernel was over, and how long each core was at work.
+    /// End time of each kernel, and busy time of each core.
     fn run(policy: &AcceleratorScheduling, cores: u16, kernels: &[Work]) -> (Vec<u64>, Vec<u64>) {
         let mut chain = Chain::default();
         for (app, microblocks) in kernels {
@@ -109,7 +112,8 @@ mod tests {
         assert_eq!(run(&policy("inter_dynamic"), 4, &kernels).0, [4, 2, 4, 3]);
     }
 
-    /// Screens of a microblock run at once; the next microblock waits for all of them. What other cores do meanwhile is what tells the two apart.
+    /// Screens of a microblock run at once; the next microblock waits for all of them. The other cores' work meanwhile
+    /// distinguishes the two.
     #[test]
     fn screens_of_other_kernels_fill_the_gaps() {
         // A serial microblock of 3 between two of two screens; then a kernel of four screens of 2.

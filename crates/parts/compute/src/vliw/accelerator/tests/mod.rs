@@ -38,7 +38,7 @@ fn spec(workers: u16, scheduler: AcceleratorScheduling) -> AcceleratorSpec {
 
 engine::events! {
     enum World {
-        /// Of the accelerator.
+        /// Event of the accelerator.
         Part(Event),
         /// Flash answers.
         Tells(u32),
@@ -122,7 +122,7 @@ fn run(
     run_kernels(spec, kernels.iter().map(|(name, side)| shipped(name, *side)), instances)
 }
 
-/// The same with kernels that are not shipped.
+/// Run with kernels that are not shipped.
 fn run_kernels(
     spec: &AcceleratorSpec,
     kernels: impl Iterator<Item = Kernel>,
@@ -291,7 +291,7 @@ fn a_microblock_without_iterations_is_over_at_once() {
     }
 }
 
-/// What flash asks of Storengine's core is done one after another.
+/// Requests of flash to Storengine's core are executed one after another.
 #[test]
 fn work_for_flash_takes_time_of_its_core() {
     let mut part = Accelerator::new(&spec(1, AcceleratorScheduling::default()), 64).expect("an accelerator");
@@ -309,7 +309,7 @@ fn work_for_flash_takes_time_of_its_core() {
     assert_eq!(times, [Time::from_ns(500), Time::from_us(1)]);
 }
 
-/// Instructions of a program by Table 2, by unit, with at most so many screens a microblock.
+/// Instructions of a program by Table 2, by unit, with at most `most` screens per microblock.
 fn by_table(kernel: &Kernel, most: u64) -> ByUnit {
     let table = Table::of(kernel).expect("a row of Table 2");
     let mut all = ByUnit::default();
@@ -443,9 +443,9 @@ fn a_program_that_is_executed_on_its_data_runs_as_a_nest_does() {
         let mut part = Accelerator::new(spec, 4_096).expect("an accelerator");
         format!("{:?}", part.add_executed(&search).expect_err("it cannot run"))
     };
-    assert!(fault(&spec).contains("and a section has room for 10"));
+    assert!(fault(&spec).contains("but a section has room for 10"));
     spec.work = AcceleratorWork::table;
-    assert!(fault(&spec).contains("no table says how much work `bfs` has"));
+    assert!(fault(&spec).contains("no table gives the work of `bfs`"));
 }
 
 /// 8 MiB for 12 sections are 10 page groups each. An element of a product needs a column of 64 groups: it alone is seven sections and more, and the product has 2^20 of them.
@@ -454,6 +454,6 @@ fn a_nest_that_falls_to_pieces_is_refused() {
     let mut part =
         Accelerator::new(&spec(6, AcceleratorScheduling::default()), 4_096).expect("an accelerator");
     let fault = format!("{:?}", part.add(columns()).expect_err("too many sections"));
-    assert!(fault.contains("`columns` falls into more than 262144 sections"), "{fault}");
+    assert!(fault.contains("`columns` needs more than 262144 sections"), "{fault}");
     assert!(fault.contains("room for 10 page groups of 64 KiB"), "{fault}");
 }

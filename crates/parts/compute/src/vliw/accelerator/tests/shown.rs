@@ -1,4 +1,4 @@
-//! What an observer is told, against what the part counts for itself.
+//! Reports to an observer, compared with the part's own counts.
 
 use super::*;
 use crate::vliw::{Act, Done, Observer, spec::AcceleratorEnergySpec, testing::power};

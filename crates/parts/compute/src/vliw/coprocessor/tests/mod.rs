@@ -39,7 +39,7 @@ fn spec(cores: u16) -> CoprocessorSpec {
     }
 }
 
-/// What the parts of a program cost, as a worker of an accelerator would have them.
+/// Costs of a program's parts, as for a worker of an accelerator.
 fn known(kernel: &Kernel, spec: &CoprocessorSpec) -> Program {
     let by = Costing { core: &spec.core, work: spec.work, sums: spec.sums, sample: spec.sample };
     Program::new(kernel.clone(), &by, spec.cores.into()).expect("a program")
@@ -51,7 +51,7 @@ fn cost(program: &Program, part: &Part, spec: &CoprocessorSpec) -> Cost {
 
 engine::events! {
     enum World {
-        /// Of the coprocessor.
+        /// Event of the coprocessor.
         Part(Event),
         /// Nothing of it.
         Other(u32),
@@ -284,7 +284,7 @@ fn what_cannot_be_built_is_refused() {
     assert!(fault.what.contains("memory has room for 1"), "{fault:?}");
 }
 
-// What an observer is told, against what the part counts for itself.
+// Reports to an observer, compared with the part's own counts.
 
 /// Times by act, and the end of what was last on each track: cores, steps, and the link's directions.
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! What is loaded and stored.
+//! Loads and stores of plans.
 
 use super::super::Places;
 use super::*;
@@ -268,5 +268,5 @@ fn a_nest_that_falls_to_pieces_is_refused() {
     let spec = with_frames(30, 8);
     let mut part = Coprocessor::new(&spec).expect("a coprocessor");
     let fault = format!("{:?}", part.add(columns()).expect_err("too many sections"));
-    assert!(fault.contains("`columns` falls into more than 262144 sections"), "{fault}");
+    assert!(fault.contains("`columns` needs more than 262144 sections"), "{fault}");
 }
