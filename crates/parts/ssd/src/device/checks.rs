@@ -322,7 +322,7 @@ impl Device {
             Check::new("valid_slots", recount == Ok(self.units_on_flash()), counted),
         ];
         if let Some((opens, wrong, first)) = self.ftl.opened() {
-            let detail = format!("{wrong} of {opens} units were opened out of turn. {first}");
+            let detail = format!("{wrong} of {opens} opens chose the wrong unit. {first}");
             checks.push(Check::new("opened_units", wrong == 0, detail.trim_end().to_owned()));
         }
         if self.ftl.keeps_apart() {

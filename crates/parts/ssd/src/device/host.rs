@@ -268,8 +268,9 @@ impl Device {
     }
 }
 
-/// Scales the waits found to the time of a milestone. Usually the operation was queued at the previous milestone. If
-/// the command waited for something else in between, that has its own milestone, and less is left.
+/// Cuts or extends the waits found so that they sum to the time of a milestone. Usually the operation was queued at the
+/// previous milestone. If the command waited for something else in between, that has its own milestone, and less is
+/// left.
 fn fit(mut found: ByHolder, time: u64) -> ByHolder {
     let mut left = time;
     for held in &mut found {

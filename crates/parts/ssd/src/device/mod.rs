@@ -359,7 +359,7 @@ impl Device {
         if self.backend.wears() { self.ftl.array.erases(self.ftl.geo.block_of_slot(slot).0) } else { 0 }
     }
 
-    /// Erase count of a block if its times or errors depend on wear; zero otherwise.
+    /// Erase count of a block for its reads, if pages have errors; zero otherwise.
     fn erases_of_read(&self, slot: Slot) -> u32 {
         if self.backend.has_errors() { self.ftl.array.erases(self.ftl.geo.block_of_slot(slot).0) } else { 0 }
     }
