@@ -56,7 +56,7 @@ fn values_that_cannot_be() {
         (
             "flash.ftl.stripe",
             "\"CWDD\"",
-            &["is no order of the four letters C (channel)", "such as \"CWDP\""],
+            &["is not an order of the letters C, W, D and P", "such as \"CWDP\""],
         ),
     ];
     for (key, value, said) in cases {
@@ -68,7 +68,7 @@ fn values_that_cannot_be() {
 fn spare_that_leaves_no_free_block() {
     let folder = tempfile::tempdir().unwrap();
     let said =
-        ["no spare space", "too many", "help: raise flash.ftl.over_provisioning or lower flash.ftl.gc.start"];
+        ["too little over-provisioning", "too many", "help: raise flash.ftl.over_provisioning or lower flash.ftl.gc.start"];
     spec_refused(folder.path(), "flash.ftl.over_provisioning", "\"1%\"", &said);
 }
 

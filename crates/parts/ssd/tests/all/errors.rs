@@ -375,6 +375,6 @@ fn sets_must_fill_the_device_and_its_blocks() {
     let (key, text) = fault(|spec| spec.geometry.pages = 34);
     assert!(key == "ftl.parity" && text.contains("allowed are 1,"), "{text}");
     let (key, text) = fault(|spec| spec.geometry.pages = 33);
-    assert!(key == "ftl.parity" && text.contains("no number does here"), "{text}");
+    assert!(key == "ftl.parity" && text.contains("no number fits"), "{text}");
     assert_eq!(fault(|spec| spec.ftl.gc.copy_back = true).0, "ftl.gc.copy_back");
 }
