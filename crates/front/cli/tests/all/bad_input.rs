@@ -67,8 +67,11 @@ fn values_that_cannot_be() {
 #[test]
 fn spare_that_leaves_no_free_block() {
     let folder = tempfile::tempdir().unwrap();
-    let said =
-        ["too little over-provisioning", "too many", "help: raise flash.ftl.over_provisioning or lower flash.ftl.gc.start"];
+    let said = [
+        "too little over-provisioning",
+        "too many",
+        "help: raise flash.ftl.over_provisioning or lower flash.ftl.gc.start",
+    ];
     spec_refused(folder.path(), "flash.ftl.over_provisioning", "\"1%\"", &said);
 }
 

@@ -6,9 +6,9 @@
 //! other, in order of arrival:
 //!
 //! * a **read** gets a shared copy, or an exclusive one if no other core has the line. An owner is probed first, and
-//! keeps a shared copy; its changes go to the requester and into the bank.
+//!   keeps a shared copy; its changes go to the requester and into the bank.
 //! * an **own** gets the only copy, which counts as changed from then on. All other cores are probed at once. If none
-//! of them can have changed the line, the bank is asked at the same time, or not at all if the requester has a copy.
+//!   of them can have changed the line, the bank is asked at the same time, or not at all if the requester has a copy.
 //! * a **write-back** goes to the bank at once, also while a transaction of its line is under way, and is answered
 //!   when the bank has taken it.
 //! * a **page walk** bypasses the directory: page tables do not change while programs run.

@@ -104,11 +104,11 @@ pub struct Ledger {
 /// Results of a shadow.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shadowed {
-    /// Reads and atomics that were compared.
+    /// Reads and atomics compared.
     pub compared: u64,
-    /// Of them, those that brought what they must not.
+    /// Reads and atomics among these with wrong data.
     pub wrong: u64,
-    /// The first of them, in words.
+    /// Description of the first of these.
     pub first: Option<String>,
     /// Lines that were stored to.
     pub stored: usize,

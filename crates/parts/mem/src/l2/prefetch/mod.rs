@@ -241,7 +241,7 @@ impl Predictor {
 /// Checks that a table can be built.
 fn check_predictor(family: &str, entries: u32, cutoff: u8) -> Result<(), SpecError> {
     if !entries.is_power_of_two() || !(PROGRAMS..=1 << 20).contains(&entries) {
-        let what = format!("a predictor table of {entries} entries is invalid; allowed are powers of two from 8 to 2^20");
+        let what = format!("{entries} entries of the predictor; allowed are powers of two from 8 to 2^20");
         return Err(SpecError::new(&format!("prefetch.{family}.entries"), what));
     }
     if cutoff >= HIGHEST_COUNT {
