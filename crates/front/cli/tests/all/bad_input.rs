@@ -52,11 +52,11 @@ fn values_that_cannot_be() {
         ("flash.ftl.gc.victim", "\"gredy\"", &["did you mean `greedy`", "allowed: greedy, cost_benefit"]),
         ("flash.geometry.chanels", "8", &["unknown key `chanels`", "did you mean `channels`"]),
         ("flash.ftl.over_provisioning", "1", &["the integer 1 may mean per cent or a part of one"]),
-        ("flash.ftl.over_provisioning", "\"100%\"", &["leaves no capacity for the host", "7% to 28% is usual"]),
+        ("flash.ftl.over_provisioning", "\"100%\"", &["leaves the host no capacity", "7% to 28% is usual"]),
         (
             "flash.ftl.stripe",
             "\"CWDD\"",
-            &["is not an order of the letters C, W, D and P", "such as \"CWDP\""],
+            &["is not an order of C, W, D and P", "such as \"CWDP\""],
         ),
     ];
     for (key, value, said) in cases {

@@ -111,7 +111,7 @@ impl Directory {
 
     /// Accepts an access at the tile that serves its address.
     pub fn access(&mut self, tile: u16, access: Access, cx: &mut impl Cx<Event, Out>) {
-        debug_assert!(tile < self.tiles, "there is no tile {tile}");
+        debug_assert!(tile < self.tiles, "tile {tile} does not exist");
         match access.kind {
             AccessKind::Read if access.is_walk() => {
                 self.stats.walks += 1;
@@ -158,7 +158,7 @@ impl Directory {
     pub fn looked(&mut self, tile: u16, answer: Access, cx: &mut impl Cx<Event, Out>) {
         let name = answer.tag;
         let record = &mut self.records[name];
-        debug_assert!(record.tile == tile && record.access.address == answer.address, "somebody else's look");
+        debug_assert!(record.tile == tile && record.access.address == answer.address, "a different look-up");
         match record.purpose {
             Purpose::Transaction => self.read(name, &answer, cx),
             Purpose::Pass => {

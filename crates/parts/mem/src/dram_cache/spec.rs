@@ -181,17 +181,16 @@ impl DramCacheSpec {
         for (key, ways) in [("ways", self.ways), ("misses.ways", self.misses.ways)] {
             if ways > ENTRIES {
                 let what =
-                    format!("{ways} ways of 8 B do not fit in a column of {COLUMN} B, which has room for {ENTRIES}");
+                    format!("{ways} ways of 8 B do not fit in a column of {COLUMN} B, which holds {ENTRIES}");
                 return Err(SpecError::new(key, what));
             }
         }
         if u64::from(self.sets) * u64::from(self.ways) > 1 << 28 {
-            let what =
-                format!("{} sets of {} ways exceed the limit of 2^28 pages a controller", self.sets, self.ways);
+            let what = format!("{} sets of {} ways are above 2^28 pages a controller", self.sets, self.ways);
             return Err(SpecError::new("sets", what));
         }
         if u64::from(self.backside.burst) > PAGE / COLUMN {
-            let what = format!("{} columns are more than a page, which has {}", self.backside.burst, PAGE / COLUMN);
+            let what = format!("{} columns are more than a page has, {}", self.backside.burst, PAGE / COLUMN);
             return Err(SpecError::new("backside.burst", what));
         }
         self.dram.check(COLUMN).map_err(|error| error.within("dram"))?;

@@ -294,7 +294,7 @@ impl Parked {
 /// Progress of a purge.
 #[derive(PartialEq, Eq)]
 enum Progress {
-    /// Nothing left to purge.
+    /// No line left to purge.
     Done,
     /// Waits for a write slot, or for a fetch.
     Waits,

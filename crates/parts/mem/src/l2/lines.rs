@@ -43,7 +43,7 @@ impl L2 {
                 continue;
             };
             let line = tags.meta_mut(place);
-            debug_assert!(line.filling, "who puts a line in while it is fetched says so");
+            debug_assert!(line.filling, "a line put in during its fetch must be marked");
             line.filling = false;
             line.valid = true;
             filled += 1;

@@ -124,7 +124,7 @@ impl L2Spec {
             SpecError::positive(key, value)?;
         }
         if self.bank_lines() > 1 << 28 {
-            let what = format!("{} sets of {} ways exceed the limit of 2^28 lines a bank", self.sets, self.ways);
+            let what = format!("{} sets of {} ways are above 2^28 lines a bank", self.sets, self.ways);
             return Err(SpecError::new("sets", what));
         }
         if ![64, 128].contains(&self.line.get()) {
@@ -172,7 +172,7 @@ impl L2Spec {
         let most = u64::from(self.sets) * u64::from(self.ways - 1);
         if u64::from(self.parked_lines()) > most {
             let most = Bytes::new(most * self.line.get() * u64::from(self.banks));
-            return fail(format!("{} cannot be pinned; the limit is all ways but one of each set: {most}", self.parked));
+            return fail(format!("{} are above {most}, all ways but one of every set", self.parked));
         }
         Ok(())
     }

@@ -242,7 +242,7 @@ impl Spaces {
     #[inline]
     fn space(&self, app: u8, page: u64) -> &Space {
         let space = &self.spaces[usize::from(app)];
-        assert!(page < space.pages, "application {app} has {} pages; page {page} is beyond them", space.pages);
+        assert!(page < space.pages, "application {app} has {} pages, not page {page}", space.pages);
         space
     }
 

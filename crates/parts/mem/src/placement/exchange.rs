@@ -193,7 +193,7 @@ impl Placement {
     /// Sends a command of an exchange for all lines of a frame.
     fn send_page(&mut self, tag: Tag, place: Place, cx: &mut impl Cx<Event, Out>) {
         let (Tag::Read(name, _) | Tag::Write(name, _)) = tag else {
-            unreachable!("{tag:?} is no page of an exchange");
+            unreachable!("{tag:?} is not a page of an exchange");
         };
         let Exchange { app, port, .. } = self.exchanges[name];
         let command = MemCommand {

@@ -380,7 +380,7 @@ impl Layout {
         if smallest < chunk {
             let (chunk, smallest) = (Bytes::new(chunk), Bytes::new(smallest));
             let what =
-                format!("a chunk of {chunk} does not fit on drive {member} of the stripe, which has {smallest}");
+                format!("a chunk of {chunk} does not fit on drive {member} of the stripe, with {smallest}");
             return Err(SpecError::new("chunk", what));
         }
         let (members, rows) = (capacities.len() as u64, smallest / chunk);

@@ -398,10 +398,7 @@ impl Swap {
         }
         let places = self.at.len();
         if places != jobs + self.frames.mapped() {
-            return Err(format!(
-                "{places} pages known, {jobs} in flight, {} mapped",
-                self.frames.mapped()
-            ));
+            return Err(format!("{places} pages known, {jobs} in flight, {} mapped", self.frames.mapped()));
         }
         Ok(())
     }

@@ -97,7 +97,7 @@ impl SwapSpec {
         if free >= memory {
             let what =
                 format!("`free` keeps {free} of the {memory} pages in `memory`, which leaves none for data");
-            return Err(SpecError::new("free", what).help("set `free` to a small share of `memory`, such as 0.1 %"));
+            return Err(SpecError::new("free", what).help("set a small share of `memory`, such as 0.1 %"));
         }
         Ok(())
     }

@@ -330,7 +330,7 @@ impl Device {
             let detail = match audit {
                 Ok(units) => format!("{units} units"),
                 Err((units, first)) => {
-                    format!("{units} units are among data of a different placement; the first is unit {first}")
+                    format!("{units} units are among data of a different placement, first unit {first}")
                 }
             };
             checks.push(Check::new("shadow_placements", audit.is_ok(), detail));

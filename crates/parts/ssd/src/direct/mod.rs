@@ -79,8 +79,8 @@ pub enum Out {
     /// The registers thrash: the shared cache must keep these lines of a page, or refuse with [`Direct::refused`]
     /// before time advances.
     ///
-    /// It refuses a page with its own writes under way: they are newer than these lines. A read of the page under way
-    /// may bring older lines: the ones offered here are newer.
+    /// The cache refuses a page with its own writes under way: they are newer than these lines. A read of the page
+    /// under way may bring older lines: the ones offered here are newer.
     Park {
         /// First byte of the page.
         page: u64,

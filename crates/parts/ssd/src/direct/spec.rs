@@ -139,7 +139,7 @@ impl DirectSpec {
                 SpecError::positive("network.bus.width", bus.width.get())?;
                 SpecError::positive("network.bus.rate", bus.rate.per_s())?;
                 if self.geometry.ports != 1 {
-                    let what = format!("{} ports a package on a bus; a bus reaches one port", self.geometry.ports);
+                    let what = format!("{} ports a package; a bus reaches one port", self.geometry.ports);
                     return Err(SpecError::new("geometry.ports", what));
                 }
                 self.geometry.channels

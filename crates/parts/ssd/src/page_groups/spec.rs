@@ -67,7 +67,7 @@ impl GroupsFlashSpec {
         let Factory { blocks, lost } = Factory::draw(&geo, factory.get(), context.seed, &context.name);
         let lost = lost.into_iter().max().unwrap_or(0);
         if lost >= groups.geometry.blocks {
-            let what = format!("a plane has {lost} bad blocks of {}: too few are good", groups.geometry.blocks);
+            let what = format!("a plane has too few good blocks: {lost} bad of {}", groups.geometry.blocks);
             return Err(SpecError::new("bad_blocks.factory", what).help("allowed are 0% to 5%"));
         }
         groups.geometry.blocks -= lost;

@@ -1,6 +1,6 @@
 //! Final audit: the contents of every unit, and of every entry of a demand-cached map, at the end of a run.
 //!
-//! Both audits cost as much as has been touched, not as much as the drive could hold. A unit is unchanged, and needs no
+//! The audits cost as much as has been touched, not as much as the drive could hold. A unit is unchanged, and needs no
 //! check, if no command has touched it, its place in the map has not been written since the shadow began, and its block
 //! was neither programmed nor erased. A terabyte that stays empty costs nothing.
 

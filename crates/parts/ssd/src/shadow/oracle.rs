@@ -6,8 +6,8 @@
 //! whole reads as zeroes in this device (DLFEAT 001b, section 6.7.1.1). If a deallocation covers a unit in part, the
 //! old data may stay or zeroes appear, the same for every read until the next write.
 //!
-//! So each unit keeps the writes that may still be the last one of some sector. An acknowledged write rules out those
-//! that had been acknowledged before it was submitted; a read rules out those that it shows to be older.
+//! Each unit therefore keeps the writes that may still be the last one of some sector. An acknowledged write rules out
+//! those that had been acknowledged before it was submitted; a read rules out those that it shows to be older.
 
 use super::data::{Sectors, Stamps, Version};
 use proto::Lpn;

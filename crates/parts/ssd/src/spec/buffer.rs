@@ -164,7 +164,7 @@ impl BufferSpec {
             return Ok(destage);
         }
         if !self.writes {
-            let what = format!("`{name}` schedules the write-back of buffered writes, but the buffer takes no writes");
+            let what = format!("`{name}` schedules write-backs, but the buffer takes no writes");
             return Err(SpecError::new("buffer.destage", what).help("set flash.buffer.writes = true"));
         }
         if low == lines {
@@ -298,7 +298,7 @@ impl SlcSpec {
         }
         if self.fixed == 0 && self.dynamic.get() == 0.0 {
             let what = "the cache has no reclaim units: `fixed` and `dynamic` are both zero";
-            return Err(SpecError::new("ftl.slc_cache.fixed", what).help("set `fixed` or `dynamic`, or omit the table"));
+            return Err(SpecError::new("ftl.slc_cache.fixed", what).help("set `fixed` or `dynamic`"));
         }
         Ok(())
     }
@@ -319,14 +319,12 @@ impl FlashSpec {
         let key = "ftl.slc_cache.energy";
         match (self.energy.is_some(), slc.energy.is_some()) {
             (true, false) => {
-                let what =
-                    "`energy` is given, but `ftl.slc_cache` gives no energy for its pages";
-                let help =
-                    "add ftl.slc_cache.energy = { read = \"…\", program = \"…\" }, or omit `energy`";
+                let what = "`energy` is given, but `ftl.slc_cache` gives no energy for its pages";
+                let help = "add ftl.slc_cache.energy = { read = \"…\", program = \"…\" }, or omit `energy`";
                 return Err(SpecError::new(key, what).help(help));
             }
             (false, true) => {
-                let what = "the energy of the cache's pages has no effect without `energy` for the other pages";
+                let what = "the energy of the cache has no effect without `energy` for the other pages";
                 return Err(SpecError::new(key, what).help("add `energy`, or omit it here too"));
             }
             _ => {}

@@ -39,8 +39,7 @@ impl FlashSpec {
         let unit_pages = (self.ftl.map_unit.get() / page).max(1) as u32;
         self.ftl.check_pages(&self.cell)?;
         if unit_pages > 1 && self.ftl.page_choice().is_some() {
-            let what =
-                format!("pages cannot be chosen by type with map units of {unit_pages} pages");
+            let what = format!("pages cannot be chosen by type with map units of {unit_pages} pages");
             return Err(SpecError::new("ftl.map_unit", what));
         }
         let program_pages = self.cell.program_pages();

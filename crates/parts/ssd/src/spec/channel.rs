@@ -294,13 +294,14 @@ impl DieSpec {
         SpecError::positive("die.power.program", power.program)?;
         SpecError::positive("die.power.erase", power.erase)?;
         if power.limit < power.program.max(power.erase) {
-            let what =
-                "the limit is below the power of one program or erase, so none could ever begin";
+            let what = "the limit is below the power of one program or erase, so none could ever begin";
             return Err(SpecError::new("die.power.limit", what));
         }
         if matches!(self.scheduler, Scheduling::in_order) {
             let what = "a power budget cannot be combined with a scheduler that cannot reorder operations";
-            return Err(SpecError::new("die.power", what).help("choose a different `die.scheduler`, such as `oldest`"));
+            return Err(
+                SpecError::new("die.power", what).help("choose a different `die.scheduler`, such as `oldest`")
+            );
         }
         Ok(())
     }

@@ -250,7 +250,7 @@ impl FtlSpec {
         let unit = self.map_unit.get();
         if !(512..=65_536).contains(&unit) || !unit.is_power_of_two() {
             let what =
-                format!("a map unit of {} is invalid; allowed are powers of two from 512 B to 64 KiB", self.map_unit);
+                format!("a map unit of {}; allowed are powers of two from 512 B to 64 KiB", self.map_unit);
             return Err(SpecError::new("ftl.map_unit", what).help("4KiB is usual"));
         }
         let fits = page_bytes.is_multiple_of(unit) || unit.is_multiple_of(page_bytes);
@@ -340,7 +340,7 @@ impl FtlSpec {
         let raw = geo.raw_units();
         let logical = raw - self.over_provisioning.of(raw);
         if logical == 0 {
-            let what = format!("over-provisioning of {} leaves no capacity for the host", self.over_provisioning);
+            let what = format!("over-provisioning of {} leaves the host no capacity", self.over_provisioning);
             return Err(SpecError::new("ftl.over_provisioning", what).help("7% to 28% is usual"));
         }
         let hidden = self.translation(logical)?.map_or(0, |(_, pages)| pages);

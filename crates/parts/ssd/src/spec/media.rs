@@ -77,7 +77,7 @@ impl SpreadSpec {
         ];
         match all.into_iter().find(|(_, share)| share.get() > 0.25) {
             Some((key, share)) => {
-                let what = format!("`{key}` is {share}; allowed are at most 25 %, so that every time stays above zero");
+                let what = format!("`{key}` is {share}; at most 25 % keep every time above zero");
                 Err(SpecError::new(key, what))
             }
             None => Ok(()),
@@ -309,7 +309,7 @@ impl<'de> Deserialize<'de> for StripeOrder {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<StripeOrder, D::Error> {
         let text = String::deserialize(deserializer)?;
         StripeOrder::parse(&text).ok_or_else(|| {
-            D::Error::custom(format!("`{text}` is not an order of the letters C, W, D and P, such as \"CWDP\""))
+            D::Error::custom(format!("`{text}` is not an order of C, W, D and P, such as \"CWDP\""))
         })
     }
 }

@@ -376,7 +376,7 @@ impl RegisterCacheSpec {
             return Err(SpecError::new("ftl.reclaim_unit", what).help("choose `block`"));
         }
         if !allocator.is_static() {
-            let what = "registers need a package fixed by the address; this allocation chooses it at the write";
+            let what = "registers need a package fixed by the address; this allocation chooses it later";
             return Err(SpecError::new("ftl.allocation", what).help("choose `striped`"));
         }
         Ok(())

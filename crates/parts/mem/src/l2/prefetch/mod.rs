@@ -245,8 +245,7 @@ fn check_predictor(family: &str, entries: u32, cutoff: u8) -> Result<(), SpecErr
         return Err(SpecError::new(&format!("prefetch.{family}.entries"), what));
     }
     if cutoff >= HIGHEST_COUNT {
-        let what =
-            format!("the 4-bit count, at most {HIGHEST_COUNT}, never exceeds a cutoff of {cutoff}");
+        let what = format!("the 4-bit count, at most {HIGHEST_COUNT}, never exceeds a cutoff of {cutoff}");
         return Err(SpecError::new(&format!("prefetch.{family}.cutoff"), what));
     }
     Ok(())

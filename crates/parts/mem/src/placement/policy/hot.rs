@@ -147,7 +147,7 @@ impl Placing for Hot {
         SpecError::positive("policy.hot.window", window.time().ps())?;
         SpecError::positive("policy.hot.exchanges", (*exchanges).into())?;
         if self.most == 0 {
-            let what = format!("{rate} in a window of {window} is less than one page of {}", Bytes::new(PAGE));
+            let what = format!("{rate} in a window of {window} is less than a page, {}", Bytes::new(PAGE));
             let help = "choose a longer window, a higher rate, or `policy = \"first_touch\"`";
             return Err(SpecError::new("policy.hot.rate", what).help(help));
         }

@@ -91,7 +91,7 @@ impl Placing for Interleave {
         let key = "policy.interleave.granule";
         let granule = self.granule;
         if !granule.get().is_power_of_two() || granule.get() < PAGE {
-            let what = format!("{granule} is invalid; allowed are powers of two of at least the page size, {PAGE} B");
+            let what = format!("{granule} is not a power of two of at least a page, {PAGE} B");
             return Err(SpecError::new(key, what));
         }
         let is_whole = |target: &u8| self.targets.frames(*target).is_multiple_of(self.span);

@@ -10,7 +10,7 @@
 //! decided as follows, before any result was seen:
 //!
 //! * The FTL is paid **for a page, on a miss of the flash cache only**, by reads and by evictions; a hit never pays it. The
-//!   published cache is looked up first and calls the FTL with whole pages. Requests for a page under way join it.
+//! * The page is put into the read buffer when it arrives, not when it is requested; a clean page is evicted for it.
 //! * A prefetched page pays it like any other: the published cache calls the FTL once for each page of the superpage.
 //! * The dispatcher is passed once, on the way in. Answers leave over the network that the machine has.
 //! * A request that waits does not hold up the dispatcher: neither source has a queue limit there.
