@@ -224,7 +224,8 @@ pub struct DirectEnergySpec {
     pub erase: Energy,
     /// Energy per byte of lines on the network between controllers and packages, in either direction, over all hops.
     pub transfer: Energy,
-    /// Power of a plane, idle and with its array at work, the latter if not included in the operations' energy.
+    /// Power of a plane, idle and with its array at work; the second only if the operations' energy does not include
+    /// it.
     pub plane: StatePower,
     /// Power of all controllers together.
     pub controllers_on: Power,

@@ -316,8 +316,7 @@ impl Combination {
         }
     }
 
-    /// Returns true for possible combinations: a word line programmed as one cannot be combined with map units larger
-    /// than a page.
+    /// Returns true for possible combinations: one-shot word lines cannot have map units larger than a page.
     pub(super) fn is_possible(row: &Row) -> bool {
         let c = Combination::from_row(row);
         !c.one_shot || c.map_unit <= c.page

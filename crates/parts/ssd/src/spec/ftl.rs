@@ -174,7 +174,7 @@ pub struct WearSpec {
     /// Dynamic wear levelling: opens the least-erased free unit next. If false, the unit freed first.
     pub dynamic: bool,
     /// Static wear levelling: when a free unit has at least this many more erases than the least-worn closed unit of
-    /// its group, the data of the latter moves into it and stays there. Erase counts of a group then differ by at most
+    /// its group, the data of that unit moves into it and stays there. Erase counts of a group then differ by at most
     /// this number plus two. The cost is one more erase in about this number of erases, reported in `wear_programs`.
     /// Off if omitted.
     #[schemars(range(min = 1))]

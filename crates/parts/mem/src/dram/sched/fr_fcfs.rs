@@ -22,10 +22,9 @@ impl Default for Params {
     }
 }
 
-/// First ready, first come, first served: three kinds of accesses overtake older ones. These are an access to an open
-/// row (an older one to a different row of the bank), one whose bank is ready (an older one whose bank is not), and one
-/// in the bus's present direction (an older one in the other direction). `age_cap` and `batch` bound the first and the
-/// last of these.
+/// First ready, first come, first served. An access to an open row overtakes an older one to a different row of the
+/// bank. An access whose bank is ready overtakes an older one whose bank is not. An access in the bus's present
+/// direction overtakes an older one in the other direction. `age_cap` bounds the first case, `batch` the last.
 ///
 /// Source: Rixner, Dally, Kapasi, Mattson and Owens, "Memory access scheduling", ISCA 2000; the cap is that of
 /// Kaseridis, Stuecheli and John (MICRO 2011), in time instead of counts.
