@@ -210,7 +210,7 @@ impl L2 {
         &mut self.banks[usize::from(number)]
     }
 
-    /// Returns true if writes stay here, even without parked pages.
+    /// Returns true if writes stay here, apart from those to parked pages.
     #[inline]
     fn keeps_writes(&self) -> bool {
         self.writes == WritePolicy::write_back

@@ -11,8 +11,7 @@
 //! Decisions where the papers leave details open:
 //!
 //! * Threads both handle faults and copy; data from the SSD go first, because warps have waited longest for them. A
-//!   thread
-//!   does not wait for the SSD: it reads all of its batch, in the order of the faults, and goes on.
+//!   thread does not wait for the SSD: it reads all of its batch, in the order of the faults, and goes on.
 //! * A granule's translations are answered when it is mapped, not at the end of the batch.
 //! * A thread that finds faults in the buffer takes them without an interrupt. One sleeping thread is woken for each
 //!   batch in the buffer.
@@ -20,8 +19,7 @@
 //!   driver has mapped all of it.
 //! * When the GPU's memory is full, the granule mapped longest ago is evicted, just before the data that need the room
 //!   move: host software does not see uses. With `write_back` it first goes to the SSD: over PCIe, the same copies, a
-//!   write.
-//!   A fault for it in the meantime waits for that write.
+//!   write. A fault for it in the meantime waits for that write.
 //! * The place of data in the GPU's memory is decided elsewhere: the frame of a translation is returned unchanged.
 //! * Virtual addresses of an application count from zero; applications follow each other on the SSD.
 //!

@@ -9,14 +9,13 @@
 //! Decisions:
 //!
 //! * One command for each member. `raid0_make_request` splits a request at every chunk; parts for the same member are
-//!   then
-//!   merged by the block layer's plug, and deallocation is split by member in the first place (`raid0_handle_discard`).
+//!   then merged by the block layer's plug, and deallocation is split by member in the first place
+//!   (`raid0_handle_discard`).
 //! * Members of different size: of each, only the size of the smallest is used, in whole chunks, as dm-stripe demands.
 //!   md makes a second zone of the rest, over fewer members: a stripe whose speed depends on the address.
 //!   [`Stripe::unused`] returns the size of the rest.
 //! * The software's time is that of the submitting thread. It delays only its own command; answers cost nothing,
-//!   because
-//!   they pass by callback in the interrupt of the last member.
+//!   because they pass by callback in the interrupt of the last member.
 //! * The parts go out in one instant, in the order of their bytes.
 //!
 //! Bounds: commands are bounded by their submitters; none waits here for a member, whose own queues take its part.

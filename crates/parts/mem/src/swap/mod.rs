@@ -10,17 +10,14 @@
 //! Decisions where the paper leaves details open:
 //!
 //! * The kernel's work on a core is done one piece at a time, each to its end; programs run on that core in between.
-//!   Every
-//!   piece is reported as [`Out::Interrupt`] when it begins.
+//!   Every piece is reported as [`Out::Interrupt`] when it begins.
 //! * One lock protects changes of the page table, and a core spins for it. Shoot-downs run concurrently, outside of the
 //!   lock: each begins with an interrupt of all other cores and ends with their acknowledgements.
 //! * A core that answers a shoot-down loses `respond`; what its kernel does meanwhile is not delayed.
 //! * A fault for a page that is being read joins it, and costs its exception. One for a page that is being evicted
-//!   waits
-//!   until it has left, and then for its return: the kernel does not take back a page it has begun to write.
+//!   waits until it has left, and then for its return: the kernel does not take back a page it has begun to write.
 //! * A page is known to be dirty by its lines that were written to memory ([`Swap::written`]). A line written after its
-//!   page
-//!   was evicted makes the next page of the frame look dirty.
+//!   page was evicted makes the next page of the frame look dirty.
 //! * Virtual pages count from zero and are in the same order on the flash device. There is one application.
 //!
 //! Bounds: faults are bounded by the walks of the cores' memory management units; evictions by faults.

@@ -12,27 +12,20 @@
 //! Details that the paper leaves open are *chosen* as follows:
 //!
 //! * Groups of a request begin in the order of their numbers, all at once; dies serve in their scheduler's order. A
-//!   write
-//!   that finds no free number waits until reclaim has made room, and later ones wait behind it.
+//!   write that finds no free number waits until reclaim has made room, and later ones wait behind it.
 //! * Data that Storengine moves or dumps stay in the accelerator's memory meanwhile, and cross the link as data of
-//!   kernels
-//!   do: the controllers in front of the channels have queues and no memory (section 2.2).
+//!   kernels do: the controllers in front of the channels have queues and no memory (section 2.2).
 //! * Each step of Storengine first asks for its core ([`Tell::Work`]). An operation is the unit of a request to the
 //!   controllers: a page of all planes of a die on all channels. Entries are those of the map that are examined or
-//!   changed,
-//!   including the victims' counts of valid groups.
+//!   changed, including the victims' counts of valid groups.
 //! * The dies' classes are those of a drive: reads and data of kernels belong to a host, moved data to garbage
-//!   collection,
-//!   and groups of the map and metadata are mapping pages without waiters.
+//!   collection, and groups of the map and metadata are mapping pages without waiters.
 //! * Dumps begin at multiples of their period, where a kernel has changed an entry since the last one began. Changes
-//!   made
-//!   by reclaim alone wait for that dump, and are kept in spare areas until then: on full flash, dumps and reclaim
-//!   would
-//!   otherwise keep each other going for ever. A dump still under way at that time delays the next one.
+//!   made by reclaim alone wait for that dump, and are kept in spare areas until then: on full flash, dumps and reclaim
+//!   would otherwise keep each other going for ever. A dump still under way at that time delays the next one.
 //! * A group that was never written is zeroes, and is answered without media.
 //! * Bad blocks (`bad_blocks`) are replaced by a plane's next good one, in the controllers: every plane has as many
-//!   blocks
-//!   as the worst one has good blocks.
+//!   blocks as the worst one has good blocks.
 
 mod access;
 mod batch;
