@@ -1,9 +1,9 @@
-//! The memory hierarchy: caches, translation, DRAM, the placement of pages over several memories, and what lies behind them:
-//! page faults, swap, stripes of drives.
+//! Memory hierarchy: caches, translation, DRAM, the placement of pages over several memories, and the levels behind
+//! them: page faults, swap, stripes of drives.
 //!
 //! * Knows tag arrays, MSHRs, directories, page walks, DRAM banks and their schedulers, DRAM caches, migration policies,
-//!   pages that faults bring from drives.
-//! * Does not know processors, and the media behind a DRAM cache.
+//!   paging from drives.
+//! * Does not know processors, nor the media behind a DRAM cache.
 //! * Read first: `l2/mod.rs`, the shared cache; then `mmu/mod.rs`.
 
 pub mod cache;
@@ -20,11 +20,11 @@ pub mod swap;
 use config::SpecError;
 use proto::memory::Lines;
 
-/// The lines of a page, each of `line` bytes, for a memory that is built. Its spec does not say the size: the caches in front
-/// of it have it.
+/// Lines of a page, each of `line` bytes, for a memory to be built. The spec of a memory does not give the size: the
+/// caches in front do.
 ///
 /// # Errors
-/// A size that memories do not have; its key is `line`.
+/// Returns an error for an unsupported size; its key is `line`.
 pub fn lines_of(line: u64) -> Result<Lines, SpecError> {
     Lines::of(line).map_err(|error| SpecError::new("line", error.to_string()))
 }

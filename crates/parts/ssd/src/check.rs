@@ -1,15 +1,15 @@
-//! One check of what must hold.
+//! Check of an invariant.
 
 use serde::Serialize;
 
-/// One check.
+/// Result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// Its name.
+    /// Name of the check.
     pub name: &'static str,
-    /// Whether it holds.
+    /// True if it holds.
     pub ok: bool,
-    /// Both sides in numbers.
+    /// Details: both sides in numbers.
     pub detail: String,
 }
 

@@ -1,7 +1,7 @@
-//! Components that are built of media and translation: the drive, flash as memory, flash that an accelerator governs;
-//! the ports of their requesters; and a shadow that checks every read.
+//! Components built of media and translation: the drive, flash as memory, and flash managed by an accelerator; the
+//! ports of their requesters; and a shadow that checks every read.
 //!
-//! * Knows commands in flight, collection and destaging at work, NVMe and AHCI ports, specs of flash.
+//! * Knows commands in flight, garbage collection and destaging under way, NVMe and AHCI ports, specs of flash.
 //! * Does not know hosts and workloads: commands come as messages of `proto`.
 //! * Read first: `device/mod.rs`, the drive.
 

@@ -52,11 +52,11 @@ fn values_that_cannot_be() {
         ("flash.ftl.gc.victim", "\"gredy\"", &["did you mean `greedy`", "allowed: greedy, cost_benefit"]),
         ("flash.geometry.chanels", "8", &["unknown key `chanels`", "did you mean `channels`"]),
         ("flash.ftl.over_provisioning", "1", &["the integer 1 may mean per cent or a fraction"]),
-        ("flash.ftl.over_provisioning", "\"100%\"", &["leaves nothing for the host", "7% to 28% is usual"]),
+        ("flash.ftl.over_provisioning", "\"100%\"", &["leaves the host no capacity", "7% to 28% is usual"]),
         (
             "flash.ftl.stripe",
             "\"CWDD\"",
-            &["is no order of the four letters C (channel)", "such as \"CWDP\""],
+            &["is not an order of C, W, D and P", "such as \"CWDP\""],
         ),
     ];
     for (key, value, said) in cases {
@@ -67,8 +67,11 @@ fn values_that_cannot_be() {
 #[test]
 fn spare_that_leaves_no_free_block() {
     let folder = tempfile::tempdir().unwrap();
-    let said =
-        ["no spare space", "too many", "help: raise flash.ftl.over_provisioning or lower flash.ftl.gc.start"];
+    let said = [
+        "too little over-provisioning",
+        "too many",
+        "help: raise flash.ftl.over_provisioning or lower flash.ftl.gc.start",
+    ];
     spec_refused(folder.path(), "flash.ftl.over_provisioning", "\"1%\"", &said);
 }
 

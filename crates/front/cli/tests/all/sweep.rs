@@ -330,7 +330,7 @@ fn files_that_cannot_be() {
         ("[set]\nflash.cell.read = [\"20us\", \"40us\"]", "its axis is an array of arrays", "s.toml:4:20"),
         (
             "[set]\nflash.geometry.blocks = 64\n[[zip]]\nflash.ftl.over_provisioning = [\"50%\", \"1%\"]\nflash.ftl.gc.hard = [1, 1]",
-            "no spare space",
+            "too little over-provisioning",
             "s.toml:6:39",
         ),
         ("seeds = []", "nothing to run", "s.toml:3:"),

@@ -268,8 +268,8 @@ fn only_half_duplex_is_told() {
 #[test]
 fn links_and_queues_that_do_not_go_together_are_refused() {
     for (set, key, said) in [
-        (vec![AHCI], "flash.host.ahci", "this link is no SATA link"),
-        (vec![LINK], "flash.host.nvme", "no NVMe queues over SATA"),
+        (vec![AHCI], "flash.host.ahci", "`ahci` needs a `sata` link"),
+        (vec![LINK], "flash.host.nvme", "does not carry NVMe queues"),
         (vec![LINK, AHCI, "flash.host.ahci.slots=33"], "flash.host.ahci.slots", "1 to 32"),
         (
             vec!["flash.host.link={ sata = { generation = 4, latency = \"0ns\" } }", AHCI],
@@ -292,7 +292,7 @@ fn links_and_queues_that_do_not_go_together_are_refused() {
     let text = "inherits = 'pm9a3'\n[flash.host]\nlink = { sata = { generation = 3, latency = '0ns' } }\n\
                 ahci = { slots = 32, command = '0ns', interrupt = '0ns' }\nnvme.queues = 4\n";
     let told = machine::from_text("mine.toml", text, &[]).map(|_| ()).expect_err("it is refused");
-    assert!(told.also.is_empty() && told.to_string().contains("`nvme` or `ahci`, not both"), "{told}");
+    assert!(told.also.is_empty() && told.to_string().contains("both `nvme` and `ahci`"), "{told}");
 }
 
 /// What `inherits` brought is replaced, as an alternative of a choice is.

@@ -109,9 +109,9 @@ fn what_a_gpu_cannot_be_is_said() {
         ("zng", "memory.direct.registers.count=1", "the data register and one for writes are 2"),
         ("hybridgpu", "memory.engine.read_buffer.capacity=32GiB", "the maximum is 16GiB"),
         ("hetero", "paging.granule=4GiB", "the maximum is 1GiB"),
-        ("hetero", "paging.memory=2KiB", "hold no granule"),
+        ("hetero", "paging.memory=2KiB", "are less than one granule"),
         ("os-swap", "swap.memory=2TiB", "the maximum is 1TiB"),
-        ("os-swap", "swap.free=8GiB", "none is left for data"),
+        ("os-swap", "swap.free=8GiB", "leaves none for data"),
         ("os-swap", "cpu.threads.scheduler=priority", "wakes a thread"),
         ("os-swap", "mmu.table.radix.page=64KiB", "pages by 4096 B"),
     ] {

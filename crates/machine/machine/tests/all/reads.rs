@@ -212,8 +212,8 @@ fn folding_changes_nothing() {
 #[test]
 fn where_planes_cannot_read_independently_is_said() {
     for (other, said) in [
-        ("flash.die.interleave=false", "one command at a time"),
-        ("flash.die.scheduler=in_order", "in order of arrival"),
+        ("flash.die.interleave=false", "several commands at a time"),
+        ("flash.die.scheduler=in_order", "may reorder operations"),
     ] {
         let plan = Plan::new("d16", "randread").set(INDEPENDENT).set(other);
         let fault = run_alone(&plan).map(|_| ()).expect_err("it is refused");

@@ -356,13 +356,13 @@ fn rejected(system: &str, set: &str) -> Diagnostic {
 #[test]
 fn bad_overrides_are_explained() {
     let cases = [
-        ("flash.geometry.blocks=8", "no spare space"),
+        ("flash.geometry.blocks=8", "too little over-provisioning"),
         ("flash.geometry.page_size=1000B", "not a multiple of 512 B"),
-        ("flash.channel.rate=9000MT/s", "goes up to"),
+        ("flash.channel.rate=9000MT/s", "whose limit is"),
         ("flash.cell.read=[\"1us\", \"2us\", \"3us\", \"4us\", \"5us\"]", "has 5 values"),
         ("flash.ftl.map_unit=3KiB", "power of two"),
         ("flash.ftl.gc.hard=0", "hard limit of 0"),
-        ("flash.ftl.over_provisioning=0%", "no spare space"),
+        ("flash.ftl.over_provisioning=0%", "too little over-provisioning"),
         ("flash.host.controller.cores=0", "is 0"),
     ];
     for system in drives() {

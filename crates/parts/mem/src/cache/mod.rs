@@ -6,19 +6,19 @@ use engine::Snapshot;
 use replace::{Places, Replacement, ReplacementPolicy};
 use std::ops::Range;
 
-/// No line.
+/// Line number of an empty way.
 const EMPTY: u64 = u64::MAX;
 
-/// Sets and ways.
+/// Shape of a cache: sets and ways.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
-    /// Sets; a line's set is its number modulo the sets.
+    /// Number of sets; a line's set is its number modulo this.
     pub sets: u32,
-    /// Ways a set.
+    /// Ways per set.
     pub ways: u32,
 }
 
-/// Which lines a cache holds, each with a record `M`. Lines are numbers; it has no time.
+/// Tag array: the lines that a cache holds, each with a record `M`. Lines are numbers; the array has no time.
 pub struct Tags<M> {
     shape: Shape,
     lines: Vec<u64>,
@@ -27,12 +27,12 @@ pub struct Tags<M> {
 }
 
 impl<M: Copy + Default> Tags<M> {
-    /// An empty array. Every array made so draws the same random numbers, if its policy draws any.
+    /// Creates an empty array. All such arrays draw the same random numbers, if their policy draws any.
     pub fn new(shape: Shape, policy: &ReplacementPolicy) -> Tags<M> {
         Tags::seeded(shape, policy, 0)
     }
 
-    /// An empty array whose policy draws from the random stream of `seed`.
+    /// Creates an empty array whose policy draws from the random stream of `seed`.
     pub fn seeded(shape: Shape, policy: &ReplacementPolicy, seed: u64) -> Tags<M> {
         let places = (shape.sets * shape.ways) as usize;
         Tags {
@@ -52,7 +52,7 @@ impl<M: Copy + Default> Tags<M> {
         }
     }
 
-    /// The place of a line; not a use.
+    /// Place of a line; does not count as a use.
     #[inline]
     pub fn find(&self, line: u64) -> Option<u32> {
         let first = self.set_of(line) * self.shape.ways;
@@ -60,7 +60,7 @@ impl<M: Copy + Default> Tags<M> {
         set.iter().position(|l| *l == line).map(|way| first + way as u32)
     }
 
-    /// A line will be looked for soon.
+    /// Prefetches the tags of a line that will be looked up soon.
     #[inline]
     pub fn prefetch(&self, line: u64) {
         let first = self.set_of(line) * self.shape.ways;
@@ -69,14 +69,14 @@ impl<M: Copy + Default> Tags<M> {
         engine::prefetch(&self.meta[first as usize]);
     }
 
-    /// The line of a place has been used.
+    /// Marks the line of a place as used.
     #[inline]
     pub fn touch(&mut self, place: u32) {
         self.policy.touch(place / self.shape.ways, place % self.shape.ways);
     }
 
-    /// Puts a line that is not here into an empty way or, if there is none, into the way that the policy chooses among
-    /// those whose record satisfies `may`. The place, and what had to go; none if nothing may go.
+    /// Inserts an absent line into an empty way or, without one, into the way chosen by the policy among those whose
+    /// record satisfies `may`. Returns the place, and the evicted line; `None` if nothing may be evicted.
     pub fn insert(
         &mut self,
         line: u64,
@@ -108,45 +108,46 @@ impl<M: Copy + Default> Tags<M> {
         self.policy.leave(place / self.shape.ways, place % self.shape.ways);
     }
 
-    /// The places where a line may lie.
+    /// Places in which a line may be.
     pub fn set(&self, line: u64) -> Range<u32> {
         let first = self.set_of(line) * self.shape.ways;
         first..first + self.shape.ways
     }
 
-    /// The line in a place, if there is one.
+    /// Line in a place, if any.
     #[inline]
     pub fn line(&self, place: u32) -> Option<u64> {
         Some(self.lines[place as usize]).filter(|l| *l != EMPTY)
     }
 
-    /// The record of a place.
+    /// Record of a place.
     #[inline]
     pub fn meta(&self, place: u32) -> &M {
         &self.meta[place as usize]
     }
 
-    /// The record of a place.
+    /// Mutable record of a place.
     #[inline]
     pub fn meta_mut(&mut self, place: u32) -> &mut M {
         &mut self.meta[place as usize]
     }
 
-    /// Places: sets times ways.
+    /// Number of places: sets times ways.
     pub fn places(&self) -> u32 {
         self.shape.sets * self.shape.ways
     }
 }
 
 impl<M: Copy + Default + Snapshot> Tags<M> {
-    /// Appends its lines, their records and what the policy knows.
+    /// Appends the lines, their records and the policy's state.
     pub fn save(&self, out: &mut Vec<u8>) {
         self.lines.save(out);
         self.meta.save(out);
         self.policy.save(out);
     }
 
-    /// Takes what was saved of an array of the same shape and policy off the front of `input`; `None` if that is malformed.
+    /// Loads the saved state of an array of the same shape and policy from the front of `input`; `None` if it is
+    /// malformed.
     pub fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         let (lines, meta) = <(Vec<u64>, Vec<M>)>::load(input)?;
         let is_in_its_set = |(place, line): (u32, &u64)| self.set(*line).contains(&place);
@@ -154,7 +155,7 @@ impl<M: Copy + Default + Snapshot> Tags<M> {
         if lines.len() != self.lines.len() || meta.len() != self.meta.len() || !lie_well {
             return None;
         }
-        // A line twice in its set.
+        // The same line twice in its set.
         let is_twice =
             |set: &[u64]| (1..set.len()).any(|way| set[way] != EMPTY && set[..way].contains(&set[way]));
         if lines.chunks(self.shape.ways as usize).any(is_twice) {
@@ -169,7 +170,7 @@ impl<M: Copy + Default + Snapshot> Tags<M> {
 mod tests {
     use super::*;
 
-    /// Brings a line in; what had to go.
+    /// Inserts a line; returns the evicted one.
     fn use_line(tags: &mut Tags<u8>, line: u64) -> Option<(u64, u8)> {
         match tags.find(line) {
             Some(place) => {
@@ -180,7 +181,7 @@ mod tests {
         }
     }
 
-    /// Whatever the policy, and so a new one as well.
+    /// Holds for every policy, including new ones.
     #[test]
     fn an_array_goes_on_from_what_was_saved() {
         for policy in ReplacementPolicy::all_defaults() {

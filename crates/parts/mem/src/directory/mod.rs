@@ -1,28 +1,29 @@
-//! The directory of a shared cache: which cores have which lines in their first-level caches, and in which state.
+//! Directory of a shared cache: the cores that have copies of each line in their first-level caches, and their states.
 //!
-//! It stands at the tiles of the shared cache, in front of the bank of each. Per line it keeps the cores that have a copy,
-//! and whether there is one copy that its core may change without asking (exclusive or modified, of MESI). It is exact:
-//! cores say what they drop. Transactions of one line are served one after another, in the order in which they come:
+//! The directory is distributed over the tiles of the shared cache, in front of the bank of each. Per line it keeps the
+//! cores that have a copy, and whether a single copy exists that its core may change without asking (exclusive or
+//! modified, of MESI). It is exact: cores report dropped lines. Transactions of one line are served one after the
+//! other, in order of arrival:
 //!
-//! * a **read** gets a shared copy, or an exclusive one if nobody else has the line. An owner is probed first, and keeps a
-//!   shared copy; what it has changed goes to the requester and into the bank.
-//! * an **own** gets the only copy, which counts as changed from then on. All others are probed at once. If none of them
-//!   can have changed the line, the bank is asked at the same time, or not at all if the requester has a copy.
+//! * a **read** gets a shared copy, or an exclusive one if no other core has the line. An owner is probed first, and
+//!   keeps a shared copy; its changes go to the requester and into the bank.
+//! * an **own** gets the only copy, which counts as changed from then on. All other cores are probed at once. If none
+//!   of them can have changed the line, the bank is asked at the same time, or not at all if the requester has a copy.
 //! * a **write-back** goes to the bank at once, also while a transaction of its line is under way, and is answered
 //!   when the bank has taken it.
-//! * a **page walk** goes past the directory: nobody changes page tables while programs run.
+//! * a **page walk** bypasses the directory: page tables do not change while programs run.
 //!
-//! An owner that a probe does not find has dropped its line, which it has said, or its write-back is under way: the
-//! transaction waits until the write-back has come, and then looks in the bank. So what cores send may come in any
-//! order. What the rest must keep:
+//! An owner without the line when probed has dropped it, and reported that, or its write-back is under way: the
+//! transaction waits for the write-back, and then looks in the bank. So messages of cores may arrive in any order.
+//! Requirements on the other components:
 //!
-//! * What one tile sends to one core arrives in order: a probe never overtakes an answer.
-//! * A bank serves the looks at one line in the order in which they come.
-//! * A line that is on its way back is not found by probes.
+//! * Messages from one tile to one core arrive in order: a probe never overtakes an answer.
+//! * A bank serves the look-ups of one line in order of arrival.
+//! * Probes do not find a line whose write-back is under way.
 //! * A core that has asked to own a line of which it has a copy does not drop it until it is answered.
 //!
-//! Sources: Sorin, Hill and Wood, A Primer on Memory Consistency and Cache Coherence, 2011, chapter 8 (MESI, with what
-//! makes a directory block); the states, Papamarcos and Patel, ISCA 1984.
+//! Sources: Sorin, Hill and Wood, A Primer on Memory Consistency and Cache Coherence, 2011, chapter 8 (MESI, and the
+//! conditions under which a directory blocks); for the states, Papamarcos and Patel, ISCA 1984.
 
 #[cfg(test)]
 mod tests;
@@ -38,63 +39,63 @@ use serde::{Deserialize, Serialize};
 use transaction::{Line, Purpose, Record};
 
 engine::events! {
-    /// What happens inside the directory.
+    /// Internal events of the directory.
     pub enum Event {
         /// A request has been looked up.
         Found(u32),
     }
 }
 
-/// What the directory sends.
+/// Messages sent by the directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Out {
     /// To the bank of a tile, which serves it and gives it to [`Directory::looked`].
     Look {
-        /// The tile.
+        /// Number of the tile.
         tile: u16,
-        /// A read or a write of the line; its tag is the directory's own.
+        /// Read or write of the line; its tag is the directory's own.
         access: Access,
     },
     /// To a core.
     Probe(Probe),
-    /// To the core that is the access's port, or its memory management unit if it is a page walk's. Its kind says what the
-    /// core has now: [`AccessKind::Own`] the only copy, [`AccessKind::Read`] one of several, [`AccessKind::Write`]
-    /// nothing. Its bytes are zero if it brings no line: the core has had a copy, or there are no data.
+    /// To the core that is the access's port, or its memory management unit for a page walk. The kind is what the core
+    /// has now: [`AccessKind::Own`] the only copy, [`AccessKind::Read`] one of several, [`AccessKind::Write`] nothing.
+    /// Its bytes are zero if it brings no line: the core already had a copy, or the answer has no data.
     Answer {
-        /// The tile that it comes from.
+        /// Tile that it comes from.
         tile: u16,
-        /// The access, with the core's tag.
+        /// Access, with the core's tag.
         access: Access,
     },
 }
 
-/// The directory at all tiles.
+/// Directory at all tiles.
 pub struct Directory {
     tiles: u16,
     latency: Time,
     lines: FxHashMap<u64, Line>,
     records: Slab<Record>,
-    /// What it has counted.
+    /// Statistics of the window.
     pub stats: DirectoryStats,
-    /// Its share of where requests' time went.
+    /// Directory's share of the requests' time.
     pub tally: Tally,
     ledger: Ledger,
 }
 
-/// Changed lines that came since the beginning, for the checks.
+/// Changed lines received since the beginning, for the checks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ledger {
-    /// Written back by cores, or brought by their answers to probes.
+    /// Lines written back by cores, or brought by their answers to probes.
     pub came: u64,
-    /// Of them, those that went to the next owner.
+    /// Lines among these that went to the next owner.
     pub passed_on: u64,
 }
 
 impl Directory {
-    /// A directory that knows of no copy. Keys of an error are relative to its table.
+    /// Creates a directory without copies. Keys of errors are relative to its table.
     ///
     /// # Errors
-    /// A value of the spec that does not fit; more than 64 cores.
+    /// Returns an invalid value of the spec, or that the cores are more than 64.
     pub fn new(spec: &DirectorySpec, tiles: u16, cores: u16) -> Result<Directory, SpecError> {
         spec.check(cores)?;
         Ok(Directory {
@@ -108,9 +109,9 @@ impl Directory {
         })
     }
 
-    /// An access has come to the tile that serves its address.
+    /// Accepts an access at the tile that serves its address.
     pub fn access(&mut self, tile: u16, access: Access, cx: &mut impl Cx<Event, Out>) {
-        debug_assert!(tile < self.tiles, "there is no tile {tile}");
+        debug_assert!(tile < self.tiles, "tile {tile} does not exist");
         match access.kind {
             AccessKind::Read if access.is_walk() => {
                 self.stats.walks += 1;
@@ -132,7 +133,7 @@ impl Directory {
         }
     }
 
-    /// One of its events has come.
+    /// Runs one internal event.
     pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out>) {
         match event {
             Event::Found(name) => self.found(name, cx),
@@ -146,18 +147,18 @@ impl Directory {
         }
     }
 
-    /// Asks the bank of a record's tile for its line, or gives it the line.
+    /// Requests a record's line from its tile's bank, or writes the line there.
     fn look(&mut self, name: u32, kind: AccessKind, cx: &mut impl Cx<Event, Out>) {
         let record = &mut self.records[name];
         self.tally.access(Stage::Coherence, &mut record.access, cx.now());
         cx.emit(Out::Look { tile: record.tile, access: Access { tag: name, kind, ..record.access } });
     }
 
-    /// The bank of a tile has answered an [`Out::Look`].
+    /// Handles the bank's answer to an [`Out::Look`].
     pub fn looked(&mut self, tile: u16, answer: Access, cx: &mut impl Cx<Event, Out>) {
         let name = answer.tag;
         let record = &mut self.records[name];
-        debug_assert!(record.tile == tile && record.access.address == answer.address, "somebody else's look");
+        debug_assert!(record.tile == tile && record.access.address == answer.address, "a different look-up");
         match record.purpose {
             Purpose::Transaction => self.read(name, &answer, cx),
             Purpose::Pass => {
@@ -169,7 +170,7 @@ impl Directory {
         }
     }
 
-    /// A core has dropped a line that it had not changed. What that changes is known at once.
+    /// Notes that a core has dropped an unchanged line. The effect is immediate.
     pub fn dropped(&mut self, core: u16, address: u64) {
         if let Some(line) = self.lines.get_mut(&address) {
             line.forget(core);
@@ -179,12 +180,12 @@ impl Directory {
         }
     }
 
-    /// What has come since the beginning.
+    /// Changed lines received since the beginning.
     pub fn ledger(&self) -> Ledger {
         self.ledger
     }
 
-    /// Whether a core is known to have a copy of a line; the only one, if `alone`.
+    /// Returns true if a core is known to have a copy of a line; the only one, if `alone`.
     pub fn knows(&self, core: u16, address: u64, alone: bool) -> bool {
         let copy = 1 << core;
         self.lines.get(&address).is_some_and(|line| {
@@ -192,82 +193,83 @@ impl Directory {
         })
     }
 
-    /// Whether a transaction is under way of a line: what is known of it then is between before and after.
+    /// Returns true if a transaction of a line is under way: its state is then between before and after.
     pub fn is_busy(&self, address: u64) -> bool {
         self.lines.get(&address).is_some_and(Line::is_busy)
     }
 
-    /// Copies that cores are known to have of lines that are not busy. O(lines).
+    /// Number of known copies of lines that are not busy. O(lines).
     pub fn known_copies(&self) -> u64 {
         let quiet = self.lines.values().filter(|line| !line.is_busy());
         quiet.map(|line| u64::from(line.sharers.count_ones())).sum()
     }
 
-    /// Requests inside, and changed lines that the bank has not taken yet.
+    /// Number of requests inside, plus changed lines that the bank has not taken yet.
     pub fn outstanding(&self) -> usize {
         self.records.len()
     }
 
-    /// Begins a measured window.
+    /// Starts the measured window.
     pub fn reset_stats(&mut self, _now: Time) {
         self.stats = DirectoryStats::default();
         self.tally = Tally::default();
     }
 }
 
-// What a directory counts.
+// Statistics of a directory.
 
-/// What a directory has counted in the measured window.
+/// Statistics of a directory in the measured window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DirectoryStats {
     /// Transactions begun for a copy that may be shared.
     pub reads: u64,
     /// Transactions begun for the only copy.
     pub owns: u64,
-    /// Answers to the latter without data: the core had a shared copy.
+    /// Answers to `owns` without data: the core had a shared copy.
     pub upgrades: u64,
-    /// Changed lines that cores have written back.
+    /// Changed lines written back by cores.
     pub write_backs: u64,
-    /// Probes that leave a shared copy.
+    /// Probes that left a shared copy.
     pub downgrades: u64,
-    /// Probes that leave nothing.
+    /// Probes that removed the copy.
     pub invalidations: u64,
-    /// Probes that have brought the line for the requester.
+    /// Probes that brought the line for the requester.
     pub forwarded: u64,
-    /// Accesses of page walks, which go past the directory.
+    /// Accesses of page walks, which bypass the directory.
     pub walks: u64,
-    /// Requests that found another transaction of their line under way.
+    /// Requests that found a different transaction of their line under way.
     pub conflicts: u64,
 }
 
-// A directory as a user writes it.
+// Spec of a directory.
 
-/// The directory at the tiles of a shared cache: which first-level caches have which lines.
+/// Directory at the tiles of a shared cache: tracks the lines of first-level caches.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DirectorySpec {
     /// Clock of the directory.
     pub clock: Frequency,
-    /// Cycles of a look-up. One can begin in every cycle; zero if it is done while the tags of the shared cache are read.
+    /// Cycles of a look-up. One can begin in every cycle; zero if it overlaps with reading the tags of the shared
+    /// cache.
     #[schemars(range(max = 1_000_000), extend("x-unit" = "cycles"))]
     pub latency: u32,
 }
 
 impl DirectorySpec {
-    /// Whether it can be built for so many cores.
+    /// Checks that the directory can be built for `cores` cores.
     ///
     /// # Errors
     /// A clock of zero; no core, or more cores than the bits of a line's entry. Keys are relative to this table.
     pub fn check(&self, cores: u16) -> Result<(), SpecError> {
         SpecError::positive("clock", self.clock.hz())?;
         if !(1..=64).contains(&cores) {
-            let what = format!("{cores} cores; an entry of the directory has a bit for each of 1 to 64");
+            let what = format!("{cores} cores; allowed are 1 to 64, one per bit of a directory entry");
             return Err(SpecError::new("cores", what));
         }
         Ok(())
     }
 
-    /// The time of a look-up.
+    /// Time of a look-up.
     fn look_up(&self) -> Time {
         Time::period(self.clock.hz()).times(self.latency.into())
     }

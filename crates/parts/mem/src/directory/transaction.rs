@@ -5,17 +5,17 @@ use engine::{Cx, Mutant, planted_nth};
 use proto::memory::{Absent, Access, AccessKind, CPU_LINE, Stage};
 use proto::{Probe, Probed};
 
-/// No record.
+/// Invalid record number.
 const NONE: u32 = u32::MAX;
 
-/// What the directory knows of a line: who has it, and who waits for it.
+/// Directory entry of a line: its sharers, and the waiting transactions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
-    /// Cores that have a copy.
+    /// Bit mask of the cores that have a copy.
     pub(super) sharers: u64,
-    /// Whether the one that has it may change it: it is exclusive or modified there.
+    /// True if the only sharer may change the line: it is exclusive or modified there.
     pub(super) exclusive: bool,
-    /// The transaction under way, and the last that waits; or none.
+    /// Transaction under way, and the last one waiting; or none.
     first: u32,
     last: u32,
 }
@@ -23,59 +23,59 @@ pub(super) struct Line {
 impl Line {
     const UNKNOWN: Line = Line { sharers: 0, exclusive: false, first: NONE, last: NONE };
 
-    /// Whether a transaction is under way.
+    /// Returns true if a transaction is under way.
     pub(super) fn is_busy(&self) -> bool {
         self.last != NONE
     }
 
-    /// A core has no copy any more.
+    /// Removes a core that no longer has a copy.
     pub(super) fn forget(&mut self, core: u16) {
         self.sharers &= !(1 << core);
-        // An exclusive copy is the only one.
+        // Exclusive copies are the only ones.
         self.exclusive &= self.sharers != 0;
     }
 
-    /// Whether there is nothing to remember.
+    /// Returns true if the entry has no content.
     pub(super) fn is_unused(&self) -> bool {
         self.sharers == 0 && self.first == NONE
     }
 }
 
-/// Why there is a record.
+/// Purpose of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Purpose {
     /// A read or an own.
     Transaction,
-    /// Goes to the bank and back to its port.
+    /// Access forwarded to the bank and back to its port.
     Pass,
-    /// A line that an owner has changed and shares now goes to the bank.
+    /// Line changed by an owner that now shares it: goes to the bank.
     Spill,
 }
 
-/// Where the data of a transaction are.
+/// Location of a transaction's data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Data {
-    /// Nowhere yet.
+    /// Not requested yet.
     Wanted,
-    /// The bank has been asked.
+    /// Requested from the bank.
     Looking,
-    /// Here.
+    /// Available.
     Here,
     /// In flash.
     Signalled,
 }
 
-/// A request inside.
+/// Request inside.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
     pub(super) tile: u16,
     pub(super) purpose: Purpose,
-    /// As its core has sent it, but for its latest milestone.
+    /// Access as sent by its core, except for its latest milestone.
     pub(super) access: Access,
     data: Data,
-    /// Probes that are under way for it.
+    /// Probes under way for the request.
     probes: u8,
-    /// The next transaction of the line.
+    /// Next transaction of the line.
     next: u32,
 }
 
@@ -90,8 +90,8 @@ impl Record {
 }
 
 impl Directory {
-    /// Transactions that wait for the only copy of a line, which another core has, without a probe on its way there. When no message is
-    /// on its way, they wait for ever. O(lines).
+    /// Number of transactions that wait for the only copy of a line, held by a different core, without a probe under
+    /// way. With no message under way, they would wait for ever. O(lines).
     pub fn unasked_owners(&self) -> u64 {
         let waits = |line: &&Line| {
             let record = &self.records[line.first];
@@ -100,7 +100,7 @@ impl Directory {
         self.lines.values().filter(|line| line.is_busy()).filter(waits).count() as u64
     }
 
-    /// A transaction begins, or joins those that wait for its line.
+    /// Starts a transaction, or queues it for its line.
     pub(super) fn join(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let line = self.lines.entry(self.records[name].access.address).or_insert(Line::UNKNOWN);
         let before = std::mem::replace(&mut line.last, name);
@@ -138,7 +138,7 @@ impl Directory {
         }
     }
 
-    /// A transaction goes on as far as it can, and those that have waited for it after it.
+    /// Advances a transaction as far as possible, and then those that waited for it.
     fn proceed(&mut self, mut name: u32, cx: &mut impl Cx<Event, Out>) {
         while self.is_ready(name, cx) {
             let next = self.finish(name, cx);
@@ -150,12 +150,13 @@ impl Directory {
         }
     }
 
-    /// Whether a transaction has all that it needs. Asks the bank for what nobody else can bring.
+    /// Returns true if a transaction has everything it needs. Requests from the bank what no core can bring.
     fn is_ready(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) -> bool {
         let record = &self.records[name];
         let line = &self.lines[&record.access.address];
         if line.exclusive {
-            // Its owner answers a probe, or its write-back comes. If the owner is the requester, the latter.
+            // The owner answers a probe, or its write-back arrives. If the owner is the requester, it is the
+            // write-back.
             return false;
         }
         let has_copy = line.sharers & (1 << record.access.port) != 0;
@@ -167,7 +168,7 @@ impl Directory {
         record.data != Data::Looking && record.probes == 0
     }
 
-    /// The bank has answered a transaction.
+    /// Handles the bank's answer to a transaction.
     pub(super) fn read(&mut self, name: u32, answer: &Access, cx: &mut impl Cx<Event, Out>) {
         let record = &mut self.records[name];
         debug_assert_eq!(record.data, Data::Looking, "it has asked");
@@ -176,7 +177,7 @@ impl Directory {
         self.proceed(name, cx);
     }
 
-    /// A core has answered a probe.
+    /// Handles a core's answer to a probe.
     pub fn probed(&mut self, answer: Probed, cx: &mut impl Cx<Event, Out>) {
         let Probe { tag: name, core, address, invalidate, .. } = answer.probe;
         let record = &mut self.records[name];
@@ -197,9 +198,10 @@ impl Directory {
         }
         let line = self.lines.get_mut(&address).expect("a line with a transaction is known");
         if !answer.found && line.exclusive {
-            // An owner that has not said that it dropped the line is writing it back, and stays its owner until that comes.
+            // An owner that has not reported dropping the line is writing it back, and stays the owner until that
+            // arrives.
         } else if invalidate {
-            // A core that waits for the right to change a shared copy may have dropped the copy without a word.
+            // A core that waits for the right to change a shared copy may have dropped the copy without a report.
             line.forget(core);
         } else {
             line.exclusive = false;
@@ -214,7 +216,7 @@ impl Directory {
         self.proceed(name, cx);
     }
 
-    /// What a core has changed, and another reads, goes to the bank.
+    /// Sends a line to the bank that one core has changed and another reads.
     fn spill(&mut self, name: u32, core: u16, cx: &mut impl Cx<Event, Out>) {
         let Record { tile, access, .. } = self.records[name];
         let access = Access {
@@ -229,7 +231,7 @@ impl Directory {
         self.look(name, AccessKind::Write, cx);
     }
 
-    /// An owner's line comes back. A transaction of the line may have waited for it.
+    /// Handles an owner's write-back. A transaction of the line may have waited for it.
     pub(super) fn write_back(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let Access { port, address, .. } = self.records[name].access;
         self.stats.write_backs += 1;
@@ -248,7 +250,7 @@ impl Directory {
         }
     }
 
-    /// Answers a transaction, and notes who has the line now. Returns the next one.
+    /// Answers a transaction, and notes the line's new sharers. Returns the next transaction.
     fn finish(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) -> u32 {
         let Record { tile, mut access, data, next, .. } = self.records[name];
         self.records.remove(name);
@@ -284,7 +286,7 @@ impl Directory {
         self.lines.get(&address).map_or((0, false), |line| (line.sharers, line.exclusive))
     }
 
-    /// Lines with an entry.
+    /// Number of lines with an entry.
     #[cfg(test)]
     pub(super) fn entries(&self) -> usize {
         self.lines.len()

@@ -1,8 +1,8 @@
-//! A controller: its banks, each with its row buffer and queue, and its data bus.
+//! Memory controller: its banks, each with its row buffer and queue, and its data bus.
 //!
-//! It acts only at the present: it activates a row or accesses columns when banks, activation window and bus allow it at
-//! that moment, and sleeps until the earliest moment at which something can be allowed that is not yet. A data bus is
-//! taken in column slots: an access at time `t` puts its data on the bus from `t + tCL` or `t + tCWL` on.
+//! A controller acts only at the present: it activates a row or accesses columns when banks, activation window and bus
+//! allow it at that moment, and sleeps until the earliest moment at which something else may be allowed. A data bus is
+//! booked in column slots: an access at time `t` puts its data on the bus from `t + tCL` or `t + tCWL` on.
 
 use super::energy::DramMeter;
 use super::sched::Scheduler;
@@ -12,19 +12,19 @@ use std::collections::VecDeque;
 
 const READ: usize = 0;
 const WRITE: usize = 1;
-/// Beside the two directions of accesses, the third kind of need.
+/// Third kind of need, beside the two directions of accesses.
 const ACTIVATE: usize = 2;
 
-/// What a decision needs besides the controller.
+/// Surroundings of a controller's decision.
 pub(super) struct Around<'a> {
     pub(super) timing: &'a Timing,
     pub(super) policy: &'a dyn Scheduler,
     pub(super) stats: &'a mut DramStats,
-    /// What the memory spends, if it is known, and the controller's number.
+    /// Energy meter of the memory, if its energies are known, and the controller's number.
     pub(super) metered: Option<(&'a mut DramMeter, usize)>,
 }
 
-/// Data that pass the bus.
+/// Data transfer over the bus.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Transfer {
     pub(super) command: u32,
@@ -33,48 +33,48 @@ pub(super) struct Transfer {
     pub(super) end: Time,
 }
 
-/// A controller with its channel.
+/// Controller with its channel.
 pub(super) struct Controller {
     banks: Vec<Bank>,
-    /// What the next piece of each bank needs, if it has one.
+    /// Needs of each bank's next piece, if any.
     wanted: Vec<Wanted>,
-    /// Bit by bit, the banks whose next piece cannot have it yet, and, for each kind of need, those whose next piece can
-    /// as far as the bank is concerned.
+    /// Bit masks of banks: those whose next piece must still wait, and, for each kind of need, those whose next piece
+    /// is allowed by the bank.
     early: u64,
     ready: [u64; 3],
-    /// Whether the bus writes, and the lines it has carried since it last turned.
+    /// True while the bus writes; and the lines it has carried since it last turned.
     write: bool,
     carried: u64,
     /// Earliest column accesses: reads, writes.
     column: [Time; 2],
-    /// Earliest activation, whatever the bank.
+    /// Earliest activation of any bank.
     activation: Time,
-    /// The latest four activations, as far as there have been so many; the oldest is at `oldest`.
+    /// Last four activations, if there were as many; the oldest is at `oldest`.
     activations: [Option<Time>; 4],
     oldest: usize,
-    /// Refreshes begun so far, and the time by which they are earlier than those of the first controller.
+    /// Refreshes begun so far, and their lead over those of the first controller.
     refreshes: u64,
     shift: Time,
-    /// When it was last looked at.
+    /// Time of the last decision.
     pub(super) looked: Time,
-    /// Pieces that have come, and that have been served.
+    /// Pieces arrived, and pieces served.
     arrived: u64,
     served: u64,
-    /// The next decision.
+    /// Next decision.
     pub(super) wake: Option<(Time, Ticket)>,
 }
 
-/// What a bank's next piece needs, for the look at many banks.
+/// Needs of a bank's next piece, in compact form for scanning many banks.
 #[derive(Clone, Copy, Debug, Default)]
 struct Wanted {
-    /// From when on it can have it, as far as the bank is concerned.
+    /// Earliest time allowed by the bank.
     at: Time,
-    /// The number of the piece.
+    /// Number of the piece.
     number: u64,
     kind: usize,
 }
 
-/// The banks of a mask.
+/// Banks of a mask.
 fn each(mut banks: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let bank = (banks != 0).then(|| banks.trailing_zeros() as usize);
@@ -84,7 +84,7 @@ fn each(mut banks: u64) -> impl Iterator<Item = usize> {
 }
 
 impl Controller {
-    /// An idle controller; its refreshes are `shift` earlier than those of the first.
+    /// Creates an idle controller whose refreshes are `shift` earlier than those of the first.
     pub(super) fn new(banks: u32, shift: Time) -> Controller {
         Controller {
             banks: vec![Bank::default(); banks as usize],
@@ -106,10 +106,10 @@ impl Controller {
         }
     }
 
-    /// A piece arrives for a bank; whether a decision is due.
+    /// Adds a piece for a bank; returns true if a decision is due.
     pub(super) fn arrive(&mut self, bank: u8, mut piece: Piece, around: &mut Around<'_>) -> bool {
         self.looked = piece.arrived;
-        // A refresh that nobody has waited for closes the row first.
+        // A refresh that no access has waited for closes the row first.
         self.refresh(piece.arrived, around);
         piece.number = self.arrived;
         self.arrived += 1;
@@ -120,7 +120,7 @@ impl Controller {
         due
     }
 
-    /// Notes what a bank needs now.
+    /// Notes a bank's present need.
     fn note(&mut self, bank: usize) {
         let bit = 1 << bank;
         self.early &= !bit;
@@ -135,7 +135,8 @@ impl Controller {
         }
     }
 
-    /// Does all that can be done now, and says when to ask again. `transfer` is told of everything that goes over the bus.
+    /// Does everything possible now, and returns the time of the next decision. Reports every bus transfer to
+    /// `transfer`.
     pub(super) fn decide(
         &mut self,
         now: Time,
@@ -167,7 +168,8 @@ impl Controller {
         }
     }
 
-    /// Sorts out which banks have become ready; answers when the next ones do, for an access and for an activation.
+    /// Finds banks that have become ready; returns the time at which the next ones do, for accesses and for
+    /// activations.
     fn look(&mut self, now: Time) -> [Time; 2] {
         let mut next = [Time::MAX; 2];
         for bank in each(self.early) {
@@ -183,12 +185,12 @@ impl Controller {
         next
     }
 
-    /// The ready bank with the oldest piece of a kind.
+    /// Ready bank with the oldest piece of a kind.
     fn oldest(&self, kind: usize) -> Option<usize> {
         each(self.ready[kind]).min_by_key(|bank| self.wanted[*bank].number)
     }
 
-    /// The bank that the bus serves next, and in which direction.
+    /// Bank served next by the bus, and its direction.
     fn winner(&self, policy: &dyn Scheduler) -> Option<(usize, usize)> {
         let (present, other) = (usize::from(self.write), usize::from(!self.write));
         let number = |bank: usize| self.wanted[bank].number;
@@ -256,17 +258,17 @@ impl Controller {
         Transfer { command: served.piece.command, write, begin, end }
     }
 
-    /// Refreshes that have begun, as the banks know them.
+    /// Refreshes begun, as known to the banks.
     pub(super) fn refreshes(&self) -> u64 {
         self.refreshes
     }
 
-    /// Refreshes that are due until a time.
+    /// Refreshes due until a time.
     pub(super) fn due(&self, until: Time, interval: Time) -> u64 {
         (until + self.shift).ps() / interval.ps()
     }
 
-    /// Catches up with the refreshes that have begun until now. All banks are closed and busy for the duration of one.
+    /// Catches up with the refreshes begun until now. During a refresh, all banks are closed and busy.
     fn refresh(&mut self, now: Time, around: &mut Around<'_>) {
         let timing = around.timing;
         let Some(refresh) = timing.refresh else { return };
@@ -290,14 +292,14 @@ impl Controller {
     }
 }
 
-// One bank: its row buffer, and what waits for it.
+// One bank: its row buffer, and the pieces that wait for it.
 
 /// Lines of one command in one row of one bank.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
-    /// The command.
+    /// Command of the piece.
     pub(super) command: u32,
-    /// Its number in the order of arrival at the controller.
+    /// Number in the order of arrival at the controller.
     pub(super) number: u64,
     pub(super) arrived: Time,
     pub(super) row: u64,
@@ -305,7 +307,7 @@ pub(super) struct Piece {
     pub(super) write: bool,
 }
 
-/// How a piece found its bank.
+/// State in which a piece found its bank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Found {
     Hit,
@@ -313,30 +315,30 @@ pub(super) enum Found {
     Conflict,
 }
 
-/// What the piece that the bank serves next needs.
+/// Need of the piece that a bank serves next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Need {
-    /// A column access, possible from then on.
+    /// Column access, possible from then on.
     Column(Time),
-    /// An activation, possible from then on as far as the bank is concerned.
+    /// Activation, allowed by the bank from then on.
     Activation(Time),
 }
 
-/// The piece that a bank serves next.
+/// Piece that a bank serves next.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Next {
     pub(super) piece: Piece,
     pub(super) found: Found,
     pub(super) need: Need,
-    /// When the precharge begins that it asks for; a younger piece may still come in between before.
+    /// Begin of the precharge that it needs; a younger piece may still be served before.
     precharge: Time,
 }
 
-/// A bank.
+/// Bank of a controller.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bank {
     open: Option<u64>,
-    /// Earliest column access to the open row, earliest activation of a closed bank.
+    /// Earliest column access to the open row, or earliest activation of a closed bank.
     ready: Time,
     /// Earliest precharge of the open row.
     precharge: Time,
@@ -345,13 +347,13 @@ pub(super) struct Bank {
 }
 
 impl Bank {
-    /// The piece that it serves next.
+    /// Piece that the bank serves next.
     #[inline]
     pub(super) fn next(&self) -> Option<&Next> {
         self.next.as_ref()
     }
 
-    /// A piece arrives; whether that changes what the bank serves next.
+    /// Adds a piece; returns true if that changes what the bank serves next.
     pub(super) fn arrive(&mut self, piece: Piece, policy: &dyn Scheduler, timing: &Timing) -> bool {
         let now = piece.arrived;
         let Some(next) = self.next else {
@@ -359,7 +361,7 @@ impl Bank {
             self.choose(now, policy, timing);
             return true;
         };
-        // The row is still open until the precharge begins.
+        // The row stays open until the precharge begins.
         let overtakes = next.found == Found::Conflict
             && now < next.precharge
             && self.open == Some(piece.row)
@@ -373,7 +375,7 @@ impl Bank {
         overtakes
     }
 
-    /// Chooses the piece to serve next, if any waits.
+    /// Chooses the piece to serve next, if any.
     fn choose(&mut self, now: Time, policy: &dyn Scheduler, timing: &Timing) {
         let Some(oldest) = self.waiting.front() else { return };
         let hit = match self.open {
@@ -399,7 +401,7 @@ impl Bank {
         self.next = Some(Next { piece, found, need, precharge });
     }
 
-    /// The row of the next piece is activated.
+    /// Activates the row of the next piece.
     pub(super) fn activate(&mut self, now: Time, timing: &Timing) {
         let next = self.next.as_mut().expect("an activation is for a piece");
         self.open = Some(next.piece.row);
@@ -408,7 +410,7 @@ impl Bank {
         next.need = Need::Column(self.ready);
     }
 
-    /// The columns of the next piece are accessed; the row cannot be precharged before `precharge`. The bank chooses
+    /// Accesses the columns of the next piece; the row cannot be precharged before `precharge`. The bank then chooses
     /// anew.
     pub(super) fn access(
         &mut self,
@@ -423,7 +425,7 @@ impl Bank {
         served
     }
 
-    /// When the bank can be refreshed at the earliest, if that has to begin at `start`.
+    /// Earliest time at which the bank can be refreshed, for a refresh due at `start`.
     pub(super) fn refreshable(&self, start: Time, timing: &Timing) -> Time {
         match self.open {
             Some(_) => start.max(self.precharge + timing.rp),
@@ -431,7 +433,7 @@ impl Bank {
         }
     }
 
-    /// A refresh closes the row; the bank can be activated from `end` on.
+    /// Closes the row for a refresh; the bank can be activated from `end` on.
     pub(super) fn refresh(&mut self, end: Time) {
         self.open = None;
         self.ready = self.ready.max(end);
@@ -439,7 +441,7 @@ impl Bank {
             if next.found == Found::Hit {
                 next.found = Found::Closed;
             }
-            // Its precharge, if it asked for one, has been the refresh's.
+            // The refresh has replaced the precharge, if one was needed.
             next.precharge = Time::ZERO;
             next.need = Need::Activation(self.ready);
         }

@@ -1,8 +1,8 @@
-//! What a memory spends: operations and standby, in the form of data sheets' currents (Micron TN-41-01, DRAMPower).
+//! Energy of a memory: operations and standby, in the form of data sheets' currents (Micron TN-41-01, DRAMPower).
 //!
-//! Rows count as open from the first activation of a controller's banks until the next refresh is due, which closes all of
-//! them; a precharge alone closes none, since the row that asks for it is opened behind it. Refreshes that nobody has waited
-//! for are counted when somebody looks.
+//! Rows count as open from the first activation of a controller's banks until the next refresh, which closes all of
+//! them. A precharge alone does not, because the row that needs it is opened right after. Refreshes that no access has
+//! waited for are counted on demand.
 
 use super::Timing;
 use config::units::{Energy, Power};
@@ -26,52 +26,52 @@ const ACTIVITIES: [Activity; 6] = [
     Activity::state("active standby"),
 ];
 
-/// What a memory spends, all devices behind one controller together: operations beyond standby.
+/// Energies of a memory, for all devices of one controller together: operations beyond standby.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DramEnergySpec {
-    /// Energy of an activation and the precharge that follows: V (IDD0 tRC - IDD3N tRAS - IDD2N (tRC - tRAS)) a device.
+    /// Energy of an activation and its precharge: V (IDD0 tRC - IDD3N tRAS - IDD2N (tRC - tRAS)) per device.
     pub activate: Energy,
-    /// Energy of a burst that is read: V (IDD4R - IDD3N) times its length a device, and what drives the bus.
+    /// Energy of a read burst: V (IDD4R - IDD3N) times its length per device, plus driving the bus.
     pub read: Energy,
-    /// Energy of a burst that is written: V (IDD4W - IDD3N) times its length a device, and what ends the bus.
+    /// Energy of a write burst: V (IDD4W - IDD3N) times its length per device, plus terminating the bus.
     pub write: Energy,
-    /// Energy of a refresh: V (IDD5 - IDD2N) tRFC a device.
+    /// Energy of a refresh: V (IDD5 - IDD2N) tRFC per device.
     pub refresh: Energy,
-    /// Power while all rows are closed: V IDD2N a device.
+    /// Power while all rows are closed: V IDD2N per device.
     pub standby: Power,
-    /// Power while a row is open: V IDD3N a device.
+    /// Power while a row is open: V IDD3N per device.
     pub active: Power,
 }
 
-/// What the devices of one controller do.
+/// State of the devices of one controller.
 #[derive(Clone, Copy, Debug)]
 struct Rank {
     is_open: bool,
     since: Time,
-    /// Refreshes that have been counted, and the time by which they are earlier than those of the first controller.
+    /// Refreshes counted, and their lead over those of the first controller.
     refreshes: u64,
     shift: Time,
 }
 
-/// What a memory has spent.
+/// Energy meter of a memory.
 #[derive(Clone, Debug)]
 pub(super) struct DramMeter {
     costs: DramEnergySpec,
     meter: Meter,
-    /// Bursts of a line.
+    /// Bursts per line.
     bursts: u64,
     ranks: Vec<Rank>,
 }
 
 impl DramMeter {
-    /// With so many bursts a line, and the shift of each controller's refreshes.
+    /// Creates a meter with `bursts` per line, and the shift of each controller's refreshes.
     pub(super) fn new(costs: DramEnergySpec, bursts: u64, shifts: impl Iterator<Item = Time>) -> DramMeter {
         let rank = |shift| Rank { is_open: false, since: Time::ZERO, refreshes: 0, shift };
         DramMeter { costs, meter: Meter::new(&ACTIVITIES), bursts, ranks: shifts.map(rank).collect() }
     }
 
-    /// Energy of so many activations, refreshes, or lines read or written, by the name of the activity.
+    /// Energy of `count` activations, refreshes, or lines read or written, by the name of the activity.
     pub(super) fn of(&self, activity: &str, count: u64) -> Attojoules {
         let DramEnergySpec { activate, read, write, refresh, .. } = self.costs;
         let (each, times) = match activity {
@@ -83,7 +83,7 @@ impl DramMeter {
         Attojoules::from(each.attojoules()) * Attojoules::from(times) * Attojoules::from(count)
     }
 
-    /// A row is activated.
+    /// Counts an activation of a row.
     pub(super) fn activate(&mut self, controller: usize, now: Time) {
         if !self.ranks[controller].is_open {
             self.turn(controller, now, true);
@@ -93,7 +93,7 @@ impl DramMeter {
         }
     }
 
-    /// Lines are on the bus.
+    /// Counts lines on the bus.
     pub(super) fn access(&mut self, write: bool, lines: u64, begin: Time, end: Time) {
         let (activity, burst) = if write && planted(Mutant::WriteAsRead) {
             (WRITE, self.costs.read)
@@ -106,7 +106,7 @@ impl DramMeter {
         self.meter.spread(activity, begin, end, energy);
     }
 
-    /// Counts a controller's refreshes that are due up to now.
+    /// Counts a controller's refreshes due up to now.
     pub(super) fn refresh(&mut self, controller: usize, now: Time, timing: &Timing) {
         let Some(refresh) = timing.refresh else { return };
         let Rank { is_open, refreshes, shift, .. } = self.ranks[controller];
@@ -125,13 +125,13 @@ impl DramMeter {
         self.ranks[controller].refreshes = begun;
     }
 
-    /// Rows of a controller are open from now on, or closed.
+    /// Notes that rows of a controller are open from now on, or closed.
     fn turn(&mut self, controller: usize, now: Time, is_open: bool) {
         self.stand(controller, now);
         self.ranks[controller].is_open = is_open;
     }
 
-    /// Counts what a controller's devices have taken by standing by until now.
+    /// Counts a controller's standby energy up to now.
     fn stand(&mut self, controller: usize, now: Time) {
         let Rank { is_open, since, .. } = self.ranks[controller];
         let (state, power) =

@@ -1,9 +1,9 @@
 //! DRAM, and other memories of rows and banks, behind controllers.
 //!
-//! Each controller has a channel: a data bus and banks with one open row each. A row stays open until another one of its
-//! bank is wanted, or until a refresh. The times between commands are those of data sheets, without rounding to clock
-//! edges. Left out are bank groups (the accesses in flight are taken to spread over them, so that `ccd` is the shorter
-//! tCCD), ranks, power-down, and the command bus.
+//! Each controller has a channel: a data bus and banks with one open row each. A row stays open until an access needs a
+//! different row of its bank, or until a refresh. The times between commands are those of data sheets, without rounding
+//! to clock edges. Not modelled: bank groups (accesses in flight are assumed to spread over them, so that `ccd` is the
+//! shorter tCCD), ranks, power-down, and the command bus.
 
 mod controller;
 pub mod energy;
@@ -23,7 +23,7 @@ use proto::memory::{MemCommand, PAGE, Stage, Tally};
 use sched::Scheduler;
 use stats::EnergyReport;
 
-/// What leaves a memory.
+/// Messages sent by a memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Out {
     /// The lines of a command have been read or written.
@@ -31,16 +31,16 @@ pub enum Out {
 }
 
 engine::events! {
-    /// What happens inside a memory.
+    /// Internal events of a memory.
     pub enum Event {
-        /// A controller can go on.
+        /// A controller can proceed.
         Wake(u16),
-        /// The data of a part of a command have passed the bus.
+        /// Data of a part of a command have passed the bus.
         Moved(u32),
     }
 }
 
-/// Counters.
+/// Statistics of a memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DramStats {
     /// Commands that read.
@@ -55,32 +55,32 @@ pub struct DramStats {
     pub row_hits: u64,
     /// Accesses that found their bank closed.
     pub row_closed: u64,
-    /// Accesses that found another row open.
+    /// Accesses that found a different row open.
     pub row_conflicts: u64,
     /// Activations.
     pub activations: u64,
-    /// Changes of direction on a bus.
+    /// Direction changes of the buses.
     pub turnarounds: u64,
-    /// Time that data buses have carried data, summed over controllers.
+    /// Busy time of the data buses, summed over controllers.
     pub bus_busy: Time,
-    /// Lines that have passed the buses: read, written.
+    /// Lines moved over the buses: read, written.
     pub lines: [u64; 2],
 }
 
-/// Two counts of the same, each of another place.
+/// Pair of counts that must agree, from different places.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DramAccount {
-    /// What is counted.
+    /// Name of the count.
     pub name: &'static str,
-    /// As it was done or spent.
+    /// Value counted or spent.
     pub found: u128,
-    /// As it must be.
+    /// Value expected.
     pub due: u128,
 }
 
 /// Memory behind controllers.
 pub struct Dram {
-    /// Bytes of a line.
+    /// Size of a line in bytes.
     line: u64,
     map: Map,
     timing: Timing,
@@ -90,21 +90,21 @@ pub struct Dram {
     controllers: Vec<Controller>,
     commands: Slab<Inside>,
     meter: Option<Box<DramMeter>>,
-    /// The pieces of the command that is just arriving.
+    /// Pieces of the command that is just arriving.
     pieces: Vec<(Place, u8)>,
     bound: usize,
-    /// When counters began.
+    /// Start of the measured window.
     window: Time,
-    /// What has gone over each data bus.
+    /// Transfers over each data bus.
     #[cfg(test)]
     transfers: Vec<(u16, controller::Transfer)>,
-    /// Counters.
+    /// Statistics of the window.
     pub stats: DramStats,
-    /// Time waited, by stage.
+    /// Waiting time by stage.
     pub tally: Tally,
 }
 
-/// A command inside.
+/// Command inside.
 struct Inside {
     command: MemCommand,
     /// Pieces whose data have not passed yet.
@@ -112,10 +112,10 @@ struct Inside {
 }
 
 impl Dram {
-    /// An idle memory, every bank closed. The lines of commands have `line` bytes.
+    /// Creates an idle memory, every bank closed. The lines of commands have `line` bytes.
     ///
     /// # Errors
-    /// A value that cannot be built.
+    /// Returns the first value that cannot be built.
     pub fn new(spec: &DramSpec, line: u64) -> Result<Dram, SpecError> {
         spec.check(line)?;
         let timing = Timing::new(spec, line);
@@ -145,37 +145,38 @@ impl Dram {
         })
     }
 
-    /// Controllers.
+    /// Number of controllers.
     pub fn controllers(&self) -> u16 {
         self.controllers.len() as u16
     }
 
-    /// The controller in front of an address.
+    /// Controller of an address.
     pub fn controller_of(&self, address: u64) -> u16 {
         self.map.controller_of(address)
     }
 
-    /// Bytes a second over all data buses.
+    /// Bandwidth of all data buses, in bytes per second.
     pub fn peak_bandwidth(&self) -> u64 {
         self.peak_bandwidth
     }
 
-    /// Commands inside.
+    /// Number of commands inside.
     pub fn outstanding(&self) -> usize {
         self.commands.len()
     }
 
-    /// At most so many commands will be inside: what all sources together can have outstanding. More are a panic.
+    /// Bounds the commands inside, to the number that all sources together can have outstanding. Exceeding it is a
+    /// panic.
     pub fn bound(&mut self, commands: usize) {
         self.bound = commands;
     }
 
-    /// Energy since counters began; `None` if the spec does not say what things cost.
+    /// Energy since the measured window began; `None` without energies in the spec.
     pub fn energy(&self, now: Time) -> Option<EnergyReport> {
         self.meter.as_ref().map(|meter| meter.report(now, &self.timing))
     }
 
-    /// Refreshes against their interval, and energy in attojoules against what was counted in the measured window.
+    /// Compares refreshes with their interval, and energy in attojoules with the counts of the measured window.
     pub fn accounts(&self, now: Time) -> Vec<DramAccount> {
         let mut accounts = Vec::new();
         let mut paid = 0;
@@ -197,7 +198,7 @@ impl Dram {
         accounts
     }
 
-    /// Counters begin anew.
+    /// Starts the measured window.
     pub fn reset_stats(&mut self, now: Time) {
         self.window = now;
         if let Some(meter) = &mut self.meter {
@@ -207,10 +208,10 @@ impl Dram {
         self.tally = Tally::default();
     }
 
-    /// A command arrives. Its lines that lie in one row are one access; it is done when all of them have passed.
+    /// Accepts a command. Its lines in one row are one access; it is done when all of them have passed.
     ///
     /// # Panics
-    /// If it has no lines, or if there are more commands than the bound.
+    /// Panics if the command has no lines, or if the bound of commands is exceeded.
     pub fn command(&mut self, command: MemCommand, cx: &mut impl Cx<Event, Out>) {
         assert!(command.lines != 0, "a command without lines");
         if command.write {
@@ -263,7 +264,7 @@ impl Dram {
         }
     }
 
-    /// Something happens.
+    /// Runs one internal event.
     pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out>) {
         match event {
             Event::Wake(controller) => {
@@ -274,7 +275,7 @@ impl Dram {
         }
     }
 
-    /// A controller does what it can, and is woken when it can do more.
+    /// Lets a controller do everything possible, and schedules its next decision.
     fn decide(&mut self, number: u16, cx: &mut impl Cx<Event, Out>) {
         let (now, latency) = (cx.now(), self.latency);
         let metered = self.meter.as_deref_mut().map(|meter| (meter, usize::from(number)));
@@ -289,7 +290,7 @@ impl Dram {
             cx.after((transfer.end + latency).since(now), Event::Moved(transfer.command));
         });
         match (controller.wake, again) {
-            // An earlier wake asks again.
+            // An earlier wake-up decides anew.
             (Some((at, _)), Some(again)) if at <= again => {}
             (wake, Some(again)) => {
                 if let Some((_, ticket)) = wake {
@@ -301,7 +302,7 @@ impl Dram {
         }
     }
 
-    /// Data of a command have passed.
+    /// Completes a transfer of a command's data.
     fn moved(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let inside = &mut self.commands[name];
         inside.pieces -= 1;
@@ -314,9 +315,9 @@ impl Dram {
     }
 }
 
-// Times as the controllers use them.
+// Times as used by the controllers.
 
-/// Refresh of one controller.
+/// Refresh times of one controller.
 #[derive(Clone, Copy, Debug)]
 struct Refresh {
     interval: Time,
@@ -337,17 +338,17 @@ struct Timing {
     wtr: Time,
     rtp: Time,
     turnaround: Time,
-    /// A line on the data bus.
+    /// Duration of a line on the data bus.
     transfer: Time,
-    /// From the first column access of a line to that of the next.
+    /// Time from the first column access of a line to that of the next.
     line: Time,
-    /// From one column access to the next.
+    /// Time from one column access to the next.
     column: Time,
     refresh: Option<Refresh>,
 }
 
 impl Timing {
-    /// The times of a memory that passes its check, for lines of `line` bytes.
+    /// Creates the times of a memory that passes its check, for lines of `line` bytes.
     fn new(spec: &DramSpec, line: u64) -> Timing {
         let timing = &spec.timing;
         let bursts = line / spec.bus.burst_bytes();
@@ -376,9 +377,9 @@ impl Timing {
     }
 }
 
-// Where an address lies.
+// Address map.
 
-/// A row of a bank behind a controller.
+/// Row of a bank of a controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Place {
     controller: u16,
@@ -386,7 +387,7 @@ struct Place {
     row: u64,
 }
 
-/// The address map: controllers by the interleave, then, from the highest bits down, row, bank, column.
+/// Address map: controllers by the interleave, then, from the highest bits down, row, bank, column.
 #[derive(Clone, Debug)]
 struct Map {
     controllers: u64,
@@ -394,12 +395,12 @@ struct Map {
     row: u64,
     banks: u64,
     hash: bool,
-    /// Bytes that lie in one row behind one controller wherever they begin at a multiple of them.
+    /// Size of an aligned block of bytes that is always in one row of one controller.
     grain: u64,
 }
 
 impl Map {
-    /// The map of a memory that passes its check.
+    /// Creates the map of a memory that passes its check.
     fn new(spec: &DramSpec) -> Map {
         let (interleave, row) = (spec.interleave.get(), spec.banks.row.get());
         Map {
@@ -412,19 +413,19 @@ impl Map {
         }
     }
 
-    /// The controller of an address.
+    /// Controller of an address.
     #[inline]
     fn controller_of(&self, address: u64) -> u16 {
         (address / self.interleave % self.controllers) as u16
     }
 
-    /// Number of the piece of memory around an address that lies in one place for certain.
+    /// Number of the aligned block around an address that is always in one place.
     #[inline]
     fn grain_of(&self, address: u64) -> u64 {
         address / self.grain
     }
 
-    /// The place of an address.
+    /// Place of an address.
     #[inline]
     fn place(&self, address: u64) -> Place {
         let (chunk, offset) = (address / self.interleave, address % self.interleave);

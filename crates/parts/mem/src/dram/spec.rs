@@ -1,4 +1,4 @@
-//! A memory behind controllers as a user writes it.
+//! Spec of a memory behind controllers.
 
 use super::energy::DramEnergySpec;
 use super::sched::DramScheduler;
@@ -12,56 +12,56 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DramSpec {
-    /// Controllers, each with a channel of its own.
+    /// Number of controllers, each with its own channel.
     #[schemars(range(min = 1, max = 1_024))]
     pub controllers: u16,
-    /// Consecutive bytes behind one controller, before those of the next begin: whole lines.
+    /// Interleave: consecutive bytes of one controller, in whole lines.
     #[schemars(extend("x-maximum" = "1TiB"))]
     pub interleave: Bytes,
-    /// Time of a command in controller and pins, there and back, on top of what banks and bus take.
+    /// Latency of a command in controller and pins, both ways, in addition to the times of banks and bus.
     pub latency: Duration,
-    /// The data bus of one controller.
+    /// Data bus of one controller.
     pub bus: DramBusSpec,
-    /// The banks of one controller.
+    /// Banks of one controller.
     pub banks: DramBanksSpec,
     /// Times between the commands of a bank and of a bus, as data sheets define them.
     pub timing: DramTimingSpec,
-    /// Refresh; left out, the memory needs none.
+    /// Refresh; none if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refresh: Option<DramRefreshSpec>,
-    /// In which order a controller serves what waits.
+    /// Scheduling policy of a controller.
     pub scheduler: DramScheduler,
-    /// What it spends; left out, it reports no energy.
+    /// Energy of operations; if omitted, the memory reports no energy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<DramEnergySpec>,
 }
 
-/// The data bus of one controller.
+/// Data bus of one controller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DramBusSpec {
-    /// Data lines: bits.
+    /// Width of the data bus, in bits.
     #[schemars(range(min = 8, max = 32_768), extend("multipleOf" = 8))]
     pub width: u32,
-    /// Transfers a second on each data line.
+    /// Transfers per second on each data line.
     pub rate: TransferRate,
-    /// Transfers of one column access.
+    /// Transfers per column access.
     #[schemars(range(min = 1, max = 4_096))]
     pub burst: u32,
 }
 
-/// The banks of one controller.
+/// Banks of one controller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DramBanksSpec {
-    /// Banks, at most 64. Consecutive rows lie in consecutive banks.
+    /// Number of banks, at most 64. Consecutive rows are in consecutive banks.
     #[schemars(range(min = 1, max = 64))]
     pub count: u32,
-    /// Bytes of a row over all devices of the bus: what an activation makes ready, in whole lines.
+    /// Row size over all devices of the bus: the data that one activation opens, in whole lines.
     #[schemars(extend("x-maximum" = "1TiB"))]
     pub row: Bytes,
-    /// Whether the bank is the exclusive or of the bank's and the lowest bits of the row's number, so that strides
-    /// do not meet in one bank. Needs a number of banks that is a power of two.
+    /// Bank hashing: the bank is the exclusive or of the bank number and the lowest bits of the row number, so that
+    /// strides do not hit one bank. Needs a power-of-two number of banks.
     pub hash: bool,
 }
 
@@ -77,40 +77,40 @@ pub struct DramTimingSpec {
     pub cwl: Duration,
     /// Precharge to activation (tRP).
     pub rp: Duration,
-    /// Activation to precharge at least (tRAS).
+    /// Minimum time from activation to precharge (tRAS).
     pub ras: Duration,
-    /// Column access to column access (tCCD). If it is longer than a burst, it bounds the bandwidth.
+    /// Column access to column access (tCCD). A value longer than a burst limits the bandwidth.
     pub ccd: Duration,
     /// Activation to activation of another bank (tRRD).
     pub rrd: Duration,
-    /// Window in which at most four activations begin (tFAW).
+    /// Window of at most four activations (tFAW).
     pub faw: Duration,
-    /// End of written data to precharge (tWR): write recovery. In a memory that writes slowly it bounds what a bank can
-    /// take.
+    /// End of written data to precharge (tWR): write recovery. In a memory with slow writes it limits the write rate of
+    /// a bank.
     pub wr: Duration,
     /// End of written data to column read (tWTR).
     pub wtr: Duration,
     /// Column read to precharge (tRTP).
     pub rtp: Duration,
-    /// Empty time on the data bus between read data and the written data after them.
+    /// Idle time on the data bus between read data and subsequent written data.
     pub turnaround: Duration,
 }
 
-/// Refresh.
+/// Refresh of the memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DramRefreshSpec {
     /// Time from one refresh to the next (tREFI).
     pub interval: Duration,
-    /// Time that the banks of a controller are busy with one (tRFC); they are closed then.
+    /// Time that one refresh occupies the banks of a controller (tRFC); their rows are closed then.
     pub duration: Duration,
 }
 
 impl DramSpec {
-    /// Whether a memory can be built whose commands count lines of `line` bytes.
+    /// Checks that a memory can be built whose commands count lines of `line` bytes.
     ///
     /// # Errors
-    /// The first value that cannot be; its key is relative to the memory's own table.
+    /// Returns the first invalid value; its key is relative to the memory's own table.
     pub fn check(&self, line: u64) -> Result<(), SpecError> {
         SpecError::positive("controllers", self.controllers.into())?;
         lines("interleave", self.interleave, line)?;
@@ -125,8 +125,8 @@ impl DramSpec {
         }
     }
 
-    /// Whether a line can be accessed between two refreshes: a refresh closes the row that an access has opened, and the access
-    /// begins anew.
+    /// Checks that a line can be accessed between two refreshes: a refresh closes the row that an access has opened,
+    /// and the access begins anew.
     fn check_between(&self, refresh: &DramRefreshSpec, line: u64) -> Result<(), SpecError> {
         let DramTimingSpec { rcd, cl, cwl, rp, ras, ccd, rrd, faw, wr, rtp, .. } = self.timing;
         let bursts = line / self.bus.burst_bytes();
@@ -146,10 +146,10 @@ impl DramSpec {
             if all >= refresh.interval.time() {
                 let interval = refresh.interval;
                 let what = format!(
-                    "a refresh and {work} take {all} (`{key}` is {value}), and the next refresh comes after {interval} \
+                    "a refresh and {work} take {all} (`{key}` is {value}), but the next refresh is after {interval} \
                      (`refresh.interval`) and closes the row again"
                 );
-                let help = "give times whose sum is below the interval, or leave out the table `refresh`";
+                let help = "choose times whose sum is below the interval, or omit the table `refresh`";
                 return Err(SpecError::new(&format!("timing.{key}"), what).help(help));
             }
         }
@@ -162,13 +162,13 @@ impl DramBusSpec {
         SpecError::positive("bus.rate", self.rate.per_s())?;
         SpecError::positive("bus.burst", self.burst.into())?;
         if self.width == 0 || !self.width.is_multiple_of(8) {
-            let what = format!("a data bus of {} bits does not carry whole bytes", self.width);
-            return Err(SpecError::new("bus.width", what).help("give a multiple of 8"));
+            let what = format!("a data bus of {} bits is not a whole number of bytes", self.width);
+            return Err(SpecError::new("bus.width", what).help("choose a multiple of 8"));
         }
         let burst = self.burst_bytes();
         if !line.is_multiple_of(burst) {
             let what = format!(
-                "{} transfers on {} bits are {burst} B, of which a line of {line} B is no multiple",
+                "a burst of {} transfers on {} bits is {burst} B; the line size, {line} B, must be a multiple of it",
                 self.burst, self.width
             );
             return Err(SpecError::new("bus.burst", what));
@@ -176,12 +176,12 @@ impl DramBusSpec {
         Ok(())
     }
 
-    /// Bytes of one column access.
+    /// Bytes per column access.
     pub(super) fn burst_bytes(&self) -> u64 {
         u64::from(self.burst) * u64::from(self.width / 8)
     }
 
-    /// Bytes a second.
+    /// Bandwidth in bytes per second.
     pub(super) fn bandwidth(&self) -> u64 {
         self.rate.per_s().saturating_mul((self.width / 8).into())
     }
@@ -191,12 +191,12 @@ impl DramBanksSpec {
     fn check(&self, line: u64) -> Result<(), SpecError> {
         SpecError::positive("banks.count", self.count.into())?;
         if self.count > 64 {
-            let what = format!("{} banks are more than a controller can have", self.count);
-            return Err(SpecError::new("banks.count", what).help("give at most 64, or more controllers"));
+            let what = format!("{} banks exceed the limit of a controller", self.count);
+            return Err(SpecError::new("banks.count", what).help("choose at most 64, or more controllers"));
         }
         if self.hash && !self.count.is_power_of_two() {
-            let what = format!("{} banks cannot be hashed: that needs a power of two", self.count);
-            return Err(SpecError::new("banks.hash", what).help("give `hash = false`"));
+            let what = format!("{} banks cannot be hashed; hashing needs a power of two", self.count);
+            return Err(SpecError::new("banks.hash", what).help("set `hash = false`"));
         }
         lines("banks.row", self.row, line)
     }
@@ -207,19 +207,19 @@ impl DramRefreshSpec {
         SpecError::positive("refresh.duration", self.duration.time().ps())?;
         if self.duration >= self.interval {
             let what = format!(
-                "a refresh of {} every {} leaves no time for anything else",
+                "a refresh of {} every {} leaves no time for accesses",
                 self.duration, self.interval
             );
-            return Err(SpecError::new("refresh.duration", what).help("leave out the table for no refresh"));
+            return Err(SpecError::new("refresh.duration", what).help("omit the table for no refresh"));
         }
         Ok(())
     }
 }
 
-/// Whether a size is a number of whole lines of `line` bytes.
+/// Checks that a size is a whole number of lines of `line` bytes.
 fn lines(key: &str, size: Bytes, line: u64) -> Result<(), SpecError> {
     if size.get() == 0 || !size.get().is_multiple_of(line) {
-        return Err(SpecError::new(key, format!("{size} is not a number of whole lines of {line} B")));
+        return Err(SpecError::new(key, format!("{size} is not a multiple of the line size, {line} B")));
     }
     Ok(())
 }

@@ -6,61 +6,62 @@ use super::{DramCache, Event, NONE, Out, note};
 use engine::{Cx, List, Time};
 use proto::memory::{Absent, MemCommand, PAGE};
 
-/// Columns of a page.
+/// Columns per page.
 const COLUMNS: u32 = (PAGE / COLUMN) as u32;
 
-/// What a controller does with its miss status row.
+/// Activity of a controller in its miss status row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Search {
-    /// Nothing: no miss waits.
+    /// No miss waits.
     Idle,
-    /// It looks a page up.
+    /// Looks a page up.
     Reading(u64),
-    /// It waits for an entry in the page's set.
+    /// Waits for an entry in the page's set.
     Full(u64),
 }
 
-/// A page that is missing.
+/// Missing page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fetch {
     pub(super) page: u64,
     pub(super) controller: u16,
     pub(super) step: Step,
-    /// Whether an access waits for it that counts milestones; no write-back or prefetch of the caches in front.
+    /// True if an access that counts milestones waits for the page; not a write-back or prefetch of the caches in
+    /// front.
     pub(super) demand: bool,
-    /// Whether it is to be put into the cache.
+    /// True if the page is to be put into the cache.
     admitted: bool,
-    /// The application and the instruction of the first access.
+    /// Application and instruction of the first access.
     pub(super) app: u8,
     pub(super) pc: u32,
-    /// When flash was asked.
+    /// Time of the request to flash.
     asked: Time,
-    /// Whether the page has come from there, or from the evict buffer.
+    /// True if the page has arrived, from flash or from the evict buffer.
     arrived: bool,
-    /// Its place in the tags, once it has one.
+    /// Place of the page in the tags, once it has one.
     pub(super) place: u32,
     /// Columns copied so far, out of the way or into it.
     copied: u32,
-    /// Its victim.
+    /// Victim of the fetch.
     pub(super) victim: u32,
-    /// Requests that wait for it.
+    /// Requests that wait for the page.
     pub(super) waiting: List,
 }
 
-/// What a fetch does next, or waits for.
+/// Next action of a fetch, or the event it waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Step {
-    /// Its turn.
+    /// Waits for its turn.
     Queued,
     /// Writes its entry into the miss status row.
     Enter,
-    /// Asks flash.
+    /// Requests the page from flash.
     Ask,
     /// Reads the tags, to find a victim.
     Look,
     /// Waits for room in the evict buffer.
     Room,
-    /// Waits for a way that may go.
+    /// Waits for a way that may be evicted.
     Way,
     /// Takes the victim out of the tags.
     Drop,
@@ -68,7 +69,7 @@ pub(super) enum Step {
     Copy,
     /// Sends the victim to flash.
     Store,
-    /// Waits for its page.
+    /// Waits for the page.
     Ready,
     /// Writes the page.
     Install,
@@ -79,7 +80,7 @@ pub(super) enum Step {
 }
 
 impl DramCache {
-    /// The fetch of the page of a command that is not here.
+    /// Fetch of the absent page of a command.
     pub(super) fn missing_page(&mut self, command: &MemCommand, controller: u16) -> u32 {
         let (fetches, admission) = (&mut self.fetches, &mut self.admission);
         let name = *self.missing.entry(command.page).or_insert_with(|| {
@@ -101,12 +102,12 @@ impl DramCache {
         });
         let fetch = &mut self.fetches[name];
         fetch.demand |= command.demand;
-        // Who is answered without data comes again for them.
+        // Requesters answered without data come back for them.
         fetch.admitted |= command.write || command.absent == Absent::Signal;
         name
     }
 
-    /// Looks up the next page, if the controller does not look one up already.
+    /// Looks up the next page, unless a look-up is under way.
     pub(super) fn start_search(&mut self, number: u16, cx: &mut impl Cx<Event, Out>) {
         let controller = self.controller(number);
         if controller.search != Search::Idle {
@@ -135,13 +136,13 @@ impl DramCache {
         self.access_dram(Waiter::Search(number), address, 1, false, cx);
     }
 
-    /// The set of a page is known.
+    /// Handles the result of a look-up in the miss status row.
     pub(super) fn searched(&mut self, number: u16, cx: &mut impl Cx<Event, Out>) {
         let Search::Reading(page) = self.controller(number).search else {
             unreachable!("a look-up is of a page");
         };
         let set = self.layout.miss_set(page) as usize;
-        // A page without a fetch has come meanwhile.
+        // A page without a fetch has arrived meanwhile.
         let fetch = self.missing.get(&page).copied().filter(|name| self.fetches[*name].step == Step::Queued);
         match fetch {
             Some(_) if self.controller(number).entries[set] == self.miss_ways => {
@@ -159,7 +160,7 @@ impl DramCache {
         self.start_search(number, cx);
     }
 
-    /// The controller is to issue a command for a fetch.
+    /// Makes the controller issue a command for a fetch.
     pub(super) fn step(&mut self, name: u32, step: Step, cx: &mut impl Cx<Event, Out>) {
         let fetch = &mut self.fetches[name];
         fetch.step = step;
@@ -168,7 +169,7 @@ impl DramCache {
         cx.after(end - cx.now(), Event::Stepped(name));
     }
 
-    /// The controller has issued a command for a fetch.
+    /// Handles a command that the controller has issued for a fetch.
     pub(super) fn stepped(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let Fetch { page, controller: number, step, place, copied, .. } = self.fetches[name];
         let waiter = Waiter::Fetch(name);
@@ -210,13 +211,13 @@ impl DramCache {
         }
     }
 
-    /// The next columns of a page to copy after so many.
+    /// Next columns of a page to copy after `copied`.
     fn burst_at(&self, copied: u32) -> u64 {
         let count = self.burst.min(COLUMNS - copied);
         (u64::MAX >> (COLUMNS - count)) << copied
     }
 
-    /// The DRAM has done the command of a fetch.
+    /// Handles a completed DRAM command of a fetch.
     pub(super) fn moved(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let step = self.fetches[name].step;
         match step {
@@ -238,7 +239,7 @@ impl DramCache {
         }
     }
 
-    /// Asks for a page: the evict buffer if it is there, else flash.
+    /// Requests a page: from the evict buffer if it is there, else from flash.
     fn ask(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let page = self.fetches[name].page;
         self.fetches[name].asked = cx.now();
@@ -257,14 +258,14 @@ impl DramCache {
         self.read_page(name, cx);
     }
 
-    /// A page has come from flash.
+    /// Handles a page that has come from flash.
     pub(super) fn responded(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         self.stats.responses += 1;
         self.stats.response += cx.now() - self.fetches[name].asked;
         self.come(name, cx);
     }
 
-    /// A page has come.
+    /// Handles a page that has arrived.
     pub(super) fn come(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         self.fetches[name].arrived = true;
         if self.fetches[name].step == Step::Ready {
@@ -272,7 +273,7 @@ impl DramCache {
         }
     }
 
-    /// A way is free for a page, or it needs none.
+    /// Continues a page that has a free way, or needs none.
     pub(super) fn ready(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let fetch = &mut self.fetches[name];
         fetch.step = Step::Ready;
@@ -283,7 +284,7 @@ impl DramCache {
         }
     }
 
-    /// A page is in the cache, or has come and is not put there.
+    /// Completes a page that is in the cache, or has arrived and is not put there.
     fn installed(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let Fetch { page, controller: number, asked, place, mut waiting, .. } = self.fetches[name];
         self.fetches.remove(name);

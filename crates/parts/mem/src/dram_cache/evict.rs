@@ -1,35 +1,35 @@
-//! Pages on their way out: the choice of a victim, and the evict buffer.
+//! Eviction: the choice of a victim, and the evict buffer.
 
 use super::backside::Step;
 use super::{DramCache, Event, NONE, Out, Page, note};
 use engine::{Cx, Mutant, Snapshot, planted_nth};
 use proto::memory::PAGE;
 
-/// A page in the evict buffer.
+/// Page in the evict buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leaving {
     pub(super) page: u64,
     pub(super) controller: u16,
-    /// The application that wrote it last.
+    /// Application that wrote it last.
     pub(super) app: u8,
     dirty: bool,
-    /// Whether flash has been given it.
+    /// True if the page has been sent to flash.
     stored: bool,
-    /// Whether all of it has been copied out of its way.
+    /// True if the page has been copied out of its way.
     pub(super) copied: bool,
-    /// The fetch that takes it back when it has been copied.
+    /// Fetch that takes the page back when it has been copied.
     pub(super) reclaimed: u32,
 }
 
 impl Leaving {
-    /// Whether it has changed and flash has not been given it.
+    /// Returns true if the page is dirty and has not been sent to flash.
     pub(super) fn is_unsaved(&self) -> bool {
         self.dirty && !self.stored
     }
 }
 
 impl DramCache {
-    /// The place of a page in the evict buffer.
+    /// Place of a page in the evict buffer.
     pub(super) fn in_buffer(&self, page: u64) -> Option<u32> {
         let controller = &self.controllers[usize::from(self.controller_of(page))];
         controller.buffer.iter().copied().find(|name| self.leaving[*name].page == page)
@@ -77,7 +77,7 @@ impl DramCache {
         self.step(name, Step::Drop, cx);
     }
 
-    /// The victim of a fetch is in the evict buffer.
+    /// Handles a victim that is in the evict buffer.
     pub(super) fn copied(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let victim = self.fetches[name].victim;
         let leaving = &mut self.leaving[victim];
@@ -94,7 +94,7 @@ impl DramCache {
         }
     }
 
-    /// A changed page goes to flash.
+    /// Sends a dirty page to flash.
     pub(super) fn store(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         self.stats.write_backs += 1;
         self.ledger.stored += 1;
@@ -102,12 +102,12 @@ impl DramCache {
         self.write_page(name, cx);
     }
 
-    /// Flash has taken a page.
+    /// Handles a page that flash has taken.
     pub(super) fn written(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let Leaving { page, controller: number, .. } = self.leaving[name];
         let line = self.layout.line_of(page);
         self.leave(name, cx);
-        // It may have come back meanwhile.
+        // The page may have come back meanwhile.
         let tags = &mut self.controller(number).tags;
         if let Some(place) = tags.find(line) {
             tags.meta_mut(place).writing = false;
@@ -115,7 +115,7 @@ impl DramCache {
         }
     }
 
-    /// A page leaves the evict buffer.
+    /// Removes a page from the evict buffer.
     fn leave(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let number = self.leaving[name].controller;
         note!(self, Gone(self.leaving[name].page, self.leaving[name].dirty));
@@ -129,7 +129,7 @@ impl DramCache {
         }
     }
 
-    /// The page in a place may have become one that may go: fetches of its set may wait for that.
+    /// Retries fetches of a set in which the page in a place may have become evictable.
     pub(super) fn may_go(&mut self, number: u16, place: u32, cx: &mut impl Cx<Event, Out>) {
         for _ in 0..self.controller(number).without_way.len() {
             let Some(name) = self.controller(number).without_way.pop_front() else { return };
@@ -144,24 +144,24 @@ impl DramCache {
     }
 }
 
-// What use before a run leaves of a DRAM cache, as bytes.
+// State of a DRAM cache left by use before a run, as bytes.
 
 engine::snapshot!(Page { coming, dirty, writing, app, pins });
 
 impl DramCache {
-    /// Appends which pages are here, and what [`warm`](DramCache::warm) has changed besides, before the first command.
+    /// Appends the pages in the cache, and other changes by [`warm`](DramCache::warm), before the first command.
     ///
     /// # Panics
-    /// If it is at work.
+    /// Panics if the cache is at work.
     pub fn save_warm(&self, out: &mut Vec<u8>) {
         assert_eq!(self.outstanding(), 0, "a cache is saved before its first command");
         self.controllers.iter().for_each(|controller| controller.tags.save(out));
         (self.ledger.dirtied, self.ledger.stored).save(out);
     }
 
-    /// Takes what was saved of a cache of the same pages off the front of `input`, as it was built itself; `None` if that is malformed,
-    /// if a page lies beyond the first `pages`, or if pages and their number contradict one another. Then it must not be used any
-    /// more before something else has been loaded.
+    /// Loads the saved state of a cache of the same pages, into a cache as built, from the front of `input`. Returns
+    /// `None` if it is malformed, if a page is beyond the first `pages`, or if pages and their number contradict each
+    /// other. The cache must then not be used before a different state has been loaded.
     pub fn load_warm(&mut self, input: &mut &[u8], pages: u64) -> Option<()> {
         for controller in &mut self.controllers {
             controller.tags.load(input)?;
@@ -185,7 +185,7 @@ impl DramCache {
         counts.then_some(())
     }
 
-    /// Whether a line of a controller is a page below `pages` that belongs there.
+    /// Returns true if a line of a controller is a page below `pages` that belongs there.
     fn is_placed(&self, number: u16, line: u64, pages: u64) -> bool {
         if line >= pages {
             return false;

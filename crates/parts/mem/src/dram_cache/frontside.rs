@@ -5,37 +5,37 @@ use super::{DramCache, Event, NONE, Out, note};
 use engine::{Cx, Mutant, planted};
 use proto::memory::{Absent, MemCommand, Stage};
 
-/// A command inside.
+/// Command inside.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     pub(super) command: MemCommand,
     pub(super) controller: u16,
     step: Step,
-    /// Where its page is in the tags, while it is pinned there.
+    /// Place of the page in the tags, while it is pinned there.
     place: u32,
-    /// Whether it is the first to change its page: the tags have to say so.
+    /// True if the request is the first to change its page: the tags must record that.
     changes: bool,
 }
 
-/// What a request waits for.
+/// Event that a request waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
-    /// The controller, which opens its row and accesses the column of the tags, or that of a page table.
+    /// Controller, to open the row and access the column of the tags, or that of a page table.
     Open,
-    /// The tags, or its turn behind a miss that holds up all.
+    /// Tags, or the request's turn behind a miss that blocks all.
     Tags,
-    /// Its page.
+    /// Page.
     Page,
-    /// The controller, which accesses the columns of its data.
+    /// Controller, to access the columns of the data.
     Column,
-    /// Its data.
+    /// Data.
     Data,
-    /// The controller, which answers.
+    /// Controller, to answer.
     Answer,
 }
 
 impl DramCache {
-    /// A command has come.
+    /// Accepts a command.
     pub(super) fn arrive(&mut self, command: MemCommand, cx: &mut impl Cx<Event, Out>) {
         assert!(command.lines != 0 && command.lines & !self.lines.all() == 0, "lines of a page: {command:?}");
         let number = self.controller_of(command.page);
@@ -50,7 +50,7 @@ impl DramCache {
         }
     }
 
-    /// The controller is to issue so many commands for a request.
+    /// Makes the controller issue `commands` commands for a request.
     fn issue(&mut self, name: u32, step: Step, commands: u64, cx: &mut impl Cx<Event, Out>) {
         let service = self.front_command.times(commands);
         let request = &mut self.requests[name];
@@ -60,7 +60,7 @@ impl DramCache {
         cx.after(end - cx.now(), Event::Issued(name));
     }
 
-    /// The controller has issued something for a request.
+    /// Handles what the controller has issued for a request.
     pub(super) fn issued(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let request = &mut self.requests[name];
         self.tally.command(Stage::Controller, &mut request.command, cx.now());
@@ -96,7 +96,7 @@ impl DramCache {
         }
     }
 
-    /// The DRAM has done the command of a request.
+    /// Handles a completed DRAM command of a request.
     pub(super) fn accessed(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let request = &mut self.requests[name];
         let number = request.controller;
@@ -130,7 +130,7 @@ impl DramCache {
         }
     }
 
-    /// Hit or miss; whether the backside controller has room for a miss.
+    /// Decides on hit or miss; returns false if the backside controller has no room for a miss.
     fn decide(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) -> bool {
         let Request { command, controller: number, .. } = self.requests[name];
         let (line, most) = (self.layout.line_of(command.page), self.queue);
@@ -161,7 +161,7 @@ impl DramCache {
             self.tally.command(Stage::Controller, &mut request.command, cx.now());
             request.step = Step::Page;
             self.waiters.push(&mut self.fetches[fetch].waiting, name);
-            // The miss request takes the controller's time as well.
+            // Sending the miss takes the controller's time too.
             let service = self.front_command;
             self.controller(number).front.grant(cx.now(), service);
         }
@@ -169,7 +169,7 @@ impl DramCache {
         true
     }
 
-    /// A request's page is in a place: its data are accessed.
+    /// Accesses the data of a request whose page is in a place.
     pub(super) fn serve(&mut self, name: u32, place: u32, cx: &mut impl Cx<Event, Out>) {
         let request = &mut self.requests[name];
         self.stats.hits += 1;
@@ -192,7 +192,7 @@ impl DramCache {
         self.issue(name, Step::Column, commands, cx);
     }
 
-    /// A request's page has come and is not kept: the controller answers with what it has.
+    /// Answers a request whose page has arrived and is not kept, from the controller's buffer.
     pub(super) fn pass(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let command = &mut self.requests[name].command;
         self.stats.passes += 1;
@@ -201,7 +201,7 @@ impl DramCache {
         self.issue(name, Step::Answer, 1, cx);
     }
 
-    /// The backside controller has room again.
+    /// Resumes requests when the backside controller has room again.
     pub(super) fn unblock(&mut self, number: u16, cx: &mut impl Cx<Event, Out>) {
         while let Some(name) = self.controller(number).blocked.front().copied() {
             if !self.decide(name, cx) {

@@ -1,4 +1,4 @@
-//! The DRAM inside: names of commands, and how its events and answers come through.
+//! Inner DRAM: names of commands, and the forwarding of its events and answers.
 
 use super::{Backing, DramCache, Event, Out};
 use crate::dram;
@@ -8,23 +8,23 @@ use proto::{
     memory::{Absent, MemCommand, PAGE},
 };
 
-/// Who waits for a command to the DRAM.
+/// Waiter for a command to the DRAM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Waiter {
-    /// Nobody.
+    /// No waiter.
     Nobody,
     /// A request.
     Request(u32),
     /// A fetch.
     Fetch(u32),
-    /// The look-up of a controller in its miss status row.
+    /// Look-up of a controller in its miss status row.
     Search(u16),
 }
 
 const KINDS: u32 = 4;
 
 impl Waiter {
-    /// As the tag of a command.
+    /// Tag of a command with this waiter.
     pub(super) fn tag(self) -> u32 {
         match self {
             Waiter::Nobody => 0,
@@ -34,7 +34,7 @@ impl Waiter {
         }
     }
 
-    /// The waiter of a tag.
+    /// Waiter of a tag.
     pub(super) fn of(tag: u32) -> Waiter {
         let name = tag / KINDS;
         match tag % KINDS {
@@ -46,7 +46,7 @@ impl Waiter {
     }
 }
 
-/// A command to the DRAM, whose lines are columns. Milestones of the requests behind it are counted outside.
+/// Command to the DRAM, whose lines are columns. Milestones of the requests behind it are counted outside.
 pub(super) fn command(waiter: Waiter, page: u64, columns: u64, write: bool, now: Time) -> MemCommand {
     MemCommand {
         from: proto::Port::default(),
@@ -63,10 +63,10 @@ pub(super) fn command(waiter: Waiter, page: u64, columns: u64, write: bool, now:
     }
 }
 
-/// The context of the DRAM inside that of the cache.
+/// Context of the inner DRAM within that of the cache.
 pub(super) struct Inside<'a, C> {
     pub(super) cx: &'a mut C,
-    /// The command that is done.
+    /// Completed command.
     pub(super) done: Option<MemCommand>,
 }
 
@@ -99,15 +99,15 @@ impl<C: Cx<Event, Out>> Cx<dram::Event, dram::Out> for Inside<'_, C> {
     }
 }
 
-// What is behind the cache: pages are read from there and written there.
+// Backing store of the cache: pages are read from there and written there.
 
-/// Priorities at the flash device: somebody waits for a read; a write has time (section IV-B).
+/// Priorities at the flash device: a read has waiters; a write is not urgent (section IV-B).
 const READ_PRIORITY: u8 = 1;
 
 const WRITE_PRIORITY: u8 = 3;
 
 impl DramCache {
-    /// Asks for the page of a fetch. The tags of reads are even, those of writes odd.
+    /// Requests the page of a fetch. Tags of reads are even, those of writes odd.
     pub(super) fn read_page(&self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let fetch = &self.fetches[name];
         match &self.backing {
@@ -134,7 +134,7 @@ impl DramCache {
         }
     }
 
-    /// Gives back a page that leaves.
+    /// Writes back an evicted page.
     pub(super) fn write_page(&self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let leaving = &self.leaving[name];
         match &self.backing {
@@ -161,7 +161,7 @@ impl DramCache {
         }
     }
 
-    /// A command with this tag has been done.
+    /// Handles a completed command with this tag.
     pub(super) fn answered(&mut self, tag: u32, cx: &mut impl Cx<Event, Out>) {
         let name = tag / 2;
         if tag.is_multiple_of(2) {

@@ -1,22 +1,22 @@
-//! DRAM that is a cache of pages over flash: a drive, or a memory of another kind.
+//! DRAM cache of pages over flash: over a drive, or over a memory of another kind.
 //!
-//! A row of DRAM is a set: pages, and a column with their tags. The frontside controller opens the row of an access, reads
-//! the tags, and then the data of a hit; it passes a miss on to the backside controller and, as the access says, answers
-//! it without data or keeps it until the page is there. The backside controller is programmable and does one thing
-//! after another: it looks the page up in the miss status row (a miss whose page is on its way ends there; one whose set
-//! of the row is full holds up those behind it), enters it, asks flash for it, reads the tags to find a victim, takes the
-//! victim out of the tags, copies it to the evict buffer and, if it has changed, writes it to flash; when the page has
-//! come it writes data and tags, takes the entry out of the row, and lets those go on who wait. All of these are
-//! commands to a [`Dram`] of columns of 64 B, and wait for each other there; a line of the caches in front is one of them or
-//! several. The order in which pages were used is kept without time.
+//! A row of DRAM is a set: pages, and a column with their tags. The frontside controller opens the row of an access,
+//! reads the tags, and then the data of a hit. It passes a miss on to the backside controller and, as the access
+//! specifies, answers it without data or keeps it until the page has arrived. The backside controller is programmable
+//! and does one thing at a time. It looks the page up in the miss status row: a miss whose page is in flight ends
+//! there; one whose set of the row is full blocks those behind it. It then enters the page, requests it from flash,
+//! reads the tags to find a victim, removes the victim from the tags, copies it to the evict buffer and, if it is
+//! dirty, writes it to flash. When the page has arrived, it writes data and tags, removes the entry from the row, and
+//! resumes the waiters. All of these are commands to a [`Dram`] of columns of 64 B, and wait for each other there; a
+//! line of the caches in front is one or several columns. The order of page uses is kept without time.
 //!
-//! A page that is asked for while it is in the evict buffer comes back from there, without flash; it does not leave
-//! again before its write has ended, so that writes of one page never overtake each other. A write that misses brings its
-//! page first. Pages with accesses under way, and pages that are just coming, are no victims.
+//! A page requested while it is in the evict buffer comes back from there, without flash. It is not evicted again
+//! before its write has ended, so that writes of one page never overtake each other. A write that misses fetches its
+//! page first. Pages with accesses under way, and pages that are just arriving, are not victims.
 //!
-//! A page that [admission](admit) does not want looks for no victim: when it has come, those who wait for it are answered from the
-//! controller's buffer, without DRAM, and it is gone. If it is wanted by then, because of an access that has come meanwhile, its victim is
-//! looked for then.
+//! A page that [admission](admit) rejects needs no victim: when it has arrived, its waiters are answered from the
+//! controller's buffer, without DRAM, and it is dropped. If a later access has made it wanted by then, its victim is
+//! chosen at that point.
 //!
 //! Source: AstriFlash, sections IV-A, IV-B and V-A.
 
@@ -49,32 +49,33 @@ use stats::EnergyReport;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// What a DRAM cache sends.
+/// Messages sent by a DRAM cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Out {
-    /// A command comes back: its lines have been read or written or, if it says so, there are no data.
+    /// A command comes back: its lines have been read or written or, if so marked, there are no data.
     Done(MemCommand),
-    /// A page to read from a flash device, or to write there. Its offset is the page's physical address, its tag below 2^31.
+    /// Page to read from a flash device, or to write there. Its offset is the page's physical address, its tag below
+    /// 2^31.
     Submit(Command),
-    /// A page to read from the memory behind the cache, or to write there: all its lines. The answer comes to
-    /// [`DramCache::backed`]. A read is demanded if an access waits that counts milestones; its time is [`Stage::Refill`] of
-    /// that access, whatever the memory behind calls it.
+    /// Page to read from the memory behind the cache, or to write there: all its lines. The answer comes to
+    /// [`DramCache::backed`]. A read is demanded if an access that counts milestones waits; its time is
+    /// [`Stage::Refill`] of that access, whatever the memory behind calls it.
     ///
     /// [`Stage::Refill`]: proto::memory::Stage::Refill
     Backing(MemCommand),
-    /// A page has come into the cache.
+    /// A page has arrived in the cache.
     Arrived {
         /// First byte of the page, physical.
         page: u64,
-        /// Time since flash was asked for it.
+        /// Time since the request to flash.
         response: Time,
     },
 }
 
 engine::events! {
-    /// What happens inside a DRAM cache.
+    /// Internal events of a DRAM cache.
     pub enum Event {
-        /// Something in the DRAM.
+        /// An event of the DRAM.
         Dram(dram::Event),
         /// A frontside controller has issued something for a request.
         Issued(u32),
@@ -82,26 +83,26 @@ engine::events! {
         Stepped(u32),
         /// A backside controller has issued the look-up in its miss status row.
         Search(u16),
-        /// A page has come, after the fixed time.
+        /// A page has arrived, after the fixed time.
         Read(u32),
         /// A page has been written, after the fixed time.
         Written(u32),
     }
 }
 
-/// No name.
+/// Invalid name.
 const NONE: u32 = u32::MAX;
 
-/// What the cache knows of a page in it.
+/// Record of a page in the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Page {
-    /// It is just coming: its way is taken, its data are not there.
+    /// True while the page is arriving: its way is taken, its data are not there.
     coming: bool,
-    /// It differs from what flash holds.
+    /// True if the page differs from flash.
     dirty: bool,
-    /// An earlier version of it is being written to flash.
+    /// True while an earlier version of the page is being written to flash.
     writing: bool,
-    /// The application that wrote it last.
+    /// Application that wrote it last.
     app: u8,
     /// Accesses to its data under way.
     pins: u32,
@@ -113,27 +114,27 @@ impl Page {
     }
 }
 
-/// Where data go, for tests to replay with versions of the data.
+/// Data moves, for tests to replay with versions of the data.
 #[cfg(test)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Move {
-    /// A page is used before the run, and another makes room.
+    /// A page is used before the run, and possibly another is evicted.
     Warm(u64, bool, Option<u64>),
     /// A command finds its page.
     Serve(MemCommand),
     /// A page leaves the tags for the evict buffer.
     Evict(u64),
-    /// A page is asked from flash.
+    /// A page is requested from flash.
     Ask(u64),
     /// A page is taken from the evict buffer.
     Reclaim(u64),
-    /// A page leaves the evict buffer; whether flash has taken it.
+    /// A page leaves the evict buffer; true if flash has taken it.
     Gone(u64, bool),
     /// A page is in the cache.
     Install(u64),
-    /// A command finds its page on the way, which ends there.
+    /// A command finds its page in flight, and ends there.
     Pass(MemCommand),
-    /// A page has come, and is not put into the cache.
+    /// A page has arrived, and is not put into the cache.
     Bypass(u64),
 }
 
@@ -146,40 +147,40 @@ macro_rules! note {
 }
 use note;
 
-/// A frontside and a backside controller.
+/// Pair of a frontside and a backside controller.
 struct Controller {
     tags: Tags<Page>,
-    /// Serves commands of the frontside controller.
+    /// Server of the frontside controller's commands.
     front: Serial,
-    /// Serves commands of the backside controller.
+    /// Server of the backside controller's commands.
     back: Serial,
-    /// Misses that the backside controller has no room for, in front of all that have read their tags since.
+    /// Misses without room at the backside controller, followed by all requests that have read their tags since.
     blocked: VecDeque<u32>,
-    /// Requests that have come since.
+    /// Requests that have arrived since.
     waiting: VecDeque<u32>,
     /// Pages that the backside controller has not looked up yet.
     queue: VecDeque<u64>,
     search: Search,
-    /// Entries in use of each set of the miss status row.
+    /// Entries in use in each set of the miss status row.
     entries: Vec<u8>,
-    /// What is in the evict buffer.
+    /// Pages in the evict buffer.
     buffer: Vec<u32>,
-    /// Fetches whose victims wait for room there.
+    /// Fetches whose victims wait for room in the evict buffer.
     without_room: VecDeque<u32>,
-    /// Fetches whose sets have no way that may go.
+    /// Fetches whose sets have no evictable way.
     without_way: VecDeque<u32>,
 }
 
-/// What happened to pages since the beginning, for the check.
+/// Counts of page changes since the beginning, for the check.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ledger {
-    /// Clean pages that were changed.
+    /// Clean pages that became dirty.
     dirtied: u64,
-    /// Changed pages that flash was given.
+    /// Dirty pages sent to flash.
     stored: u64,
 }
 
-/// A DRAM cache.
+/// DRAM cache of pages.
 pub struct DramCache {
     lines: Lines,
     layout: Layout,
@@ -190,7 +191,7 @@ pub struct DramCache {
     waiters: Lists<u32>,
     fetches: Slab<Fetch>,
     leaving: Slab<Leaving>,
-    /// The fetch of each page that is missing.
+    /// Fetch of each missing page.
     missing: FxHashMap<u64, u32>,
     admission: Box<dyn Admission>,
     front_command: Time,
@@ -203,25 +204,25 @@ pub struct DramCache {
     capacity: u64,
     bound: usize,
     ledger: Ledger,
-    /// Counters.
+    /// Statistics of the window.
     pub stats: DramCacheStats,
-    /// Time waited, by stage.
+    /// Waiting time by stage.
     pub tally: Tally,
     #[cfg(test)]
     moves: Vec<Move>,
 }
 
 impl DramCache {
-    /// Which missing pages are kept is decided by another policy from now on.
+    /// Replaces the admission policy.
     pub fn set_admission(&mut self, admission: Box<dyn Admission>) {
         self.admission = admission;
     }
 
-    /// An empty cache, whose commands are for lines of `line` bytes.
+    /// Creates an empty cache, whose commands are for lines of `line` bytes.
     ///
     /// # Errors
-    /// The first value of the spec that does not fit; its key is relative to the spec's table. A line of another size than
-    /// 64, 128, 256 or 512 B (key `line`).
+    /// Returns the first invalid value of the spec; its key is relative to the spec's table. Line sizes other than 64,
+    /// 128, 256 or 512 B are refused (key `line`).
     pub fn new(spec: &DramCacheSpec, line: u64) -> Result<DramCache, SpecError> {
         spec.check()?;
         let lines = crate::lines_of(line)?;
@@ -268,39 +269,39 @@ impl DramCache {
         })
     }
 
-    /// Controllers.
+    /// Number of controllers.
     pub fn controllers(&self) -> u16 {
         self.controllers.len() as u16
     }
 
-    /// The controller in front of a physical address: pages go to the controllers in turn.
+    /// Controller of a physical address: pages are assigned to controllers round-robin.
     pub fn controller_of(&self, address: u64) -> u16 {
         self.layout.controller_of(address)
     }
 
-    /// Bytes of pages that it holds.
+    /// Capacity in bytes of pages.
     pub fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// Where page tables lie.
+    /// Location of page tables.
     pub fn partition(&self) -> Partition {
         self.layout.partition()
     }
 
-    /// These physical addresses are page tables: from now on they lie where the partition says.
+    /// Marks these physical addresses as page tables: from now on they are where the partition says.
     pub fn set_tables(&mut self, addresses: Range<u64>) {
         self.layout.set_tables(addresses);
     }
 
-    /// Whether a page is in the cache, or in rows of its own.
+    /// Returns true if a page is in the cache, or in a separate row.
     pub fn is_cached(&self, page: u64) -> bool {
         let controller = &self.controllers[usize::from(self.controller_of(page))];
         let found = controller.tags.find(self.layout.line_of(page));
         self.layout.flat(page).is_some() || found.is_some_and(|place| !controller.tags.meta(place).coming)
     }
 
-    /// A page is used, without time: before a run.
+    /// Uses a page, without time: before a run.
     pub fn warm(&mut self, page: u64, write: bool) {
         if self.layout.flat(page).is_some() {
             return;
@@ -314,7 +315,7 @@ impl DramCache {
             }
             None => tags.insert(line, Page::default(), Page::may_go),
         };
-        // None: everything else in the set is in use.
+        // No way is free: every other page of the set is in use.
         let Some(found) = found else { return };
         let page_of = tags.meta_mut(found.0);
         self.ledger.dirtied += u64::from(write && !page_of.dirty);
@@ -324,7 +325,8 @@ impl DramCache {
         note!(self, Warm(page, write, found.1.map(|(line, _)| self.layout.page_of(number, line))));
     }
 
-    /// Changed pages, by who changed them; and as what flash was given, what is here, and what is about to go to flash.
+    /// Number of dirty pages, counted twice: by their changes; and as pages sent to flash, present, or about to be
+    /// sent.
     /// O(pages).
     pub fn changed_pages(&self) -> (u64, u64) {
         let dirty = |c: &Controller| {
@@ -336,47 +338,48 @@ impl DramCache {
         (self.ledger.dirtied, self.ledger.stored + here + leaving)
     }
 
-    /// Commands, fetches and evictions inside.
+    /// Number of commands, fetches and evictions inside.
     pub fn outstanding(&self) -> usize {
         self.requests.len() + self.fetches.len() + self.leaving.len() + self.dram.outstanding()
     }
 
-    /// At most so many commands will be inside: what all sources together can have outstanding. More are a panic.
+    /// Bounds the commands inside, to the number that all sources together can have outstanding. Exceeding it is a
+    /// panic.
     pub fn bound(&mut self, commands: usize) {
         self.bound = commands;
     }
 
-    /// Counters of the DRAM inside.
+    /// Statistics of the inner DRAM.
     pub fn dram_stats(&self) -> &dram::DramStats {
         &self.dram.stats
     }
 
-    /// The DRAM inside.
+    /// Inner DRAM.
     pub fn dram(&self) -> &Dram {
         &self.dram
     }
 
-    /// Energy of the DRAM inside since counters began; `None` if the spec does not say what things cost.
+    /// Energy of the inner DRAM since the measured window began; `None` without energies in the spec.
     pub fn energy(&self, now: Time) -> Option<EnergyReport> {
         self.dram.energy(now)
     }
 
-    /// Counters begin anew.
+    /// Starts the measured window.
     pub fn reset_stats(&mut self, now: Time) {
         self.stats = DramCacheStats::default();
         self.tally = Tally::default();
         self.dram.reset_stats(now);
     }
 
-    /// Lines of a page are to be read or written.
+    /// Accepts a command to read or write lines of a page.
     ///
     /// # Panics
-    /// If it has no lines, or one beyond its page, or if there are more commands than the bound.
+    /// Panics if the command has no lines, or one beyond its page, or if the bound of commands is exceeded.
     pub fn command(&mut self, command: MemCommand, cx: &mut impl Cx<Event, Out>) {
         self.arrive(command, cx);
     }
 
-    /// The flash device has done a command.
+    /// Handles a completion of the flash device.
     pub fn completed(&mut self, completion: Completion, cx: &mut impl Cx<Event, Out>) {
         if completion.status != Status::Success {
             self.stats.errors += 1;
@@ -384,13 +387,13 @@ impl DramCache {
         self.answered(completion.tag, cx);
     }
 
-    /// The memory behind the cache has done a command.
+    /// Handles a completed command of the memory behind the cache.
     pub fn backed(&mut self, command: MemCommand, cx: &mut impl Cx<Event, Out>) {
         debug_assert_eq!(command.write, command.tag % 2 == 1, "an answer to another: {command:?}");
         self.answered(command.tag, cx);
     }
 
-    /// One of its events has come.
+    /// Runs one internal event.
     pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out>) {
         match event {
             Event::Dram(event) => {
@@ -431,38 +434,38 @@ impl DramCache {
     }
 }
 
-// What a DRAM cache has counted.
+// Statistics of a DRAM cache.
 
-/// Counters of one measured window, over all controllers.
+/// Statistics of one measured window, over all controllers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DramCacheStats {
-    /// Accesses to page tables in rows of their own.
+    /// Accesses to page tables in separate rows.
     pub flat: u64,
-    /// Accesses to data in the cache, those included that had waited for their page.
+    /// Accesses to data in the cache, including those that waited for their page.
     pub hits: u64,
-    /// Accesses to data that had waited for a page that was not put into the cache.
+    /// Accesses to data that waited for a page that was not put into the cache.
     pub passes: u64,
-    /// Accesses that did not find their page.
+    /// Accesses that missed.
     pub misses: u64,
-    /// Of them, answered without data.
+    /// Misses answered without data.
     pub signalled: u64,
-    /// Accesses that did not find their page and were answered without data; no page was asked for.
+    /// Accesses that missed and were answered without data, without requesting the page.
     pub probes: u64,
-    /// Of the misses, those that waited for their page.
+    /// Misses that waited for their page.
     pub waits: u64,
-    /// Misses that the backside controller dropped because their page was on its way already, or there by then.
+    /// Misses that the backside controller dropped because their page was already in flight, or present by then.
     pub merged: u64,
-    /// Pages asked from flash.
+    /// Pages requested from flash.
     pub fetches: u64,
     /// Pages taken back from the evict buffer.
     pub reclaims: u64,
     /// Pages written to flash.
     pub write_backs: u64,
-    /// Unchanged pages that made room.
+    /// Clean pages evicted.
     pub clean_evictions: u64,
-    /// Changed pages that made room.
+    /// Dirty pages evicted.
     pub dirty_evictions: u64,
-    /// Pages of tables that left because they had been read.
+    /// Pages of page tables dropped after they had been read.
     pub drops: u64,
     /// Pages put into the cache.
     pub installs: u64,
@@ -470,16 +473,16 @@ pub struct DramCacheStats {
     pub bypasses: u64,
     /// Misses that waited for an entry of the miss status row.
     pub full_misses: u64,
-    /// Misses that found no room in the queue of the backside controller, and held up its frontside controller.
+    /// Misses that found the queue of the backside controller full, and blocked its frontside controller.
     pub stalls: u64,
     /// Pages whose victim waited for room in the evict buffer.
     pub buffer_waits: u64,
-    /// Pages that waited for a way because none of their set might go.
+    /// Pages that waited for a way because no page of their set was evictable.
     pub way_waits: u64,
     /// Pages that have come from flash.
     pub responses: u64,
-    /// Time from the request for a page to the page, summed over them.
+    /// Time from the request for a page until its arrival, summed over all pages.
     pub response: Time,
-    /// Commands that flash has failed: pages that could not be read or written.
+    /// Commands that flash failed: pages that could not be read or written.
     pub errors: u64,
 }

@@ -1,4 +1,4 @@
-//! A DRAM cache as a user writes it.
+//! Spec of a DRAM cache.
 
 use super::admit::PageAdmission;
 use crate::cache::replace::ReplacementPolicy;
@@ -12,117 +12,119 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Bytes of a column: what one access to the DRAM moves (AstriFlash's line). The lines of the caches in front are one or
-/// several.
+/// Size of a column in bytes, the unit of one access to the DRAM (AstriFlash's line). A line of the caches in front has
+/// one or several columns.
 pub(super) const COLUMN: u64 = 64;
-/// Bytes of the tags of a set: one column.
+/// Size of the tags of a set in bytes: one column.
 pub(super) const TAGS: u64 = COLUMN;
-/// Ways, or entries of the miss status row, that a column has room for: 8 B each.
+/// Ways, or entries of the miss status row, that fit in a column: 8 B each.
 const ENTRIES: u32 = 8;
 
-/// DRAM that is a cache of pages over flash. A row of DRAM holds a set: its pages, and a column with their tags.
+/// DRAM cache of pages over flash. A row of DRAM holds a set: its pages, and a column with their tags.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-products" = [
     product(1 << 28, "pages of a DRAM cache", &["dram.controllers", "sets", "ways"]),
 ]))]
 pub struct DramCacheSpec {
-    /// Sets behind each controller.
+    /// Sets of each controller.
     #[schemars(range(min = 1))]
     pub sets: u32,
-    /// Ways of a set, at most 8; a way holds a page of 4 KiB.
+    /// Associativity: ways per set, at most 8; a way holds a page of 4 KiB.
     #[schemars(range(min = 1, max = 8))]
     pub ways: u32,
-    /// Which page of a set makes room.
+    /// Replacement policy: the page of a set that is evicted.
     pub replacement: ReplacementPolicy,
-    /// Which missing pages are put into the cache.
+    /// Admission policy for missing pages.
     #[serde(default, skip_serializing_if = "is_default")]
     #[schemars(extend("default" = "always"))]
     pub admission: PageAdmission,
-    /// The controllers that serve accesses.
+    /// Controllers that serve accesses.
     pub frontside: FrontsideSpec,
-    /// The controllers that serve misses.
+    /// Controllers that serve misses.
     pub backside: BacksideSpec,
-    /// The miss status row of each controller.
+    /// Miss status row of each controller.
     pub misses: MissSpec,
-    /// Pages of each controller that may be on their way out: copied, or being written to flash.
+    /// Evict buffer: pages of each controller under eviction, being copied or written to flash.
     #[schemars(range(min = 1, max = 1_048_576))]
     pub evict_buffer: u32,
-    /// Where page tables lie.
+    /// Location of page tables.
     pub partition: Partition,
-    /// What is behind the cache.
+    /// Backing store of the cache.
     pub backing: Backing,
-    /// The DRAM. A row has the bytes of the ways of a set and 64 B, and controllers change with every row.
+    /// DRAM of the cache. A row has the bytes of the ways of a set plus 64 B, and controllers change with every row.
     pub dram: DramSpec,
 }
 
-/// Whether a spec need not say it.
+/// Returns true if a spec may omit the admission policy.
 fn is_default(admission: &PageAdmission) -> bool {
     *admission == PageAdmission::default()
 }
 
-/// A controller that looks up tags and serves hits.
+/// Frontside controller: looks up tags and serves hits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FrontsideSpec {
-    /// Its clock.
+    /// Clock of the controller.
     pub clock: Frequency,
-    /// Cycles of each thing it does: opening a row, accessing a column, sending an answer, sending a miss on.
+    /// Cycles of each operation: opening a row, accessing a column, sending an answer, forwarding a miss.
     #[schemars(range(min = 1, max = 1_000_000), extend("x-unit" = "cycles"))]
     pub command: u32,
-    /// Misses that may wait for the backside controller. One more holds up all accesses behind it.
+    /// Misses that may wait for the backside controller. One more blocks all accesses behind it.
     #[schemars(range(min = 1, max = 1_048_576))]
     pub queue: u32,
 }
 
-/// A controller that brings pages from flash and takes others back. It is programmable: it does one thing after another.
+/// Backside controller: brings pages from flash and takes others back. It is programmable, and does one thing at a
+/// time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BacksideSpec {
-    /// Its clock.
+    /// Clock of the controller.
     pub clock: Frequency,
     /// Cycles of each command to DRAM or to flash.
     #[schemars(range(min = 1, max = 1_000_000), extend("x-unit" = "cycles"))]
     pub command: u32,
-    /// Columns of 64 B that one command to DRAM copies into a page or out of it. Accesses wait until it is through.
+    /// Columns of 64 B that one DRAM command copies into or out of a page. Accesses wait until it is complete.
     #[schemars(range(min = 1, max = 64))]
     pub burst: u32,
 }
 
-/// A miss status row: a table, in DRAM, of the pages that are on their way from flash.
+/// Miss status row: a table, in DRAM, of the pages in flight from flash.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MissSpec {
-    /// Sets; each is a column of 64 B of the row.
+    /// Number of sets; each is a column of 64 B of the row.
     #[schemars(range(min = 1, max = 1_024))]
     pub sets: u32,
-    /// Entries of a set, 8 B each: at most 8.
+    /// Entries per set, 8 B each: at most 8.
     #[schemars(range(min = 1, max = 8))]
     pub ways: u32,
 }
 
 config::policies! {
-    /// Where page tables lie.
+    /// Location of page tables.
     #[derive(Copy, Eq)]
     pub family Partition: choice {
-        /// In rows of their own, which have no tags: they never miss.
+        /// In separate rows without tags: page tables never miss.
         default flat,
         /// In the cache, like data: AstriFlash-noDP.
         none,
-        /// In flash, and in the cache only until they have been read: what AstriFlash-noDP costs if its tables find no room among the data.
+        /// In flash, and in the cache only until they have been read: the cost of AstriFlash-noDP if its tables find no
+        /// room among the data.
         uncached,
     }
 }
 
 config::policies! {
-    /// What is behind a DRAM cache.
+    /// Backing store of a DRAM cache.
     pub family Backing: choice {
         /// A flash device.
         default device,
-        /// Fixed times; any number of pages move at the same time.
+        /// Fixed times; any number of pages move concurrently.
         fixed(Fixed),
-        /// Another memory: whole pages, by commands for all their lines. Chosen: AstriFlash has a drive there; flash that is
-        /// memory, as ZnG's, can stand in its place.
+        /// A memory: whole pages, by commands for all their lines. Chosen: AstriFlash has a drive there; flash that is
+        /// memory, such as ZnG's, can replace it.
         memory,
     }
 }
@@ -131,34 +133,34 @@ config::policies! {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Fixed {
-    /// From the request for a page to the page.
+    /// Time from the request for a page until its arrival.
     pub read: Duration,
-    /// Time to take a page.
+    /// Time to write a page.
     pub write: Duration,
 }
 
 impl Default for Fixed {
-    /// AstriFlash, Table I.
+    /// Returns the times of AstriFlash, Table I.
     fn default() -> Fixed {
         Fixed { read: Duration::new(Time::from_us(50)), write: Duration::new(Time::from_us(100)) }
     }
 }
 
 impl DramCacheSpec {
-    /// Bytes of pages behind all controllers.
+    /// Capacity of all controllers, in bytes.
     pub fn capacity(&self) -> u64 {
         self.pages() * PAGE
     }
 
-    /// Pages behind all controllers.
+    /// Capacity of all controllers, in pages.
     pub fn pages(&self) -> u64 {
         u64::from(self.dram.controllers) * u64::from(self.sets) * u64::from(self.ways)
     }
 
-    /// Whether it can be built.
+    /// Checks that the spec can be built.
     ///
     /// # Errors
-    /// The first value that does not fit; its key is relative to this table.
+    /// Returns the first invalid value; its key is relative to this table.
     pub fn check(&self) -> Result<(), SpecError> {
         let counts = [
             ("sets", u64::from(self.sets)),
@@ -179,24 +181,23 @@ impl DramCacheSpec {
         for (key, ways) in [("ways", self.ways), ("misses.ways", self.misses.ways)] {
             if ways > ENTRIES {
                 let what =
-                    format!("{ways} ways of 8 B are more than a column of {COLUMN} B, which has {ENTRIES}");
+                    format!("{ways} ways of 8 B do not fit in a column of {COLUMN} B, which holds {ENTRIES}");
                 return Err(SpecError::new(key, what));
             }
         }
         if u64::from(self.sets) * u64::from(self.ways) > 1 << 28 {
-            let what =
-                format!("{} sets of {} ways are more than 2^28 pages a controller", self.sets, self.ways);
+            let what = format!("{} sets of {} ways are above 2^28 pages a controller", self.sets, self.ways);
             return Err(SpecError::new("sets", what));
         }
         if u64::from(self.backside.burst) > PAGE / COLUMN {
-            let what = format!("{} columns are more than a page of {}", self.backside.burst, PAGE / COLUMN);
+            let what = format!("{} columns are more than a page has, {}", self.backside.burst, PAGE / COLUMN);
             return Err(SpecError::new("backside.burst", what));
         }
         self.dram.check(COLUMN).map_err(|error| error.within("dram"))?;
         self.check_rows()
     }
 
-    /// Whether the DRAM has the rows that sets need.
+    /// Checks that the DRAM has the rows that sets need.
     fn check_rows(&self) -> Result<(), SpecError> {
         let (row, need) = (self.dram.banks.row, u64::from(self.ways) * PAGE + TAGS);
         if row.get() != need {
@@ -204,21 +205,21 @@ impl DramCacheSpec {
                 "a row of {row} does not hold one set: {} pages of {PAGE} B and {TAGS} B of tags are {need} B",
                 self.ways
             );
-            return Err(SpecError::new("dram.banks.row", what).help(format!("give `row = \"{need}B\"`")));
+            return Err(SpecError::new("dram.banks.row", what).help(format!("set `row = \"{need}B\"`")));
         }
         if self.dram.interleave != row {
             let what = format!(
-                "controllers change every {}, but a set lies in one row of {need} B behind one controller",
+                "the interleave is {}, but a set is one row of {need} B behind one controller",
                 self.dram.interleave
             );
             return Err(
-                SpecError::new("dram.interleave", what).help(format!("give `interleave = \"{need}B\"`"))
+                SpecError::new("dram.interleave", what).help(format!("set `interleave = \"{need}B\"`"))
             );
         }
         let columns = need / COLUMN;
         if u64::from(self.misses.sets) > columns {
             let what = format!(
-                "{} sets are more than the {columns} columns of {COLUMN} B of one row",
+                "{} sets do not fit in one row, which has {columns} columns of {COLUMN} B",
                 self.misses.sets
             );
             return Err(SpecError::new("misses.sets", what));
@@ -227,12 +228,12 @@ impl DramCacheSpec {
     }
 }
 
-// Where things lie in the DRAM.
+// Layout of the DRAM.
 //
-// The rows behind a controller are, in this order: one for each set, the miss status row, rows of page tables. Pages go
-// to the controllers in turn. The last column of a set's row holds its tags.
+// The rows of a controller are, in this order: one for each set, the miss status row, rows of page tables. Pages are
+// assigned to controllers round-robin. The last column of a set's row holds its tags.
 
-/// Addresses of the DRAM.
+/// Address layout of the DRAM.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     controllers: u64,
@@ -240,15 +241,15 @@ pub(super) struct Layout {
     ways: u64,
     miss_sets: u64,
     row: u64,
-    /// Columns of a line.
+    /// Columns per line.
     line: u32,
     partition: Partition,
-    /// Pages of page tables.
+    /// Pages that hold page tables.
     tables: Range<u64>,
 }
 
 impl Layout {
-    /// The layout of a cache that passes its check.
+    /// Creates the layout of a cache that passes its check.
     pub(super) fn new(spec: &DramCacheSpec, lines: Lines) -> Layout {
         Layout {
             controllers: spec.dram.controllers.into(),
@@ -262,12 +263,12 @@ impl Layout {
         }
     }
 
-    /// Where page tables lie.
+    /// Location of page tables.
     pub(super) fn partition(&self) -> Partition {
         self.partition
     }
 
-    /// These physical addresses are page tables.
+    /// Marks these physical addresses as page tables.
     pub(super) fn set_tables(&mut self, addresses: Range<u64>) {
         self.tables = addresses.start / PAGE..addresses.end.div_ceil(PAGE);
     }
@@ -277,13 +278,13 @@ impl Layout {
         self.tables.contains(&(page / PAGE))
     }
 
-    /// Whether a page leaves the cache as soon as it has been read.
+    /// Returns true if a page leaves the cache as soon as it has been read.
     #[inline]
     pub(super) fn is_read_once(&self, page: u64) -> bool {
         self.partition == Partition::uncached && self.is_table(page)
     }
 
-    /// The columns of a page that some of its lines are.
+    /// Columns of a page that some of its lines occupy.
     #[inline]
     pub(super) fn columns(&self, lines: u64) -> u64 {
         if self.line == 1 {
@@ -297,19 +298,19 @@ impl Layout {
         columns
     }
 
-    /// The controller of a physical address.
+    /// Controller of a physical address.
     #[inline]
     pub(super) fn controller_of(&self, address: u64) -> u16 {
         (address / PAGE % self.controllers) as u16
     }
 
-    /// Number of a page among those of its controller: the line that the tags know it as.
+    /// Number of a page within its controller: its line number in the tags.
     #[inline]
     pub(super) fn line_of(&self, page: u64) -> u64 {
         page / PAGE / self.controllers
     }
 
-    /// The page with a number among those of a controller.
+    /// Page with a number within a controller.
     #[inline]
     pub(super) fn page_of(&self, controller: u16, line: u64) -> u64 {
         (line * self.controllers + u64::from(controller)) * PAGE
@@ -320,32 +321,32 @@ impl Layout {
         (row * self.controllers + u64::from(controller)) * self.row
     }
 
-    /// The page in a place of the tags.
+    /// Address of the page in a place of the tags.
     #[inline]
     pub(super) fn way(&self, controller: u16, place: u32) -> u64 {
         let place = u64::from(place);
         self.row(controller, place / self.ways) + place % self.ways * PAGE
     }
 
-    /// The tags of the set of a page.
+    /// Address of the tags of a page's set.
     #[inline]
     pub(super) fn tags(&self, controller: u16, page: u64) -> u64 {
         self.row(controller, self.line_of(page) % self.sets) + self.ways * PAGE
     }
 
-    /// The set of the miss status row that a page belongs to.
+    /// Set of the miss status row that a page belongs to.
     #[inline]
     pub(super) fn miss_set(&self, page: u64) -> u64 {
         self.line_of(page) % self.miss_sets
     }
 
-    /// That set's column.
+    /// Address of that set's column.
     #[inline]
     pub(super) fn misses(&self, controller: u16, page: u64) -> u64 {
         self.row(controller, self.sets) + self.miss_set(page) * COLUMN
     }
 
-    /// Where a page lies that is no data, if it is one.
+    /// Address of a page of page tables in its separate row; `None` for other pages.
     #[inline]
     pub(super) fn flat(&self, page: u64) -> Option<u64> {
         (self.partition == Partition::flat && self.is_table(page)).then(|| {

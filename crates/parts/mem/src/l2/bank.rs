@@ -1,4 +1,4 @@
-//! A bank of the shared cache: its state.
+//! State of a bank of the shared cache.
 
 use super::registers::Registers;
 use super::{Event, L2, L2Spec, Out, layout::Target, note};
@@ -9,62 +9,62 @@ use proto::memory::Access;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// What is known of a line that is here.
+/// State of a line in the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Line {
-    /// All of it is here; without, only what has been written.
+    /// True if the whole line is here; otherwise only its written part.
     pub(super) valid: bool,
-    /// Memory does not have what is here.
+    /// True if memory does not have this version.
     pub(super) dirty: bool,
-    /// It belongs to a parked page and cannot make room.
+    /// True if the line belongs to a parked page and cannot be evicted.
     pub(super) pinned: bool,
-    /// A fetch of it is under way, and it cannot make room until it comes.
+    /// True while a fetch of the line is under way: it cannot be evicted until the fetch ends.
     pub(super) filling: bool,
-    /// A prefetch has brought it.
+    /// True if a prefetch has brought the line.
     pub(super) prefetched: bool,
-    /// It has been read.
+    /// True if the line has been read.
     pub(super) accessed: bool,
-    /// The application.
+    /// Application of the line.
     pub(super) app: u8,
 }
 
 impl Line {
-    /// Whether it can make room, once memory has it.
+    /// Returns true if the line can be evicted, once memory has it.
     #[inline]
     pub(super) fn may_go(&self) -> bool {
         !self.pinned && !self.filling
     }
 }
 
-/// What a bank does.
+/// Activity of a bank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
-    /// Nothing waits.
+    /// No access waits.
     Idle,
-    /// It is occupied for the first access that waits, or by a fill before it.
+    /// Occupied for the first waiting access, or by a fill before it.
     Serving,
-    /// It cannot place the first access that waits, since then.
+    /// Unable to place the first waiting access, since this time.
     Stalled(Time),
 }
 
-/// An application whose lines leave.
+/// Purge of an application's lines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Purge {
     pub(super) app: u8,
-    /// Places before this hold none of its lines any more.
+    /// Place before which none of its lines is left.
     pub(super) next: u32,
 }
 
-/// A bank.
+/// Bank of the shared cache.
 pub(super) struct Bank {
     pub(super) tags: Tags<Line>,
-    /// Its one port.
+    /// Single port of the bank.
     pub(super) port: Serial,
-    /// Occupied before the measured window.
+    /// Time occupied before the measured window.
     pub(super) busy_before: Time,
     pub(super) state: State,
     pub(super) queue: VecDeque<Access>,
-    /// Whether the prefetcher has been told of the first access that waits.
+    /// True if the prefetcher has been told of the first waiting access.
     pub(super) told: bool,
     pub(super) registers: Registers,
     pub(super) slots: Slots,
@@ -73,7 +73,7 @@ pub(super) struct Bank {
 }
 
 impl Bank {
-    /// The bank of a number, as a checked spec says.
+    /// Creates the bank of a number, from a checked spec.
     pub(super) fn new(spec: &L2Spec, seed: u64, number: u16) -> Bank {
         let shape = Shape { sets: spec.sets, ways: spec.ways };
         let seed = Rng::stream(seed, &format!("l2/bank{number}")).next_u64();
@@ -91,7 +91,7 @@ impl Bank {
         }
     }
 
-    /// Whether one more line of the set of `key` may be pinned: a way stays free of them.
+    /// Returns true if one more line of the set of `key` may be pinned: one way is never pinned.
     pub(super) fn may_pin(&self, key: u64) -> bool {
         let set = self.tags.set(key);
         let ways = set.len();
@@ -99,7 +99,7 @@ impl Bank {
         pinned + 1 < ways
     }
 
-    /// Accesses and commands inside.
+    /// Number of accesses and commands inside.
     pub(super) fn outstanding(&self) -> usize {
         self.queue.len() + self.registers.outstanding() + self.slots.outstanding()
     }
@@ -107,46 +107,46 @@ impl Bank {
 
 // Write slots: writes to memory under way.
 
-/// A write under way.
+/// Write under way.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     page: u64,
-    /// Who waits for it.
+    /// Access that waits for it.
     access: Option<Access>,
 }
 
-/// The write slots of a bank.
+/// Write slots of a bank.
 pub(super) struct Slots {
     items: Vec<Option<Slot>>,
     free: Vec<u32>,
-    /// Free ones that are kept for atomics whose line is being fetched.
+    /// Free slots reserved for atomics whose line is being fetched.
     kept: usize,
 }
 
 impl Slots {
-    /// `count` slots.
+    /// Creates `count` slots.
     pub(super) fn new(count: u32) -> Slots {
         Slots { items: vec![None; count as usize], free: (0..count).rev().collect(), kept: 0 }
     }
 
-    /// Slots that can be taken.
+    /// Number of slots that can be taken.
     #[inline]
     pub(super) fn free(&self) -> usize {
         self.free.len() - self.kept
     }
 
-    /// Writes under way, and accesses that wait for them.
+    /// Number of writes under way, and of accesses that wait for them.
     pub(super) fn outstanding(&self) -> usize {
         let waiting = self.items.iter().flatten().filter(|slot| slot.access.is_some()).count();
         self.items.len() - self.free.len() + waiting
     }
 
-    /// Whether lines of a page are on their way to memory.
+    /// Returns true if lines of a page are being written to memory.
     pub(super) fn writes_to(&self, page: u64) -> bool {
         self.items.iter().flatten().any(|slot| slot.page == page)
     }
 
-    /// The page that is written from a slot.
+    /// Page written from a slot.
     #[inline]
     pub(super) fn page(&self, slot: u32) -> Option<u64> {
         self.items[slot as usize].map(|slot| slot.page)
@@ -154,7 +154,7 @@ impl Slots {
 
     /// Takes a slot for a write to a page.
     ///
-    /// # Panics
+    /// Panics if none is free.
     /// If none is free.
     pub(super) fn take(&mut self, page: u64, access: Option<Access>) -> u32 {
         assert!(self.free() > 0, "a write is sent only when a slot is free");
@@ -163,21 +163,21 @@ impl Slots {
         slot
     }
 
-    /// Keeps a slot.
+    /// Reserves a slot.
     ///
-    /// # Panics
+    /// Panics if none is free.
     /// If none is free.
     pub(super) fn keep(&mut self) {
         assert!(self.free() > 0, "a slot is kept only when one is free");
         self.kept += 1;
     }
 
-    /// Gives back a slot that was kept.
+    /// Releases a reserved slot.
     pub(super) fn unkeep(&mut self) {
         self.kept -= 1;
     }
 
-    /// A write has been done; who waited for it.
+    /// Ends a write; returns the access that waited for it.
     pub(super) fn end(&mut self, slot: u32) -> Option<Access> {
         let ended = self.items[slot as usize].take().expect("a write that ends was under way");
         self.free.push(slot);
@@ -185,10 +185,10 @@ impl Slots {
     }
 }
 
-/// No page.
+/// Invalid page name.
 const NONE: u32 = u32::MAX;
 
-/// A parked page: its pinned lines are all dirty.
+/// Parked page: its pinned lines are all dirty.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Page {
     pub(super) page: u64,
@@ -198,7 +198,7 @@ pub(super) struct Page {
     newer: u32,
 }
 
-/// The parked pages of a bank, in the order in which they were written last.
+/// Parked pages of a bank, in the order of their last writes.
 pub(super) struct Parked {
     capacity: usize,
     items: Slab<Page>,
@@ -208,7 +208,7 @@ pub(super) struct Parked {
 }
 
 impl Parked {
-    /// Room for `capacity` pages.
+    /// Creates room for `capacity` pages.
     pub(super) fn new(capacity: u32) -> Parked {
         Parked {
             capacity: capacity as usize,
@@ -219,17 +219,17 @@ impl Parked {
         }
     }
 
-    /// Whether there is room for one more page.
+    /// Returns true if there is room for one more page.
     pub(super) fn has_room(&self) -> bool {
         self.items.len() < self.capacity
     }
 
-    /// Whether no page can ever be parked.
+    /// Returns true if no page can ever be parked.
     pub(super) fn is_off(&self) -> bool {
         self.capacity == 0
     }
 
-    /// The name of a page, if it is parked.
+    /// Name of a page, if it is parked.
     #[inline]
     pub(super) fn find(&self, page: u64) -> Option<u32> {
         if self.names.is_empty() {
@@ -238,21 +238,21 @@ impl Parked {
         self.names.get(&page).copied()
     }
 
-    /// Parks a page that is not.
+    /// Parks a page that is not parked yet.
     pub(super) fn add(&mut self, page: u64, lines: u64, app: u8) {
         let name = self.items.insert(Page { page, app, lines, older: NONE, newer: NONE });
         self.names.insert(page, name);
         self.link(name);
     }
 
-    /// Lines of a parked page have been written.
+    /// Notes a write to lines of a parked page.
     pub(super) fn written(&mut self, name: u32, lines: u64) {
         self.items[name].lines |= lines;
         self.unlink(name);
         self.link(name);
     }
 
-    /// A page is no longer parked.
+    /// Removes a page from the parked ones.
     pub(super) fn remove(&mut self, name: u32) -> Page {
         self.unlink(name);
         let page = self.items[name];
@@ -261,7 +261,7 @@ impl Parked {
         page
     }
 
-    /// The parked pages with their names, the one that was written least recently first.
+    /// Parked pages with their names, least recently written first.
     pub(super) fn by_age(&self) -> impl Iterator<Item = (u32, &Page)> {
         let named = |name: u32| (name != NONE).then(|| (name, &self.items[name]));
         std::iter::successors(named(self.oldest), move |(_, page)| named(page.newer))
@@ -289,22 +289,22 @@ impl Parked {
     }
 }
 
-// Purging: garbage collection of an application makes all its lines leave.
+// Purging: garbage collection of an application evicts all its lines.
 
-/// How far a purge has come.
+/// Progress of a purge.
 #[derive(PartialEq, Eq)]
 enum Progress {
-    /// Nothing is left.
+    /// No line left to purge.
     Done,
-    /// It needs a write slot, or a fetch to come back.
+    /// Waits for a write slot, or for a fetch.
     Waits,
 }
 
 impl L2 {
-    /// All lines of an application leave: its parked pages and its dirty lines go to memory, as fast as write slots
-    /// allow, a page's lines of a bank in one command. What is being fetched for it is passed on to those who wait, and
-    /// not kept; a line that is here and being fetched leaves once the fetch has come. New accesses of the
-    /// application are served as usual: who wants none must hold them back.
+    /// Evicts all lines of an application. Its parked pages and its dirty lines go to memory, as fast as write slots
+    /// allow, a page's lines of a bank in one command. Lines being fetched for it are passed on to their waiters and
+    /// not kept; a line that is here and being fetched is evicted once the fetch has ended. New accesses of the
+    /// application are served as usual: the caller must hold them back if unwanted.
     pub fn purge(&mut self, app: u8, cx: &mut impl Cx<Event, Out>) {
         let layout = self.layout;
         for number in 0..self.banks() {
@@ -319,7 +319,7 @@ impl L2 {
         }
     }
 
-    /// Goes on with the purges of a bank.
+    /// Continues the purges of a bank.
     pub(super) fn purge_on(&mut self, number: u16, cx: &mut impl Cx<Event, Out>) {
         while let Some(purge) = self.bank(number).purges.front().copied() {
             let done = self.purge_pages(number, purge.app, cx) == Progress::Done
@@ -355,7 +355,7 @@ impl L2 {
         }
     }
 
-    /// Drops the application's lines, and writes the dirty ones, from where the purge stands.
+    /// Drops the application's lines, and writes the dirty ones, from the purge's present position.
     fn purge_lines(&mut self, number: u16, purge: Purge, cx: &mut impl Cx<Event, Out>) -> Progress {
         for place in purge.next..self.bank(number).tags.places() {
             let bank = self.bank(number);
@@ -379,7 +379,7 @@ impl L2 {
         Progress::Done
     }
 
-    /// The dirty lines of a target's page in its bank that can leave.
+    /// Dirty lines of a target's page in its bank that can be evicted.
     fn dirty_lines(&self, target: Target, app: u8) -> u64 {
         let tags = &self.banks[usize::from(target.bank)].tags;
         let count = self.layout.neighbours();

@@ -1,52 +1,53 @@
-//! Which bank holds an address, and what the bank calls its lines.
+//! Mapping of addresses to banks, and to line keys within a bank.
 
 use proto::memory::PAGE;
 
 /// Maps physical addresses to banks and back.
 ///
-/// Memory is cut into units of `1 << shift` bytes. Each row of as many units as there are banks has one unit in each
-/// bank; a hash of the row says in which it begins, so that no stride of rows meets one bank only. A bank numbers its
-/// lines without gaps, row by row, so that all its sets are used alike.
+/// Memory is divided into units of `1 << shift` bytes. Each row of as many units as there are banks has one unit in
+/// each bank; a hash of the row selects its first bank, so that no stride of rows hits one bank only. A bank numbers
+/// its lines without gaps, row by row, so that all its sets are used alike.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     banks: u64,
     shift: u32,
-    /// A line has `1 << line` bytes.
+    /// Logarithm of the line size: a line has `1 << line` bytes.
     line: u32,
 }
 
 impl Layout {
-    /// For so many banks, with units of `interleave` bytes: a power of two, a line at least; `line` bytes are a line.
+    /// Creates the layout of `banks` banks, with units of `interleave` bytes: a power of two, at least one line of
+    /// `line` bytes.
     pub(super) fn new(banks: u16, interleave: u64, line: u64) -> Layout {
         let (shift, line) = (interleave.trailing_zeros(), line.trailing_zeros());
         Layout { banks: banks.into(), shift, line }
     }
 
-    /// Bytes of a line.
+    /// Size of a line in bytes.
     #[inline]
     pub(super) fn line(&self) -> u64 {
         1 << self.line
     }
 
-    /// Lines of a page.
+    /// Lines per page.
     #[inline]
     pub(super) fn lines(&self) -> u32 {
         (PAGE >> self.line) as u32
     }
 
-    /// The line of its page that an address lies in.
+    /// Line of its page that contains an address.
     #[inline]
     pub(super) fn line_of(&self, address: u64) -> u32 {
         ((address % PAGE) >> self.line) as u32
     }
 
-    /// The bank in which a row begins.
+    /// Bank in which a row begins.
     #[inline]
     fn first(&self, row: u64) -> u64 {
         ((engine::mix(row) >> 32) * self.banks) >> 32
     }
 
-    /// The bank of an address.
+    /// Bank of an address.
     #[inline]
     pub(super) fn bank(&self, address: u64) -> u16 {
         let unit = address >> self.shift;
@@ -54,7 +55,7 @@ impl Layout {
         (if bank < self.banks { bank } else { bank - self.banks }) as u16
     }
 
-    /// What the bank of an address calls its line.
+    /// Key of an address's line within its bank.
     #[inline]
     pub(super) fn key(&self, address: u64) -> u64 {
         let row = (address >> self.shift) / self.banks;
@@ -62,7 +63,7 @@ impl Layout {
         (row << self.shift | within) >> self.line
     }
 
-    /// The address of a bank's line.
+    /// Address of a bank's line.
     #[inline]
     pub(super) fn address(&self, bank: u16, key: u64) -> u64 {
         let at = key << self.line;
@@ -72,62 +73,62 @@ impl Layout {
         (row * self.banks + column) << self.shift | at & ((1 << self.shift) - 1)
     }
 
-    /// Lines of a page that lie in one bank beside each other: their keys follow each other, and begin at a multiple.
+    /// Number of adjacent lines of a page in one bank: their keys are consecutive, and begin at a multiple.
     #[inline]
     pub(super) fn neighbours(&self) -> u32 {
         self.lines().min(1 << self.shift.saturating_sub(self.line))
     }
 }
 
-/// A line of a bank.
+/// Line of a bank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Target {
-    /// The bank.
+    /// Number of the bank.
     pub(super) bank: u16,
-    /// What the bank calls the line.
+    /// Key of the line within the bank.
     pub(super) key: u64,
     /// First byte of its page.
     pub(super) page: u64,
-    /// Line of the page.
+    /// Line number within the page.
     pub(super) line: u32,
 }
 
 impl Target {
-    /// The line that holds an address of the bank.
+    /// Line that holds an address of the bank.
     #[inline]
     pub(super) fn new(layout: &Layout, bank: u16, address: u64) -> Target {
         debug_assert_eq!(bank, layout.bank(address), "address {address:#x} in the wrong bank");
         Target { bank, key: layout.key(address), page: address & !(PAGE - 1), line: layout.line_of(address) }
     }
 
-    /// The line with a key of the bank.
+    /// Line with a key of the bank.
     #[inline]
     pub(super) fn of(layout: &Layout, bank: u16, key: u64) -> Target {
         Target::new(layout, bank, layout.address(bank, key))
     }
 
-    /// Its bit among the lines of its page.
+    /// Bit of the line among those of its page.
     #[inline]
     pub(super) fn bit(&self) -> u64 {
         1 << self.line
     }
 
-    /// Another line of the page, which must lie in the same bank.
+    /// Different line of the page, which must be in the same bank.
     #[inline]
     pub(super) fn sibling(&self, line: u32) -> Target {
-        // Where less than a page lies in the bank, the key of line 0 would be that of another page's line, or negative.
+        // If the bank has less than a page, the key of line 0 would be that of a different page's line, or negative.
         let key = self.key.wrapping_sub(self.line.into()).wrapping_add(line.into());
         Target { key, line, ..*self }
     }
 
-    /// The lines of its page whose bits are set, which must all lie in the same bank.
+    /// Lines of the page whose bits are set, which must all be in the same bank.
     #[inline]
     pub(super) fn siblings(self, lines: u64) -> impl Iterator<Item = Target> {
         bits(lines).map(move |line| self.sibling(line))
     }
 }
 
-/// The places of the bits that are set, lowest first.
+/// Positions of the set bits, lowest first.
 #[inline]
 pub(super) fn bits(mut lines: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! Lines come and go: fetched lines, lines that make room, writes to memory, and pages that are parked.
+//! Movement of lines: fetches, evictions, writes to memory, and parked pages.
 
 use super::bank::{Bank, Line};
 use super::layout::Target;
@@ -8,7 +8,7 @@ use engine::{Cx, Mutant, planted, planted_nth};
 use proto::memory::{Absent, Access, AccessKind, MemCommand, Stage};
 
 impl L2 {
-    /// Lines have come: they are kept, and those who waited are answered.
+    /// Handles fetched lines: they are kept, and their waiters answered.
     pub(super) fn fetched(&mut self, command: &MemCommand, cx: &mut impl Cx<Event, Out>) {
         let now = cx.now();
         let layout = self.layout;
@@ -21,20 +21,20 @@ impl L2 {
         let mut filled = self.complete(command.tag, first, register.open);
         let mut stage = Stage::L2;
         while let Some(mut waiter) = self.bank(command.port).registers.take(&mut register) {
-            // The first one's milestones are those of the fetch, the others waited for it as a whole.
+            // Milestones of the first access are those of the fetch; the others waited for it as a whole.
             if stage == Stage::L2 {
                 waiter.access.since = command.since;
             }
             self.fulfil(command.port, (command.tag, &register), waiter, stage, cx);
             stage = Stage::L2Merge;
         }
-        // Only now, because new lines may push out old ones, and atomics have been promised that theirs is here.
+        // Only now, because new lines may evict old ones, and the lines of waiting atomics are guaranteed to be here.
         filled += self.keep(command.tag, first, &register, wanted, cx);
         let time = self.write_latency.times(filled.into());
         self.bank(command.port).port.grant(now, time);
     }
 
-    /// Completes the lines that are here already: written in part, or a place held for an atomic. How many.
+    /// Completes the lines already here: partly written ones, or places held for an atomic. Returns their number.
     fn complete(&mut self, fetch: u32, first: Target, lines: u64) -> u32 {
         let mut filled = 0;
         for target in first.siblings(lines) {
@@ -43,7 +43,7 @@ impl L2 {
                 continue;
             };
             let line = tags.meta_mut(place);
-            debug_assert!(line.filling, "who puts a line in while it is fetched says so");
+            debug_assert!(line.filling, "a line put in during its fetch must be marked");
             line.filling = false;
             line.valid = true;
             filled += 1;
@@ -52,7 +52,7 @@ impl L2 {
         filled
     }
 
-    /// Keeps the other lines that have come. How many were written into the cells.
+    /// Keeps the other fetched lines. Returns the number written into the cells.
     fn keep(
         &mut self,
         fetch: u32,
@@ -61,7 +61,7 @@ impl L2 {
         wanted: u64,
         cx: &mut impl Cx<Event, Out>,
     ) -> u32 {
-        // The write of an atomic that goes through has made its line old.
+        // The write of an atomic that goes through has outdated its line.
         let old = if self.keeps_writes() { 0 } else { register.locked };
         let mut filled = 0;
         for target in first.siblings(register.open & !old) {
@@ -100,7 +100,7 @@ impl L2 {
         }
         let place = bank.tags.find(target.key);
         let stays = keeps_writes || place.is_some_and(|p| bank.tags.meta(p).pinned);
-        // What has been written to the line meanwhile is part of it, unless the fetch was told that it would be old.
+        // Data written to the line meanwhile is part of it, unless the fetch was marked as outdated.
         if place.is_some() && register.open & target.bit() != 0 {
             note!(self, FromLine(target, access));
         } else {
@@ -117,10 +117,10 @@ impl L2 {
     }
 }
 
-// Lines that make room, and writes to memory.
+// Evictions, and writes to memory.
 
 impl L2 {
-    /// Puts a line that is not here into its set; false if no line there can make room.
+    /// Puts an absent line into its set; returns false if no line there can be evicted.
     pub(super) fn enter(&mut self, target: Target, line: Line, cx: &mut impl Cx<Event, Out>) -> bool {
         let slot = self.bank(target.bank).slots.free() > 0;
         self.enter_over(target, line, |other| other.may_go() && (!other.dirty || slot), cx)
@@ -143,7 +143,7 @@ impl L2 {
         true
     }
 
-    /// A line has made room.
+    /// Handles an evicted line.
     fn evicted(&mut self, target: Target, line: Line, cx: &mut impl Cx<Event, Out>) {
         self.stats.evictions += 1;
         let wasted = line.prefetched && !line.accessed;
@@ -155,7 +155,7 @@ impl L2 {
         note!(self, Drop(target));
     }
 
-    /// Sends lines of the target's page to memory; nobody waits for it. A slot must be free.
+    /// Writes lines of the target's page back to memory; no access waits for it. A slot must be free.
     pub(super) fn write_back(&mut self, target: Target, lines: u64, app: u8, cx: &mut impl Cx<Event, Out>) {
         let now = cx.now();
         let reads = self.read_latency.times(lines.count_ones().into());
@@ -187,9 +187,9 @@ impl L2 {
         }));
     }
 
-    /// Sends a write, or the write of an atomic, to memory; its access is answered when memory has taken it. A copy here
-    /// or on its way is old then. A slot must be free. `stage` is what the access has waited for; what brought an
-    /// atomic's line is of interest to the shadow only.
+    /// Sends a write, or the write of an atomic, to memory; its access is answered when memory has taken it. A copy
+    /// here or in flight is outdated then. A slot must be free. `stage` is what the access has waited for; the source
+    /// of an atomic's line matters only to the shadow.
     pub(super) fn write_through(
         &mut self,
         target: Target,
@@ -232,7 +232,7 @@ impl L2 {
         }));
     }
 
-    /// Memory has taken a write.
+    /// Handles a write taken by memory.
     pub(super) fn written(&mut self, command: &MemCommand, cx: &mut impl Cx<Event, Out>) {
         if let Some(mut access) = self.bank(command.port).slots.end(command.tag) {
             access.since = command.since;
@@ -241,15 +241,16 @@ impl L2 {
     }
 }
 
-// Parking: dirty pages that overcrowded flash registers hand back stay here, pinned (ZnG, section IV-C).
+// Parking: dirty pages handed back by overcrowded flash registers stay here, pinned (ZnG, section IV-C).
 
 impl L2 {
-    /// Takes a dirty page that overcrowded flash registers hand back: its lines are whole, and memory has nothing newer.
-    /// They are pinned, and take the page's writes until the page goes to memory, which makes room for another: the one
-    /// that was written least recently goes first. `page` is the first byte of the page.
+    /// Takes a dirty page handed back by overcrowded flash registers: its lines are complete, and memory has no newer
+    /// version. They are pinned, and take the page's writes until the page goes to memory to make room for another; the
+    /// least recently written page goes first. `page` is the first byte of the page.
     ///
-    /// False, and nothing taken, if there is no room: parking is off, or a set has no line that can make room, or no
-    /// write slot is free for a page that must go; or if a write to the page is on its way to memory, for it would be
+    /// Returns false, and takes nothing, in these cases: parking is off; a set has no evictable line; no write slot is
+    /// free for a page that must go; or a write to the page is on its way to memory, which would then be newer than
+    /// this copy.
     /// newer there than here.
     pub fn park(&mut self, page: u64, lines: u64, app: u8, cx: &mut impl Cx<Event, Out>) -> bool {
         let bank = self.bank_of(page);
@@ -295,7 +296,7 @@ impl L2 {
                 let filling = bank.registers.find(line).is_some();
                 let new = Line { filling, app, ..Line::default() };
                 let clean = |other: &Line| other.may_go() && !other.dirty;
-                // A clean line makes room if there is one: slots have been counted so.
+                // A clean line is evicted if there is one: slots have been counted that way.
                 let entered = if bank.tags.set(line.key).any(|p| clean(bank.tags.meta(p))) {
                     self.enter_over(line, new, clean, cx)
                 } else {
@@ -322,8 +323,8 @@ impl L2 {
         }
     }
 
-    /// Makes sure that a write to a parked page finds its line pinned; false if the page is not parked, or no more lines
-    /// of the set can be pinned.
+    /// Ensures that a write to a parked page finds its line pinned; returns false if the page is not parked, or no more
+    /// lines of the set can be pinned.
     pub(super) fn pin_for_write(&mut self, target: Target, app: u8, cx: &mut impl Cx<Event, Out>) -> bool {
         let bank = self.bank(target.bank);
         if bank.parked.find(target.page).is_none() {
@@ -350,8 +351,8 @@ impl L2 {
         }
     }
 
-    /// Writes the parked page to memory that was written least recently, of those of which nothing is being fetched. Its
-    /// lines stay, clean and no longer pinned. False if there is none, or no write slot.
+    /// Writes back the least recently written parked page without a fetch under way. Its lines stay, clean and no
+    /// longer pinned. Returns false without such a page, or without a write slot.
     fn unpark_oldest(&mut self, number: u16, cx: &mut impl Cx<Event, Out>) -> bool {
         let layout = self.layout;
         let bank = &self.banks[usize::from(number)];
@@ -382,18 +383,18 @@ impl L2 {
     }
 }
 
-/// Lines of a page without the first of them; all if there is one only.
+/// Lines of a page without the first of them; all if there is only one.
 fn without_first(lines: u64) -> u64 {
     if lines.is_power_of_two() { lines } else { lines & (lines - 1) }
 }
 
-/// What can make room for a line to be pinned.
+/// Room for a line to be pinned.
 enum Room {
-    /// An empty way, a clean line, or the line is here already.
+    /// An empty way, a clean line, or the line is already here.
     Clean,
-    /// A line that must be written first.
+    /// A line that must be written back first.
     Dirty,
-    /// Nothing.
+    /// No room.
     None,
 }
 

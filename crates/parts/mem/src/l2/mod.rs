@@ -1,17 +1,17 @@
-//! The cache that all multiprocessors share: its banks, miss registers, prefetching, parked pages.
+//! Cache shared by all multiprocessors: its banks, miss registers, prefetching, parked pages.
 //!
-//! A bank serves the accesses that come to it one after another. A look-up or a read occupies it for the read latency, a
-//! write for the write latency, an atomic that stays here for both; lines that are filled, handed back or written to
-//! memory occupy it likewise, from when they come. An access that cannot be placed (no miss register, no room among those
-//! that wait for its fetch, no write slot, no line that can make room) holds up all behind it until memory has done
-//! something for the bank. Those who wait for a fetch are answered when it comes, before it is filled.
+//! A bank serves one access at a time. A look-up or a read occupies it for the read latency, a write for the write
+//! latency, an atomic that stays here for both; lines that are filled, handed back or written to memory also occupy it,
+//! from their arrival. An access that cannot be placed blocks all behind it until memory has completed a command of the
+//! bank. Possible causes are: no miss register, too many waiters for its fetch, no write slot, or no evictable line.
+//! Waiters of a fetch are answered when it ends, before the fill.
 //!
-//! A fetch says what the access that began it says of an absent page, and brings its line alone if that is not to wait. If it comes
-//! back without data, those who asked for that are answered so, and the others' line is fetched again. Who asked for
-//! that and met a fetch that waits, waits with it.
+//! A fetch treats an absent page as the access that began it requests, and brings its line alone if that access is not
+//! to wait. If it comes back without data, the waiters that asked for that are answered so, and the line is fetched
+//! again for the others. A requester that asked for that and joined a waiting fetch waits with it.
 //!
-//! What it asks of memory: commands of one bank that touch the same line take effect in the order in which they are sent,
-//! and every command comes back once, with its tag, port, page and kind.
+//! Requirements on memory: commands of one bank for the same line take effect in the order in which they are sent, and
+//! every command comes back once, with its tag, port, page and kind.
 //!
 //! Source: ZnG, Table I and sections III-C, IV-B, IV-C, V-D.
 
@@ -37,38 +37,38 @@ use proto::memory::{Absent, Access, MemCommand, Stage, Tally};
 use shadow::Shadow;
 
 engine::events! {
-    /// What happens inside the cache.
+    /// Internal events of the cache.
     pub enum Event {
-        /// The first access that waits at a bank has been served, or cannot be placed.
+        /// The first waiting access of a bank has been served, or cannot be placed.
         Served(u16),
     }
 }
 
-/// What the cache sends.
+/// Messages sent by the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Out {
-    /// An access comes back to its port.
+    /// An access returns to its port.
     Answer(Access),
     /// Lines to fetch from memory, or to store there.
     Command(MemCommand),
 }
 
-/// Where data goes inside the cache: its shadow follows it with versions of the data, and so does a test.
+/// Data moves inside the cache: its shadow follows them with versions of the data, and so does a test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Move {
-    /// A read or an atomic takes its value from the line that is here.
+    /// A read or an atomic takes its value from the line in the cache.
     FromLine(Target, Access),
-    /// A read or an atomic takes its value from what a fetch has brought.
+    /// A read or an atomic takes its value from fetched data.
     FromFetch(u32, Target, Access),
-    /// A write or an atomic changes the line that is here.
+    /// A write or an atomic changes the line in the cache.
     Store(Target, Access),
-    /// What a fetch has brought goes into the line, beside what has been written there.
+    /// Fetched data go into the line, beside its written part.
     Fill(u32, Target),
     /// The line goes into a write command.
     Unload(u32, Target),
-    /// A write or an atomic goes into a write command; what a fetch has brought changes too.
+    /// A write or an atomic goes into a write command; fetched data change too.
     Through(u32, Option<u32>, Target, Access),
-    /// The line is no longer here.
+    /// The line leaves the cache.
     Drop(Target),
     /// Flash registers hand the line over.
     Park(Target),
@@ -86,7 +86,7 @@ macro_rules! note {
 }
 use note;
 
-/// What happened since the beginning, for the checks.
+/// Counts since the beginning, for the checks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ledger {
     /// Clean lines that became dirty.
@@ -95,28 +95,28 @@ pub struct Ledger {
     pub through: u64,
     /// Writes placed.
     pub writes: u64,
-    /// Lines that flash registers have handed back and that are, or were, pinned here.
+    /// Lines handed back by flash registers that are, or were, pinned here.
     pub parked: u64,
-    /// Answers of memory that nothing here waited for. Each is left alone.
+    /// Answers of memory that nothing here waited for. Each is ignored.
     pub unasked: u64,
 }
 
-/// What a shadow has found.
+/// Results of a shadow.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shadowed {
-    /// Reads and atomics that were compared.
+    /// Reads and atomics compared.
     pub compared: u64,
-    /// Of them, those that brought what they must not.
+    /// Reads and atomics among these with wrong data.
     pub wrong: u64,
-    /// The first of them, in words.
+    /// Description of the first of these.
     pub first: Option<String>,
     /// Lines that were stored to.
     pub stored: usize,
-    /// Of them, those of which the latest version is neither here nor in memory.
+    /// Lines among these whose latest version is neither here nor in memory.
     pub lost: usize,
 }
 
-/// All banks of the shared cache.
+/// Shared cache with all its banks.
 pub struct L2 {
     layout: Layout,
     banks: Vec<Bank>,
@@ -124,9 +124,9 @@ pub struct L2 {
     writes: WritePolicy,
     read_latency: Time,
     write_latency: Time,
-    /// What it has counted.
+    /// Statistics of the window.
     pub stats: L2Stats,
-    /// Its share of where requests' time went.
+    /// Cache's share of the requests' time.
     pub tally: Tally,
     ledger: Ledger,
     shadow: Option<Box<Shadow>>,
@@ -135,10 +135,10 @@ pub struct L2 {
 }
 
 impl L2 {
-    /// A cache as the spec says. Keys of an error are relative to its table.
+    /// Creates a cache. Keys of errors are relative to its table.
     ///
     /// # Errors
-    /// The first value of the spec that does not fit.
+    /// Returns the first invalid value of the spec.
     pub fn new(spec: &L2Spec, seed: u64) -> Result<L2, SpecError> {
         spec.check()?;
         Ok(L2 {
@@ -157,22 +157,22 @@ impl L2 {
         })
     }
 
-    /// Gives the cache a shadow, which follows the versions of lines. It costs memory and time, and changes no result.
+    /// Attaches a shadow, which follows the versions of lines. It costs memory and time, and does not change results.
     ///
     /// # Panics
-    /// If the cache has served anything.
+    /// Panics if the cache has served any access.
     pub fn attach_shadow(&mut self) {
         assert!(self.outstanding() == 0 && self.dirty() == 0, "a shadow joins an empty cache");
         self.shadow = Some(Box::new(Shadow::new(self.layout.line())));
     }
 
-    /// Whether it has a shadow.
+    /// Returns true if the cache has a shadow.
     #[inline]
     pub fn is_shadowed(&self) -> bool {
         self.shadow.is_some()
     }
 
-    /// What the shadow has found, if there is one. O(lines that were stored to).
+    /// Results of the shadow, if any. O(lines that were stored to).
     pub fn shadowed(&self) -> Option<Shadowed> {
         let shadow = self.shadow.as_deref()?;
         let (lost, stored) = shadow.audit();
@@ -180,12 +180,12 @@ impl L2 {
         Some(Shadowed { compared, wrong, first, stored, lost })
     }
 
-    /// What has happened since the beginning.
+    /// Counts since the beginning.
     pub fn ledger(&self) -> Ledger {
         self.ledger
     }
 
-    /// Dirty lines that are here. O(lines).
+    /// Number of dirty lines. O(lines).
     pub fn dirty(&self) -> u64 {
         let dirty = |bank: &Bank| {
             let held = |place: &u32| bank.tags.line(*place).is_some() && bank.tags.meta(*place).dirty;
@@ -194,12 +194,12 @@ impl L2 {
         self.banks.iter().map(dirty).sum()
     }
 
-    /// How many banks there are.
+    /// Number of banks.
     pub fn banks(&self) -> u16 {
         self.banks.len() as u16
     }
 
-    /// The bank that serves a physical address.
+    /// Bank that serves a physical address.
     #[inline]
     pub fn bank_of(&self, address: u64) -> u16 {
         self.layout.bank(address)
@@ -210,17 +210,17 @@ impl L2 {
         &mut self.banks[usize::from(number)]
     }
 
-    /// Whether writes stay here, parked pages apart.
+    /// Returns true if writes stay here, apart from those to parked pages.
     #[inline]
     fn keeps_writes(&self) -> bool {
         self.writes == WritePolicy::write_back
     }
 
-    /// An access has come to the bank that serves its address.
+    /// Accepts an access at the bank that serves its address.
     pub fn access(&mut self, bank: u16, access: Access, cx: &mut impl Cx<Event, Out>) {
         let key = self.layout.key(access.address);
         let waiting = self.bank(bank);
-        // Its service takes an event: by then the set of its line is at hand.
+        // Serving it takes an event: by then the set of its line has been prefetched.
         waiting.tags.prefetch(key);
         waiting.queue.push_back(access);
         if let Some(shadow) = &mut self.shadow {
@@ -232,7 +232,7 @@ impl L2 {
         }
     }
 
-    /// Memory has done a command.
+    /// Handles a completed command of memory.
     pub fn done(&mut self, command: MemCommand, cx: &mut impl Cx<Event, Out>) {
         if !self.awaits(&command) {
             self.ledger.unasked += 1;
@@ -251,7 +251,7 @@ impl L2 {
         self.purge_on(command.port, cx);
     }
 
-    /// Whether a command like this one is under way.
+    /// Returns true if a command like this one is under way.
     fn awaits(&self, command: &MemCommand) -> bool {
         let bank = &self.banks[usize::from(command.port)];
         let page =
@@ -259,24 +259,24 @@ impl L2 {
         page == Some(command.page)
     }
 
-    /// One of its events has come.
+    /// Runs one internal event.
     pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out>) {
         match event {
             Event::Served(bank) => self.attend(bank, cx),
         }
     }
 
-    /// Accesses and commands inside.
+    /// Number of accesses and commands inside.
     pub fn outstanding(&self) -> usize {
         self.banks.iter().map(Bank::outstanding).sum()
     }
 
-    /// Time for which the banks have been occupied in the measured window, summed over banks.
+    /// Busy time of the banks in the measured window, summed over banks.
     pub fn busy(&self, now: Time) -> Time {
         self.banks.iter().fold(Time::ZERO, |sum, bank| sum + bank.port.busy(now).since(bank.busy_before))
     }
 
-    /// Begins a measured window.
+    /// Starts the measured window.
     pub fn reset_stats(&mut self, now: Time) {
         self.stats = L2Stats::default();
         self.tally = Tally::default();
@@ -289,11 +289,11 @@ impl L2 {
     }
 }
 
-// A fetch that comes back without data, because its page is in flash.
+// Fetches that come back without data, because their page is in flash.
 
 impl L2 {
-    /// A fetch has brought nothing. Those who asked to be told are, and what was held for them is free; for those who
-    /// wait the line is fetched again, and now memory waits as well.
+    /// Handles a fetch without data. Requesters that asked for this answer get it, and their reserved resources are
+    /// freed; for waiting requesters the line is fetched again, and now memory waits too.
     fn signalled(&mut self, command: &MemCommand, cx: &mut impl Cx<Event, Out>) {
         let (number, register) = (command.port, command.tag);
         let mut before = self.bank(number).registers.reopen(register);
@@ -302,7 +302,7 @@ impl L2 {
         let target = Target::new(&self.layout, number, first);
         let (mut stage, mut fetch) = (Stage::L2, None);
         while let Some(mut waiter) = self.bank(number).registers.take(&mut before) {
-            // As when data come: the first one's milestones are those of the fetch.
+            // As for data: the milestones of the first access are those of the fetch.
             if stage == Stage::L2 {
                 waiter.access.since = command.since;
             }
@@ -332,7 +332,7 @@ impl L2 {
         }
     }
 
-    /// Nothing comes for lines of a page: what has been written to them stays, a place without anything in it does not.
+    /// Gives up lines of a page that do not arrive: written parts stay, a place without any data does not.
     fn give_up(&mut self, first: Target, lines: u64) {
         for target in first.siblings(lines) {
             let tags = &mut self.bank(target.bank).tags;
@@ -349,9 +349,9 @@ impl L2 {
     }
 }
 
-// What the shared cache has counted.
+// Statistics of the shared cache.
 
-/// Counters of one measured window, over all banks.
+/// Statistics of one measured window, over all banks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct L2Stats {
     /// Reads served.
@@ -360,53 +360,53 @@ pub struct L2Stats {
     pub writes: u64,
     /// Atomic operations served.
     pub atomics: u64,
-    /// Reads and atomics that found their line.
+    /// Reads and atomics that hit.
     pub hits: u64,
     /// Reads and atomics that began a fetch.
     pub misses: u64,
-    /// Reads and atomics that waited for a fetch under way. Reads and atomics are hits, misses and merges.
+    /// Reads and atomics that joined a fetch under way. Hits, misses and merges add up to all reads and atomics.
     pub merges: u64,
-    /// Reads and atomics that were answered without data.
+    /// Reads and atomics answered without data.
     pub signalled: u64,
-    /// Writes that found their line.
+    /// Writes that hit.
     pub write_hits: u64,
     /// Copies dropped because their line was written through.
     pub invalidations: u64,
-    /// Writes and atomics that a parked page took.
+    /// Writes and atomics absorbed by a parked page.
     pub absorbed: u64,
     /// Fetches sent to memory.
     pub fetches: u64,
     /// Lines fetched.
     pub fetched_lines: u64,
-    /// Of them, lines that no access had asked for.
+    /// Fetched lines that no access had requested.
     pub prefetched_lines: u64,
-    /// Prefetched lines that were read, or waited for, at least once while they were here or on their way.
+    /// Prefetched lines read, or waited for, at least once while they were here or in flight.
     pub used_prefetched_lines: u64,
-    /// Fetched lines that were passed on to those who waited and not kept, because no line of the set could make room.
+    /// Fetched lines passed on to waiters and not kept, because no line of the set could be evicted.
     pub unkept_lines: u64,
-    /// Lines that made room for others.
+    /// Lines evicted for others.
     pub evictions: u64,
-    /// Of them, prefetched lines that nobody had read.
+    /// Evicted lines that were prefetched and never read.
     pub unused_evictions: u64,
-    /// Writes sent to memory that nobody waited for.
+    /// Writes sent to memory without a waiting access.
     pub write_backs: u64,
-    /// Writes sent to memory that an access waited for.
+    /// Writes sent to memory with a waiting access.
     pub write_throughs: u64,
     /// Lines sent to memory.
     pub written_lines: u64,
     /// Dirty pages taken from flash registers.
     pub parked_pages: u64,
-    /// Dirty pages of flash registers that were refused.
+    /// Dirty pages of flash registers refused.
     pub refused_pages: u64,
     /// Parked pages written to memory.
     pub unparked_pages: u64,
-    /// Lines that left because their application was purged.
+    /// Lines evicted because their application was purged.
     pub purged_lines: u64,
-    /// Times that a bank waited with an access that it could not place: no miss register, no room among those that wait
-    /// for the fetch, no write slot, or no line that could make room.
+    /// Stalls: times that a bank could not place an access, because of no miss register, too many waiters for the
+    /// fetch, no write slot, or no evictable line.
     pub stalls: u64,
-    /// Time that banks waited so, summed over banks.
+    /// Time of these stalls, summed over banks.
     pub stalled: Time,
-    /// The prefetcher's counters.
+    /// Statistics of the prefetcher.
     pub prefetch: PrefetchStats,
 }

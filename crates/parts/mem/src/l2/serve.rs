@@ -1,4 +1,4 @@
-//! Serving an access: hits, misses, merges.
+//! Service of an access: hits, misses, merges.
 
 use super::bank::{Line, State};
 use super::layout::{Target, bits};
@@ -8,7 +8,7 @@ use engine::{Cx, Mutant, Time, planted, planted_nth};
 use proto::memory::{Absent, Access, AccessKind, MemCommand, PAGE, Stage};
 
 impl L2 {
-    /// Occupies a bank that serves nothing for the first access that waits.
+    /// Occupies an idle bank for the first waiting access.
     pub(super) fn start(&mut self, number: u16, cx: &mut impl Cx<Event, Out>) {
         let now = cx.now();
         let bank = &self.banks[usize::from(number)];
@@ -23,7 +23,7 @@ impl L2 {
         cx.after(end - now, Event::Served(number));
     }
 
-    /// How long an access occupies its bank.
+    /// Time for which an access occupies its bank.
     fn service(&self, number: u16, access: &Access) -> Time {
         let bank = &self.banks[usize::from(number)];
         let stays = matches!(access.kind, AccessKind::Write | AccessKind::Atomic)
@@ -35,7 +35,7 @@ impl L2 {
         }
     }
 
-    /// The first access that waits has had its time at the bank: it is placed, or holds up the rest.
+    /// Places the first waiting access after its time at the bank, or lets it block the rest.
     pub(super) fn attend(&mut self, number: u16, cx: &mut impl Cx<Event, Out>) {
         let access = *self.bank(number).queue.front().expect("an access waits at a bank that serves");
         let placed = self.serve(number, access, cx);
@@ -59,7 +59,7 @@ impl L2 {
         }
     }
 
-    /// Places an access; false, and nothing changed, if it must wait.
+    /// Places an access; returns false, and changes nothing, if it must wait.
     fn serve(&mut self, number: u16, access: Access, cx: &mut impl Cx<Event, Out>) -> bool {
         let target = Target::new(&self.layout, number, access.address);
         let placed = match (access.kind, self.writes) {
@@ -98,7 +98,7 @@ impl L2 {
             page: target.page / PAGE,
             line: target.line,
         };
-        // A page walk is no instruction's.
+        // A page walk does not belong to an instruction.
         if access.pc != 0 && !std::mem::replace(&mut self.bank(target.bank).told, true) {
             self.prefetch.read(&reading, &mut self.stats.prefetch);
         }
@@ -134,7 +134,7 @@ impl L2 {
         true
     }
 
-    /// A use of a line, if all of it is here.
+    /// Uses a line; returns false unless all of it is here.
     fn touch(&mut self, target: Target) -> bool {
         let tags = &mut self.bank(target.bank).tags;
         let Some(place) = tags.find(target.key).filter(|p| tags.meta(*p).valid) else {
@@ -149,7 +149,7 @@ impl L2 {
         true
     }
 
-    /// An access to a line of which not all is here waits for a fetch: one under way, or a new one.
+    /// Makes an access to an incomplete line wait for a fetch: one under way, or a new one.
     fn miss(
         &mut self,
         target: Target,
@@ -175,7 +175,7 @@ impl L2 {
             }
             None => {
                 self.stats.misses += 1;
-                // Who may be left without data gets no others either.
+                // A requester that accepts an answer without data does not bring further lines.
                 let reading = reading.filter(|_| access.absent == Absent::Wait);
                 let lines = self.fetch_with(target, reading.as_ref());
                 self.fetch(target, lines, &access, cx)
@@ -194,8 +194,8 @@ impl L2 {
         true
     }
 
-    /// Makes sure that an atomic can do its write once its line has come: where it stays, the line gets its place now;
-    /// else there must be a write slot, which will be kept for it.
+    /// Ensures that an atomic can do its write once its line has come: if writes stay here, the line gets its place
+    /// now; otherwise a write slot is reserved for it.
     fn may_finish(&mut self, target: Target, app: u8, cx: &mut impl Cx<Event, Out>) -> bool {
         let keeps_writes = self.keeps_writes();
         let bank = self.bank(target.bank);
@@ -209,7 +209,7 @@ impl L2 {
         }
     }
 
-    /// The lines that come with a missed one: of the chunk around it, those that are neither here nor on their way.
+    /// Lines fetched with a missed one: those of the chunk around it that are neither here nor in flight.
     fn fetch_with(&mut self, target: Target, reading: Option<&Reading>) -> u64 {
         let Some(reading) = reading else {
             return target.bit();
@@ -226,7 +226,7 @@ impl L2 {
         others.fold(target.bit(), |lines, line| lines | 1 << line)
     }
 
-    /// Begins a fetch for an access.
+    /// Starts a fetch for an access.
     fn fetch(&mut self, target: Target, lines: u64, access: &Access, cx: &mut impl Cx<Event, Out>) -> u32 {
         let register = self.bank(target.bank).registers.begin(target, lines, access.app);
         self.stats.prefetched_lines += u64::from(lines.count_ones() - 1);
@@ -263,7 +263,7 @@ impl L2 {
         }));
     }
 
-    /// A write where writes stay.
+    /// Handles a write that stays in the cache.
     fn write_here(&mut self, target: Target, access: Access, cx: &mut impl Cx<Event, Out>) -> bool {
         let bank = self.bank(target.bank);
         if bank.tags.find(target.key).is_some() {
@@ -281,7 +281,7 @@ impl L2 {
         true
     }
 
-    /// A write where writes go through, unless its page is parked.
+    /// Handles a write that goes through, unless its page is parked.
     fn write_away(&mut self, target: Target, access: Access, cx: &mut impl Cx<Event, Out>) -> bool {
         let bank = self.bank(target.bank);
         let place = bank.tags.find(target.key);
@@ -301,7 +301,7 @@ impl L2 {
         true
     }
 
-    /// A write or an atomic changes a line that is here.
+    /// Changes a line in the cache by a write or an atomic.
     pub(super) fn store(&mut self, target: Target, access: Access) {
         note!(self, Store(target, access));
         let whole = access.kind == AccessKind::Write && u64::from(access.bytes) == self.layout.line();

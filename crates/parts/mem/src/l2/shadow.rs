@@ -1,51 +1,52 @@
-//! A second account of the lines of the shared cache: which store each copy comes from.
+//! Shadow of the shared cache: a second account of the lines, which tracks the store that each copy comes from.
 //!
 //! Every store to a line, and every atomic, makes a version of it. Versions travel with the data: into the line, with a
 //! write command to memory, from memory with a fetch, from the fetch into the line. The cache has no data itself; the
-//! shadow follows its moves. A read must bring the version that was the latest when it came to its bank, or a later one,
-//! and of a line that is not here in whole it must not bring any. In the end the latest version of every line is here or in memory.
+//! shadow follows its moves. A read must bring the version that was the latest when it reached its bank, or a later
+//! one. It must not take any from a line that is not completely here. In the end, the latest version of every line is
+//! here or in memory.
 //!
-//! Memory takes commands of one bank to one line in the order in which they are sent, so that it counts as done what has
-//! been sent. The shadow schedules nothing, and answers nothing.
+//! Memory takes commands of one bank for one line in the order in which they are sent, so the shadow treats a sent
+//! command as done. It schedules and answers nothing.
 
 use super::Move;
 use super::layout::Target;
 use proto::memory::{Access, AccessKind, PAGE};
 use rustc_hash::FxHashMap;
 
-/// A line that is here.
+/// Line in the cache.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     version: u32,
     whole: bool,
 }
 
-/// Which access: port, tag, address of the line, whether it is an atomic.
+/// Name of an access: port, tag, address of the line, and whether it is an atomic.
 type Name = (u16, u32, u64, bool);
 
-/// The second account. Memory grows with the lines that are stored to, and those that are here.
+/// Second account of the lines. Memory grows with the lines that are stored to, and those in the cache.
 #[derive(Debug)]
 pub(super) struct Shadow {
     line: u64,
     held: FxHashMap<u64, Held>,
     memory: FxHashMap<u64, u32>,
-    /// How many versions there are of each line: the latest.
+    /// Latest version of each line, which is also the number of versions.
     latest: FxHashMap<u64, u32>,
-    /// By bank and register, what a fetch brings.
+    /// Versions brought by a fetch, by bank and register.
     fetched: FxHashMap<(u16, u32), Vec<(u64, u32)>>,
-    /// By bank and slot, what the next write command takes.
+    /// Versions taken by the next write command, by bank and slot.
     slots: FxHashMap<(u16, u32), Vec<(u64, u32)>>,
-    /// The least that accesses under way may bring.
+    /// Minimum version that each access under way may bring.
     least: FxHashMap<Name, u32>,
-    /// Reads and atomics that were compared, and those that brought what they must not.
+    /// Reads and atomics compared, and those with wrong data.
     pub(super) compared: u64,
     pub(super) wrong: u64,
-    /// The first of them, in words.
+    /// Description of the first wrong one.
     pub(super) first: Option<String>,
 }
 
 impl Shadow {
-    /// A shadow of an empty cache whose lines have so many bytes.
+    /// Creates a shadow of an empty cache whose lines have `line` bytes.
     pub(super) fn new(line: u64) -> Shadow {
         Shadow {
             line,
@@ -78,14 +79,14 @@ impl Shadow {
         self.memory.get(&line).copied().unwrap_or(0)
     }
 
-    /// A store or an atomic makes a version of a line.
+    /// Makes a version of a line for a store or an atomic.
     fn new_version(&mut self, line: u64) -> u32 {
         let latest = self.latest.entry(line).or_default();
         *latest += 1;
         *latest
     }
 
-    /// An access has come to its bank.
+    /// Notes an access at its bank.
     #[cold]
     pub(super) fn arrives(&mut self, access: &Access) {
         if access.kind == AccessKind::Write {
@@ -93,17 +94,17 @@ impl Shadow {
         }
         let name = self.name(access);
         let least = self.latest(name.2);
-        // Of two that cannot be told from one another, both may bring what the first may.
+        // If two cannot be distinguished, both may bring what the first may.
         self.least.entry(name).and_modify(|l| *l = least.min(*l)).or_insert(least);
     }
 
-    /// An access is answered without data.
+    /// Notes an access answered without data.
     #[cold]
     pub(super) fn gives_up(&mut self, access: &Access) {
         self.least.remove(&self.name(access));
     }
 
-    /// A fetch is sent.
+    /// Notes a sent fetch.
     #[cold]
     pub(super) fn fetches(&mut self, bank: u16, register: u32, page: u64, lines: u64) {
         debug_assert!(page.is_multiple_of(PAGE), "commands name pages");
@@ -112,7 +113,7 @@ impl Shadow {
         self.fetched.insert((bank, register), data);
     }
 
-    /// A write command is sent.
+    /// Notes a sent write command.
     #[cold]
     pub(super) fn writes(&mut self, bank: u16, slot: u32) {
         let data = self.slots.remove(&(bank, slot)).unwrap_or_default();
@@ -140,7 +141,7 @@ impl Shadow {
         });
     }
 
-    /// The cache moves data.
+    /// Follows a data move of the cache.
     #[cold]
     pub(super) fn follow(&mut self, step: Move) {
         match step {
@@ -164,7 +165,7 @@ impl Shadow {
             Move::Fill(register, target) => {
                 let line = self.at(target);
                 let version = self.brought(target.bank, register, line);
-                // What is here already is newer, and becomes whole.
+                // Data already here are newer, and the line becomes complete.
                 self.held.entry(line).or_insert(Held { version, whole: true }).whole = true;
             }
             Move::Unload(slot, target) => {
@@ -186,7 +187,7 @@ impl Shadow {
                 self.held.remove(&self.at(target));
             }
             Move::Park(target) => {
-                // Flash registers hand over what memory holds.
+                // Flash registers hand over the version in memory.
                 let line = self.at(target);
                 let version = self.in_memory(line);
                 self.held.entry(line).or_insert(Held { version, whole: true }).whole = true;
@@ -194,7 +195,7 @@ impl Shadow {
         }
     }
 
-    /// Lines of which the latest version is neither here nor in memory, and how many were stored to.
+    /// Lines whose latest version is neither here nor in memory, and the number of lines stored to.
     pub(super) fn audit(&self) -> (usize, usize) {
         let here = |line: u64| self.held.get(&line).map_or(0, |held| held.version);
         let is_lost = |line: u64, latest: u32| self.in_memory(line).max(here(line)) != latest;

@@ -1,4 +1,4 @@
-//! The shared cache as a user writes it.
+//! Spec of the shared cache.
 
 use super::prefetch::Prefetching;
 use crate::cache::replace::ReplacementPolicy;
@@ -10,7 +10,7 @@ use proto::memory::PAGE;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The cache that all multiprocessors share: all its banks.
+/// Cache shared by all multiprocessors: all its banks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-products" = [
@@ -19,67 +19,68 @@ use serde::{Deserialize, Serialize};
     product(1 << 22, "writes", &["banks", "write_slots"]),
 ]))]
 pub struct L2Spec {
-    /// Banks, each with one port: it serves one access after another.
+    /// Number of banks, each with one port: a bank serves one access at a time.
     #[schemars(range(min = 1, max = 1_024))]
     pub banks: u16,
-    /// Sets of a bank.
+    /// Sets per bank.
     #[schemars(range(min = 1))]
     pub sets: u32,
-    /// Ways of a set; a way holds a line.
+    /// Associativity: ways per set; a way holds a line.
     #[schemars(range(min = 1))]
     pub ways: u32,
-    /// Bytes of a line: `64B` or `128B`, as the first-level caches in front of it have them.
+    /// Line size: `64B` or `128B`, as in the first-level caches in front.
     #[schemars(extend("x-minimum" = "64B", "x-maximum" = "128B", "x-power-of-two" = true))]
     pub line: Bytes,
     /// Clock of the banks.
     pub clock: Frequency,
-    /// Cycles for which a look-up, or reading a line, occupies a bank.
+    /// Cycles that a look-up or the read of a line occupies a bank.
     #[schemars(range(min = 1, max = 1_000_000), extend("x-unit" = "cycles"))]
     pub read_latency: u32,
-    /// Cycles for which writing or filling a line occupies a bank.
+    /// Cycles that the write or fill of a line occupies a bank.
     #[schemars(range(min = 1, max = 1_000_000), extend("x-unit" = "cycles"))]
     pub write_latency: u32,
-    /// Consecutive memory that lies in one bank: a power of two, one line at least; a page at least to prefetch or park.
+    /// Interleave: consecutive memory in one bank, a power of two of at least one line; at least a page to prefetch or
+    /// park.
     #[schemars(extend("x-power-of-two" = true))]
     pub interleave: Bytes,
-    /// Fetches that a bank may have under way: miss registers. A fetch is a line, or the lines of a page that come with it.
+    /// Miss registers (MSHRs): fetches under way in a bank. A fetch is a line, or the lines of a page fetched together.
     #[schemars(range(min = 1))]
     pub registers: u32,
-    /// Accesses that may wait for one fetch, the one that began it included.
+    /// Accesses that may wait for one fetch, including the one that began it.
     #[schemars(range(min = 1))]
     pub merges: u32,
-    /// Writes to memory that a bank may have under way.
+    /// Write slots: writes to memory under way in a bank.
     #[schemars(range(min = 1))]
     pub write_slots: u32,
-    /// Which line of a set makes room.
+    /// Replacement policy: the line of a set that is evicted.
     pub replacement: ReplacementPolicy,
-    /// What becomes of writes.
+    /// Write policy.
     pub writes: WritePolicy,
-    /// What is fetched with a line that a read misses.
+    /// Prefetching: lines fetched with a line that a read misses.
     pub prefetch: Prefetching,
-    /// Room that may be pinned for dirty pages which overcrowded flash registers hand back; `0B`: none.
+    /// Capacity that may be pinned for dirty pages handed back by overcrowded flash registers; `0B`: none.
     #[schemars(extend("x-maximum" = "64GiB"))]
     pub parked: Bytes,
 }
 
 config::policies! {
-    /// What the shared cache does with writes.
+    /// Write policy of the shared cache.
     #[derive(Copy, Eq)]
     pub family WritePolicy: choice {
-        /// They stay, and go to memory when their line makes room.
+        /// Writes stay, and go to memory when their line is evicted.
         ///
-        /// A write takes a line without fetching it. A line written in part is fetched when it is read.
+        /// A write takes a line without fetching it. A partly written line is fetched when it is read.
         default write_back,
-        /// They go through to memory, and a cached copy of the line is dropped.
+        /// Writes go through to memory, and drop a cached copy of the line.
         ///
         /// For cells that are slow to write: ZnG's STT-MRAM (section III-C). An atomic operation reads the line, from
-        /// here or from memory, and writes through. Writes to a parked page stay here.
+        /// the cache or from memory, and writes through. Writes to a parked page stay in the cache.
         read_only,
     }
 }
 
 impl L2Spec {
-    /// Bytes of all banks.
+    /// Capacity of all banks, in bytes.
     pub fn capacity(&self) -> u64 {
         u64::from(self.banks) * self.bank_lines() * self.line.get()
     }
@@ -88,25 +89,25 @@ impl L2Spec {
         u64::from(self.sets) * u64::from(self.ways)
     }
 
-    /// The time of so many cycles.
+    /// Duration of `count` cycles.
     pub(super) fn cycles(&self, count: u32) -> Time {
         Time::period(self.clock.hz()).times(count.into())
     }
 
-    /// Lines of a page.
+    /// Lines per page.
     pub(super) fn page_lines(&self) -> u32 {
         (PAGE / self.line.get()) as u32
     }
 
-    /// Lines that a bank may pin.
+    /// Maximum number of pinned lines of a bank.
     pub(super) fn parked_lines(&self) -> u32 {
         (self.parked.get() / u64::from(self.banks) / self.line.get()) as u32
     }
 
-    /// Whether it can be built.
+    /// Checks that the spec can be built.
     ///
     /// # Errors
-    /// The first value that does not fit; its key is relative to this table.
+    /// Returns the first invalid value; its key is relative to this table.
     pub fn check(&self) -> Result<(), SpecError> {
         let counts = [
             ("banks", u64::from(self.banks)),
@@ -123,17 +124,17 @@ impl L2Spec {
             SpecError::positive(key, value)?;
         }
         if self.bank_lines() > 1 << 28 {
-            let what = format!("{} sets of {} ways are more than 2^28 lines a bank", self.sets, self.ways);
+            let what = format!("{} sets of {} ways are above 2^28 lines a bank", self.sets, self.ways);
             return Err(SpecError::new("sets", what));
         }
         if ![64, 128].contains(&self.line.get()) {
-            let what = format!("a line of {} cannot be cached", self.line);
-            return Err(SpecError::new("line", what).help("give 64B or 128B"));
+            let what = format!("a line of {} is not supported", self.line);
+            return Err(SpecError::new("line", what).help("set it to 64B or 128B"));
         }
         let interleave = self.interleave.get();
         if !interleave.is_power_of_two() || interleave < self.line.get() {
             let what = format!(
-                "an interleave of {} is not a power of two of at least a line, {}",
+                "an interleave of {} is invalid; allowed are powers of two of at least the line size, {}",
                 self.interleave, self.line
             );
             return Err(SpecError::new("interleave", what));
@@ -141,10 +142,10 @@ impl L2Spec {
         self.prefetch.check(self.line.get())?;
         if interleave < PAGE && (self.prefetch != Prefetching::none || self.parked.get() > 0) {
             let what = format!(
-                "prefetching and parking handle pages of {PAGE} B, but {} of a page lie in one bank",
+                "prefetching and parking need a whole page of {PAGE} B in one bank, but the interleave is {}",
                 self.interleave
             );
-            return Err(SpecError::new("interleave", what).help("raise l2.interleave to 4KiB"));
+            return Err(SpecError::new("interleave", what).help("set l2.interleave to 4KiB or more"));
         }
         self.check_parked()
     }
@@ -157,21 +158,21 @@ impl L2Spec {
         let lines = self.page_lines();
         if self.parked_lines() < lines {
             return fail(format!(
-                "{} over {} banks leave less than a page of {PAGE} B in each",
+                "{} over {} banks are less than a page of {PAGE} B in each",
                 self.parked, self.banks
             ));
         }
         if self.sets < lines {
             return fail(format!(
-                "a page has {lines} lines, one for each set, but a bank has {} sets",
+                "a page has {lines} lines, each in a different set, but a bank has only {} sets",
                 self.sets
             ));
         }
-        // One way of each set stays free of them, so that everything else goes on.
+        // One way of each set is never pinned, so that other accesses can proceed.
         let most = u64::from(self.sets) * u64::from(self.ways - 1);
         if u64::from(self.parked_lines()) > most {
             let most = Bytes::new(most * self.line.get() * u64::from(self.banks));
-            return fail(format!("{} are pinned, but all ways but one of every set are {most}", self.parked));
+            return fail(format!("{} are above {most}, all ways but one of every set", self.parked));
         }
         Ok(())
     }

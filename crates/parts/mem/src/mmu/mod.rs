@@ -1,9 +1,10 @@
 //! Translation from virtual to physical addresses.
 //!
-//! After Power, Hill and Wood, "Supporting x86-64 address translation for 100s of GPU lanes", HPCA 2014, which ZnG takes
-//! (section II-A), with a TLB that all multiprocessors share in front: a highly threaded walker, a page walk buffer
-//! that merges translations of one page, a page walk cache, and a page fault handler. A walker thread does not wait for
-//! a page fault; when the fault has been served, what waited for the page is answered without another walk.
+//! After Power, Hill and Wood, "Supporting x86-64 address translation for 100s of GPU lanes", HPCA 2014, as used by ZnG
+//! (section II-A), with a TLB shared by all multiprocessors in front. It consists of a highly threaded walker, a page
+//! walk buffer that merges translations of one page, a page walk cache, and a page fault handler. A walker thread does
+//! not wait for a page fault; when the fault has been served, translations that waited for the page are answered
+//! without another walk.
 
 mod pending;
 pub mod table;
@@ -23,57 +24,59 @@ use std::collections::VecDeque;
 use table::{PageTable, Table};
 use tlb::Tlb;
 
-/// What leaves a memory management unit.
+/// Messages sent by a memory management unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Out {
     /// A page walk reads an entry of a table through the shared cache.
     Walk(Access),
-    /// A translation is known; or it is not, and the requester does not wait for an absent page ([`Absent::Signalled`]).
+    /// A translation is known; or it is not, and the requester does not wait for an absent page
+    /// ([`Absent::Signalled`]).
     Translated(Translation),
-    /// A page is not resident, or the unit does not know ([`Residency::Asked`]). Said once for a page until [`Mmu::resolve`] is
-    /// called, or [`Mmu::refuse`] and nothing waits for the page any more. It waits for the page if anything does.
+    /// A page is not resident, or the unit does not know ([`Residency::Asked`]). Sent once per page until
+    /// [`Mmu::resolve`] is called, or [`Mmu::refuse`] and no translation waits for the page any more. It waits for the
+    /// page if any translation does.
     Fault(Translation),
 }
 
 engine::events! {
-    /// What happens inside a memory management unit.
+    /// Internal events of a memory management unit.
     pub enum Event {
         /// The look-up of a translation in the shared TLB has ended.
         Looked(u32),
-        /// A walker thread has done what precedes its next read, or the end of its walk.
+        /// A walker thread has finished its work before its next read, or before the end of its walk.
         Walker(u32),
     }
 }
 
-/// Counters.
+/// Statistics of a memory management unit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MmuStats {
-    /// Translations asked for.
+    /// Translations requested.
     pub translations: u64,
-    /// Of them, found in the shared TLB.
+    /// Translations found in the shared TLB.
     pub tlb_hits: u64,
-    /// Of them, joined to a walk for the same page.
+    /// Translations that joined a walk for the same page.
     pub merged: u64,
-    /// Of them, joined to a page fault under way.
+    /// Translations that joined a page fault under way.
     pub fault_merged: u64,
     /// Page walks.
     pub walks: u64,
-    /// Page walks that had to wait for a thread of the walker.
+    /// Page walks that waited for a walker thread.
     pub walks_queued: u64,
-    /// Entries that walks have read from memory.
+    /// Entries read from memory by walks.
     pub walk_reads: u64,
-    /// Entries that walks have found in the walk cache.
+    /// Entries found in the walk cache by walks.
     pub walk_cached: u64,
-    /// Page faults; of applications that the unit does not know the residency of, questions.
+    /// Page faults; for applications of which the unit does not know the residency, questions.
     pub faults: u64,
     /// Translations answered without a frame.
     pub signalled: u64,
 }
 
-/// The memory management unit that all multiprocessors share.
+/// Memory management unit shared by all multiprocessors.
 pub struct Mmu {
     port: u16,
-    /// Bytes of a line.
+    /// Size of a line in bytes.
     line: u64,
     cycle: Time,
     latency: Time,
@@ -85,32 +88,32 @@ pub struct Mmu {
     pending: Pending,
     threads: Vec<Thread>,
     idle: Vec<u32>,
-    /// Pages that wait for a thread: the page walk buffer.
+    /// Page walk buffer: pages that wait for a thread.
     queue: VecDeque<u32>,
     bound: usize,
-    /// Counters.
+    /// Statistics of the window.
     pub stats: MmuStats,
-    /// Time waited, by stage. Translations count as reads.
+    /// Waiting time by stage. Translations count as reads.
     pub tally: Tally,
 }
 
-/// A thread of the walker.
+/// Thread of the walker.
 #[derive(Clone, Copy, Default)]
 struct Thread {
-    /// The pending page that it walks for.
+    /// Pending page of the walk.
     page: u32,
-    /// How far it has come, as the table says it.
+    /// Level of the walk, as defined by the table.
     level: u8,
-    /// What it reads next; none at the end of the walk.
+    /// Next read; `None` at the end of the walk.
     read: Option<u64>,
 }
 
 impl Mmu {
-    /// An idle unit without applications. `port` is its own port of the network, for page walks, which read
+    /// Creates an idle unit without applications. `port` is its own port of the network, for page walks, which read
     /// lines of `line` bytes.
     ///
     /// # Errors
-    /// A value that cannot be built.
+    /// Returns the first value that cannot be built.
     pub fn new(spec: &MmuSpec, port: u16, line: u64) -> Result<Mmu, SpecError> {
         spec.check()?;
         Ok(Mmu {
@@ -133,21 +136,21 @@ impl Mmu {
         })
     }
 
-    /// Bytes that one translation covers.
+    /// Size of the range that one translation covers, in bytes.
     pub fn reach(&self) -> u64 {
         self.table.reach()
     }
 
-    /// Bytes of virtual addresses that an application can have at most.
+    /// Maximum virtual address space of an application, in bytes.
     pub fn span(&self) -> u64 {
         self.table.span()
     }
 
-    /// Lays out an application's addresses from zero to `bytes`, in frames of their own, in the order of the calls. What
-    /// is not resident faults at its first use. The page tables move behind the new data.
+    /// Lays out an application's addresses from zero to `bytes`, in its own frames, in the order of the calls. Pages
+    /// that are not resident fault at their first use. The page tables move behind the new data.
     ///
     /// # Panics
-    /// If the application has addresses already, needs more than [`Mmu::span`], or translations are under way.
+    /// Panics if the application already has addresses, needs more than [`Mmu::span`], or translations are under way.
     pub fn add_app(&mut self, app: u8, bytes: u64, residency: Residency) {
         assert!(self.outstanding() == 0, "an application is added while translations are under way");
         assert!(
@@ -163,55 +166,56 @@ impl Mmu {
     /// Moves the page tables to `base`, behind the data.
     ///
     /// # Panics
-    /// If translations are under way.
+    /// Panics if translations are under way.
     pub fn set_tables(&mut self, base: u64) {
         assert!(self.outstanding() == 0, "page tables move while translations are under way");
         debug_assert!(base >= self.spaces.frames() * self.reach(), "behind the data");
         self.top = self.table.lay_out(&self.spaces.pages(), base);
     }
 
-    /// The application that owns the frame of a physical address; none if it is not data, or if the unit does not know.
+    /// Application that owns the frame of a physical address; `None` if it is not data, or if the unit does not know.
     pub fn owner(&self, address: u64) -> Option<u8> {
         self.spaces.owner(address / self.reach())
     }
 
-    /// Bytes of the page tables, in memory or in the unit itself.
+    /// Size of the page tables in bytes, in memory or in the unit itself.
     pub fn table_bytes(&self) -> u64 {
         self.table.bytes()
     }
 
-    /// End of the physical memory that data and page tables take.
+    /// End of the physical memory taken by data and page tables.
     pub fn top(&self) -> u64 {
         self.top
     }
 
-    /// Translations inside.
+    /// Number of translations inside.
     pub fn outstanding(&self) -> usize {
         self.pending.waiting()
     }
 
-    /// At most so many translations will be inside: what all multiprocessors together can ask for. More are a panic.
+    /// Bounds the translations inside, to the number that all multiprocessors together can request. Exceeding it is a
+    /// panic.
     pub fn bound(&mut self, translations: usize) {
         self.bound = translations;
     }
 
-    /// Counters begin anew.
+    /// Starts the measured window.
     pub fn reset_stats(&mut self, _now: Time) {
         self.stats = MmuStats::default();
         self.tally = Tally::default();
     }
 
-    /// A multiprocessor asks for a translation.
+    /// Accepts a multiprocessor's request for a translation.
     pub fn translate(&mut self, translation: Translation, cx: &mut impl Cx<Event, Out>) {
         self.stats.translations += 1;
         let name = self.pending.enter(translation);
         assert!(self.outstanding() <= self.bound, "more than {} translations at the same time", self.bound);
-        // The port is busy for a cycle of the look-up; its latency is pipelined.
+        // A look-up occupies the port for one cycle; its latency is pipelined.
         let begun = self.tlb_port.grant(cx.now(), self.cycle) - self.cycle;
         cx.after((begun + self.latency).since(cx.now()), Event::Looked(name));
     }
 
-    /// Something happens.
+    /// Runs one internal event.
     pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out>) {
         match event {
             Event::Looked(name) => self.looked(name, cx),
@@ -219,7 +223,7 @@ impl Mmu {
         }
     }
 
-    /// A look-up in the shared TLB has ended.
+    /// Handles the end of a look-up in the shared TLB.
     fn looked(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let now = cx.now();
         let translation = self.pending.waiter_mut(name);
@@ -254,13 +258,13 @@ impl Mmu {
         }
     }
 
-    /// A thread begins a walk.
+    /// Starts a walk on a thread.
     fn begin(&mut self, thread: u32, page: u32, cx: &mut impl Cx<Event, Out>) {
         self.threads[thread as usize] = Thread { page, level: 0, read: None };
         self.step(thread, cx);
     }
 
-    /// A thread finds out what it does next, and the unit's own work for that begins.
+    /// Determines a thread's next step, and starts the unit's own work for it.
     fn step(&mut self, thread: u32, cx: &mut impl Cx<Event, Out>) {
         let at = &mut self.threads[thread as usize];
         let (app, page) = self.pending.page(at.page);
@@ -274,7 +278,7 @@ impl Mmu {
         }
     }
 
-    /// The unit's own work of a step is done: the thread reads, or its walk ends.
+    /// Finishes the unit's own work of a step: the thread reads, or its walk ends.
     fn work(&mut self, thread: u32, cx: &mut impl Cx<Event, Out>) {
         let at = self.threads[thread as usize];
         let Some(address) = at.read else {
@@ -297,8 +301,8 @@ impl Mmu {
         }));
     }
 
-    /// The answer to a read of a walk. Without data, what does not wait for an absent page is answered; for the rest the
-    /// thread reads again, and waits.
+    /// Handles the answer to a read of a walk. Without data, translations that do not wait for an absent page are
+    /// answered; for the rest, the thread reads again, and waits.
     pub fn walked(&mut self, access: Access, cx: &mut impl Cx<Event, Out>) {
         let thread = access.tag;
         if access.absent != Absent::Signalled {
@@ -311,7 +315,7 @@ impl Mmu {
         }
     }
 
-    /// A walk has ended: its page is known, or faults. The thread takes the next walk.
+    /// Ends a walk: its page is known, or faults. The thread takes the next walk.
     fn end(&mut self, thread: u32, cx: &mut impl Cx<Event, Out>) {
         let slot = self.threads[thread as usize].page;
         let (app, page) = self.pending.page(slot);
@@ -328,7 +332,7 @@ impl Mmu {
         self.next_walk(thread, cx);
     }
 
-    /// A thread takes the next walk.
+    /// Gives a thread the next walk.
     fn next_walk(&mut self, thread: u32, cx: &mut impl Cx<Event, Out>) {
         match self.queue.pop_front() {
             Some(slot) => self.begin(thread, slot, cx),
@@ -336,12 +340,12 @@ impl Mmu {
         }
     }
 
-    /// A fault has been served: the page is resident now, whether anything waits for it or not. Where the unit does not know
-    /// by itself what is resident, the page is in `translation.frame`, and only what waits for it learns that.
+    /// Resolves a fault: the page is resident now, whether any translation waits for it or not. Where the unit does not
+    /// know the residency itself, the page is in `translation.frame`, and only the waiting translations learn it.
     pub fn resolve(&mut self, translation: Translation, cx: &mut impl Cx<Event, Out>) {
         let (app, page, now) = (translation.app, translation.page, cx.now());
         self.spaces.set_resident(app, page, true);
-        // A page that is still being walked for is found resident at the end of its walk.
+        // A page whose walk is still under way is found resident at the end of the walk.
         if let Some(slot) = self.pending.faulting(app, page) {
             let tally = &mut self.tally;
             self.pending.each(slot, |waiter| tally.reach(Stage::Fault, false, &mut waiter.since, now));
@@ -350,8 +354,9 @@ impl Mmu {
         }
     }
 
-    /// A fault will be served, but that takes long: what does not wait for an absent page is answered, now and until the
-    /// fault is resolved. Whether anything is left that waits; if not, the next translation of the page is walked for again.
+    /// Handles a fault that takes long: translations that do not wait for an absent page are answered, now and until
+    /// the fault is resolved. Returns true if any translation still waits; if not, the next translation of the page
+    /// begins a new walk.
     pub fn refuse(&mut self, translation: Translation, cx: &mut impl Cx<Event, Out>) -> bool {
         let Some(slot) = self.pending.faulting(translation.app, translation.page) else {
             return false;
@@ -360,7 +365,7 @@ impl Mmu {
         self.signal(slot, Stage::Fault, cx)
     }
 
-    /// Answers what waits for a page, but not for an absent one. Whether anything is left.
+    /// Answers translations of a page that do not wait for an absent one. Returns true if any are left.
     fn signal(&mut self, slot: u32, stage: Stage, cx: &mut impl Cx<Event, Out>) -> bool {
         let (now, tally, stats) = (cx.now(), &mut self.tally, &mut self.stats);
         self.pending.take_signals(slot, |mut translation| {
@@ -371,7 +376,7 @@ impl Mmu {
         })
     }
 
-    /// Answers everything that waits for a page.
+    /// Answers all translations of a page.
     fn answer(&mut self, slot: u32, frame: u64, cx: &mut impl Cx<Event, Out>) {
         let (app, page) = self.pending.page(slot);
         self.tlb.fill(app, page, frame);
@@ -381,38 +386,38 @@ impl Mmu {
         });
     }
 
-    /// A page is not resident any more: neither in the TLB here nor, where the unit knows that, after the next walk.
+    /// Removes a resident page: from the TLB here and, where the unit knows the residency, from later walks.
     pub fn evict(&mut self, app: u8, page: u64) {
         self.spaces.set_resident(app, page, false);
         self.tlb.invalidate(app, page);
     }
 }
 
-// A memory management unit as a user writes it.
+// Spec of a memory management unit.
 
-/// The memory management unit that all multiprocessors share: Power, Hill and Wood, HPCA 2014.
+/// Memory management unit shared by all multiprocessors: Power, Hill and Wood, HPCA 2014.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MmuSpec {
-    /// Clock of the unit: its latencies are cycles of it.
+    /// Clock of the unit, in whose cycles latencies are given.
     pub clock: Frequency,
-    /// The shared TLB behind those of the multiprocessors.
+    /// Shared TLB behind those of the multiprocessors.
     pub tlb: SharedTlbSpec,
-    /// Page walks under way at the same time: threads of the walker.
+    /// Walker threads: concurrent page walks.
     #[schemars(range(min = 1, max = 65_536))]
     pub walkers: u32,
-    /// The page table: its form, and where it lies.
+    /// Page table: its form and location.
     pub table: PageTable,
 }
 
-/// The TLB that all multiprocessors share.
+/// TLB shared by all multiprocessors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SharedTlbSpec {
-    /// Translations that it holds; least recently used out first.
+    /// Capacity in translations; LRU replacement.
     #[schemars(range(min = 1, max = 16_777_216))]
     pub entries: u32,
-    /// Ways a set; as many as entries for a fully associative one.
+    /// Associativity: ways per set; equal to the entries for a fully associative TLB.
     #[schemars(range(min = 1, max = 16_777_216))]
     pub ways: u32,
     /// Cycles of a look-up. One look-up can begin in every cycle.
@@ -421,10 +426,10 @@ pub struct SharedTlbSpec {
 }
 
 impl MmuSpec {
-    /// Whether a unit can be built.
+    /// Checks that a unit can be built.
     ///
     /// # Errors
-    /// The first value that cannot be; its key is relative to the table `mmu`.
+    /// Returns the first invalid value; its key is relative to the table `mmu`.
     pub fn check(&self) -> Result<(), SpecError> {
         SpecError::positive("clock", self.clock.hz())?;
         SpecError::positive("walkers", self.walkers.into())?;
@@ -432,20 +437,20 @@ impl MmuSpec {
         self.table.check()
     }
 
-    /// The time of `cycles`.
+    /// Duration of `cycles`.
     pub(crate) fn cycles(&self, cycles: u32) -> Time {
         Time::period(self.clock.hz()).times(cycles.into())
     }
 }
 
-/// Whether `entries` can be arranged in sets of `ways`.
+/// Checks that `entries` can be arranged in sets of `ways`.
 fn sets(table: &str, entries: u32, ways: u32) -> Result<(), SpecError> {
     SpecError::positive(&format!("{table}.entries"), entries.into())?;
     SpecError::positive(&format!("{table}.ways"), ways.into())?;
     if !entries.is_multiple_of(ways) {
-        let what = format!("{entries} entries cannot be arranged in sets of {ways}");
+        let what = format!("{entries} entries are not a multiple of {ways} ways");
         return Err(SpecError::new(&format!("{table}.ways"), what).help(
-            "give a divisor of the entries, or as many ways as entries for a fully associative buffer",
+            "choose a divisor of the entries, or as many ways as entries for a fully associative buffer",
         ));
     }
     Ok(())

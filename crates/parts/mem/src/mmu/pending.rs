@@ -1,4 +1,4 @@
-//! Translations under way, merged by page: the page walk buffer and the faults under way.
+//! Pending translations, merged by page: the page walk buffer and the faults under way.
 
 use engine::Slab;
 use proto::memory::{Absent, Translation};
@@ -7,24 +7,24 @@ use rustc_hash::FxHashMap;
 /// End of a list.
 const NONE: u32 = u32::MAX;
 
-/// What the translations of a page wait for.
+/// Event that the translations of a page wait for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
     /// A walk, begun or not.
     Walk,
     /// A page fault.
     Fault,
-    /// A page fault of which it is known that it takes long: who does not want to wait for it is not made to.
+    /// A page fault known to take long: translations need not wait for it.
     Refused,
 }
 
-/// A page that translations wait for, in the order of their arrival.
+/// Page that translations wait for, in order of arrival.
 #[derive(Clone, Copy)]
 struct Page {
     app: u8,
     page: u64,
     state: State,
-    /// Whether any of them waits for an absent page.
+    /// True if any of them waits for an absent page.
     waits: bool,
     first: u32,
     last: u32,
@@ -36,7 +36,7 @@ struct Waiter {
     next: u32,
 }
 
-/// Every translation inside the unit.
+/// All translations inside the unit.
 #[derive(Default)]
 pub(super) struct Pending {
     waiters: Slab<Waiter>,
@@ -45,31 +45,31 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// A translation has come; it waits for no page yet.
+    /// Adds a translation, which waits for no page yet.
     #[inline]
     pub(super) fn enter(&mut self, translation: Translation) -> u32 {
         self.waiters.insert(Waiter { translation, next: NONE })
     }
 
-    /// A translation.
+    /// Translation with a name.
     #[inline]
     pub(super) fn waiter_mut(&mut self, name: u32) -> &mut Translation {
         &mut self.waiters[name].translation
     }
 
-    /// A translation that waits for no page goes.
+    /// Removes a translation that waits for no page.
     #[inline]
     pub(super) fn leave(&mut self, name: u32) -> Translation {
         self.waiters.remove(name);
         self.waiters[name].translation
     }
 
-    /// Translations inside.
+    /// Number of translations inside.
     pub(super) fn waiting(&self) -> usize {
         self.waiters.len()
     }
 
-    /// A translation begins to wait for its page; which that is, and whether it is the first one to.
+    /// Makes a translation wait for its page; returns the page, and whether the translation is its first.
     pub(super) fn join(&mut self, name: u32) -> (u32, bool) {
         let Translation { app, page, absent, .. } = self.waiters[name].translation;
         let waits = absent == Absent::Wait;
@@ -84,7 +84,7 @@ impl Pending {
         (slot, true)
     }
 
-    /// What a page's translations wait for.
+    /// Event that a page's translations wait for.
     pub(super) fn state(&self, slot: u32) -> State {
         self.pages[slot].state
     }
@@ -95,25 +95,25 @@ impl Pending {
         (self.pages[slot].app, self.pages[slot].page)
     }
 
-    /// What becomes of the page's translations if it, or an entry of its tables, is absent: they wait if any of them does.
+    /// Handling of the page's translations if it, or an entry of its tables, is absent: they wait if any of them does.
     #[inline]
     pub(super) fn absent(&self, slot: u32) -> Absent {
         if self.pages[slot].waits { Absent::Wait } else { Absent::Signal }
     }
 
-    /// The page's walk has ended in a fault; the first translation that waits for it, which speaks for all.
+    /// Marks the page as faulting; returns its first waiting translation, which represents all.
     pub(super) fn fault(&mut self, slot: u32) -> Translation {
         self.pages[slot].state = State::Fault;
         let absent = self.absent(slot);
         Translation { absent, ..self.waiters[self.pages[slot].first].translation }
     }
 
-    /// The page's fault takes long.
+    /// Marks the page's fault as taking long.
     pub(super) fn refuse(&mut self, slot: u32) {
         self.pages[slot].state = State::Refused;
     }
 
-    /// The page, if it faults.
+    /// Slot of a page, if it faults.
     pub(super) fn faulting(&self, app: u8, page: u64) -> Option<u32> {
         let slot = *self.by_page.get(&(app, page))?;
         (self.pages[slot].state != State::Walk).then_some(slot)
@@ -129,7 +129,8 @@ impl Pending {
         }
     }
 
-    /// Translations of a page that do not wait for an absent one go; the page goes with the last. Whether it is still here.
+    /// Removes translations of a page that do not wait for an absent one; the page is removed with the last. Returns
+    /// true if it is still here.
     pub(super) fn take_signals(&mut self, slot: u32, mut visit: impl FnMut(Translation)) -> bool {
         let mut name = std::mem::replace(&mut self.pages[slot].first, NONE);
         let mut last = NONE;
@@ -157,7 +158,7 @@ impl Pending {
         last != NONE
     }
 
-    /// A page goes with all its translations.
+    /// Removes a page with all its translations.
     pub(super) fn take(&mut self, slot: u32, mut visit: impl FnMut(Translation)) {
         let Page { app, page, first, .. } = self.pages[slot];
         self.by_page.remove(&(app, page));
@@ -172,40 +173,39 @@ impl Pending {
     }
 }
 
-// Address spaces: which frame is behind a page, and whether the page is resident.
+// Address spaces: the frame of a page, and its residency.
 
-/// Which pages of an application are resident.
+/// Residency of an application's pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Residency {
-    /// All of them, always: nothing faults.
+    /// All pages are always resident: no faults.
     Always,
-    /// The unit knows for each page: none at first, then what has been resolved and not evicted. The frame of a page is
-    /// its own.
+    /// Tracked per page: none at first, then those resolved and not evicted. The frame of a page is its own.
     ByPage,
-    /// The unit does not know: it asks at the end of each walk, and is told the frame.
+    /// Unknown to the unit: it asks at the end of each walk, and is told the frame.
     Asked,
 }
 
-/// What the unit knows of that.
+/// Residency as known to the unit.
 #[derive(Clone, Debug, Default)]
 enum Resident {
     #[default]
     Always,
-    /// Bit by bit, which pages are.
+    /// Bit mask of resident pages.
     Pages(Vec<u64>),
     Asked,
 }
 
-/// One application's pages.
+/// Pages of one application.
 #[derive(Clone, Debug, Default)]
 struct Space {
-    /// Frame of page zero; the others follow.
+    /// Frame of page zero; the other frames follow.
     first: u64,
     pages: u64,
     resident: Resident,
 }
 
-/// The address spaces of all applications: each takes frames one behind the other.
+/// Address spaces of all applications, in consecutive frames.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spaces {
     spaces: Vec<Space>,
@@ -229,12 +229,12 @@ impl Spaces {
         self.frames += pages;
     }
 
-    /// Pages of every application, by number.
+    /// Number of pages of every application.
     pub(super) fn pages(&self) -> Vec<u64> {
         self.spaces.iter().map(|space| space.pages).collect()
     }
 
-    /// Frames that all have.
+    /// Number of frames of all applications.
     pub(super) fn frames(&self) -> u64 {
         self.frames
     }
@@ -242,11 +242,11 @@ impl Spaces {
     #[inline]
     fn space(&self, app: u8, page: u64) -> &Space {
         let space = &self.spaces[usize::from(app)];
-        assert!(page < space.pages, "application {app} has {} pages, none of number {page}", space.pages);
+        assert!(page < space.pages, "application {app} has {} pages, not page {page}", space.pages);
         space
     }
 
-    /// The frame behind a page, if the unit knows that it is resident.
+    /// Frame of a page, if the unit knows that it is resident.
     #[inline]
     pub(super) fn frame(&self, app: u8, page: u64) -> Option<u64> {
         let space = self.space(app, page);
@@ -258,14 +258,14 @@ impl Spaces {
         known.then(|| space.first + page)
     }
 
-    /// The application whose own frame this is; none if the unit does not know.
+    /// Application that owns a frame; `None` if the unit does not know.
     pub(super) fn owner(&self, frame: u64) -> Option<u8> {
         let has = |space: &&Space| (space.first..space.first + space.pages).contains(&frame);
         let app = self.spaces.iter().position(|space| has(&space))?;
         (!matches!(self.spaces[app].resident, Resident::Asked)).then_some(app as u8)
     }
 
-    /// Says whether a page is resident, where the unit knows that page by page.
+    /// Sets the residency of a page, where the unit tracks it per page.
     pub(super) fn set_resident(&mut self, app: u8, page: u64, resident: bool) {
         self.space(app, page);
         if let Resident::Pages(words) = &mut self.spaces[usize::from(app)].resident {

@@ -17,7 +17,7 @@ engine::events! {
     }
 }
 
-/// What surrounds the unit: reads of walks are answered after `memory`, faults after `fault`, if they are at all.
+/// Surroundings of the unit: reads of walks are answered after `memory`, faults after `fault`, if at all.
 struct Around {
     queue: EventQueue<Ev>,
     sent: Vec<(Time, Out)>,
@@ -27,9 +27,9 @@ struct Around {
     most_reading: usize,
     memory: Time,
     fault: Option<Time>,
-    /// Whether each fault is refused before.
+    /// True if each fault is refused first.
     refuses: bool,
-    /// Whether a read that does not wait brings nothing: by its address and how many there were.
+    /// Decides, by address and number, whether a read that does not wait brings nothing.
     in_flash: fn(u64, usize) -> bool,
 }
 
@@ -81,7 +81,7 @@ impl Around {
         while self.step(mmu) {}
     }
 
-    /// One event; whether there was one.
+    /// Runs one event. Returns false if there was none.
     fn step(&mut self, mmu: &mut Mmu) -> bool {
         match self.queue.pop() {
             Some(Ev::Mmu(event)) => mmu.handle(event, self),
@@ -102,7 +102,7 @@ impl Around {
         true
     }
 
-    /// Asks for a page alone and returns how long it took and how many reads.
+    /// Requests a single page; returns the duration and the number of reads.
     fn one(&mut self, mmu: &mut Mmu, page: u64) -> (Time, usize) {
         let (start, reads) = (self.queue.now(), self.reads.len());
         mmu.translate(asks(page, start), self);
@@ -326,7 +326,7 @@ fn a_walk_that_meets_an_absent_table_ends_for_those_who_do_not_wait() {
     let reads: Vec<Absent> = around.reads.iter().map(|access| access.absent).collect();
     assert_eq!(reads, [Absent::Signal, Absent::Signal, Absent::Signal, Absent::Signal, Absent::Wait]);
     assert_eq!(around.reads[3].address, around.reads[4].address);
-    // Nobody waits for another page of that table: its walk is over, and its thread free.
+    // No translation waits for a different page of that table: its walk is over, and its thread free.
     mmu.translate(signals(20, around.now()), &mut around);
     around.run(&mut mmu);
     assert_eq!((around.answers()[2].1.absent, mmu.outstanding()), (Absent::Signalled, 0));
@@ -345,7 +345,7 @@ fn a_unit_that_does_not_know_asks_at_the_end_of_a_walk() {
     assert_eq!(around.answers()[1].1.frame, 16);
     mmu.evict(0, 9);
     assert_eq!(around.one(&mut mmu, 9), (ns(119 + 1000), 1), "it asks again");
-    // An answer that nobody waits for is not remembered.
+    // An answer without waiters is not remembered.
     mmu.resolve(Translation { frame: 5, ..asks(10, around.now()) }, &mut around);
     assert_eq!((around.one(&mut mmu, 10), mmu.stats.faults), ((ns(1119), 1), 3));
 }
@@ -369,7 +369,7 @@ fn a_refused_page_holds_only_those_who_wait() {
     mmu.resolve(around.faults[0], &mut around);
     let last = around.answers()[2].1;
     assert_eq!((last.absent, last.frame, mmu.outstanding()), (Absent::Wait, 16, 0));
-    // If nobody waits, the page is forgotten: the next one walks and asks.
+    // Without waiters, the page is forgotten: the next one walks and asks.
     mmu.translate(signals(30, around.now()), &mut around);
     around.run(&mut mmu);
     assert_eq!(around.faults[1].absent, Absent::Signal);
@@ -390,7 +390,7 @@ fn more_translations_than_the_sources_can_have_are_a_fault_of_the_machine() {
     }
 }
 
-/// ZnG: 80 KB for a terabyte (sections III-B and VI). Fields of 20 bits number its 2^20 blocks, so an entry stands for
+/// ZnG: 80 KB for a terabyte (sections III-B and VI). Fields of 20 bits number its 2^20 blocks, so an entry represents
 /// 128 of them. Neither its Table I (384 pages a block, 1.5 TiB) nor 1 TiB in 1 MiB blocks changes that.
 #[test]
 fn the_block_table_of_zng_has_80_kib() {
@@ -495,8 +495,8 @@ proptest! {
         prop_assert_eq!(stats.walk_reads as usize, around.reads.len());
         prop_assert_eq!(stats.faults as usize, around.faults.len());
     }
-    /// The same of translations that do not wait, in a unit that asks: each comes back once, with a frame or a signal, and with a
-    /// frame if it waits.
+    /// As above for translations that do not wait, in a unit that asks: each comes back once, with a frame or a signal,
+    /// and with a frame if it waits.
     #[test]
     fn every_translation_comes_back_once_without_a_frame_at_most_if_it_may(
         asked in proptest::collection::vec((0u64..40, any::<bool>(), any::<bool>()), 1..150),

@@ -1,10 +1,11 @@
-//! A translation lookaside buffer as a table without time.
+//! Translation lookaside buffer as a table without time.
 
 use crate::cache::replace::ReplacementPolicy;
 use crate::cache::{Shape, Tags};
 use engine::{Mutant, planted};
 
-/// Bits of a page's number; the application stands above them, so that the pages of one application spread over all sets.
+/// Bits of a page's number; the application is stored above them, so that the pages of one application spread over all
+/// sets.
 const PAGE_BITS: u32 = 56;
 
 /// Translations of pages, tagged with their application.
@@ -20,10 +21,10 @@ fn key(app: u8, page: u64) -> u64 {
 }
 
 impl Tlb {
-    /// An empty buffer of `entries` in sets of `ways`, least recently used out first.
+    /// Creates an empty buffer of `entries` in sets of `ways`, with LRU replacement.
     ///
     /// # Panics
-    /// If the entries are no multiple of the ways, or none.
+    /// Panics if the entries are not a multiple of the ways, or zero.
     pub fn new(entries: u32, ways: u32) -> Tlb {
         assert!(
             ways > 0 && entries > 0 && entries.is_multiple_of(ways),
@@ -33,7 +34,7 @@ impl Tlb {
         Tlb { tags: Tags::new(shape, &ReplacementPolicy::lru) }
     }
 
-    /// The physical page behind a virtual one, if it is here; that counts as a use.
+    /// Physical page of a virtual one, if it is here; counts as a use.
     #[inline]
     pub fn look_up(&mut self, app: u8, page: u64) -> Option<u64> {
         let place = self.tags.find(key(app, page))?;
@@ -41,7 +42,7 @@ impl Tlb {
         Some(*self.tags.meta(place))
     }
 
-    /// Takes a translation in; that counts as a use.
+    /// Adds a translation; counts as a use.
     pub fn fill(&mut self, app: u8, page: u64, frame: u64) {
         let key = key(app, page);
         match self.tags.find(key) {
@@ -94,7 +95,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
-        /// Against a list in the order of use: sets of a power of two are the lowest bits of the page.
+        /// Compared with a list in the order of use: the set is given by the lowest bits of the page.
         #[test]
         fn holds_the_latest_used_of_every_set(
             steps in proptest::collection::vec((0u8..3, 0u64..24, 0u8..8), 0..300),

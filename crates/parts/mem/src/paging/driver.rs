@@ -1,4 +1,4 @@
-//! The driver's threads: what they do next, and how long it takes.
+//! Threads of the driver: their next work, and its duration.
 
 use super::{Event, Out, Paging, Phase};
 use engine::resource::Serial;
@@ -7,12 +7,12 @@ use proto::{Command, IoOp};
 use stats::EnergyReport;
 use std::collections::VecDeque;
 
-/// A thread of the driver.
+/// Thread of the driver.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Thread {
     pub(super) cpu: Serial,
     state: State,
-    /// Faults of its batch that it has not handled yet.
+    /// Faults of the batch not handled yet.
     batch: VecDeque<u32>,
 }
 
@@ -20,15 +20,15 @@ pub(super) struct Thread {
 enum State {
     #[default]
     Asleep,
-    /// An interrupt is on its way.
+    /// An interrupt is under way.
     Called,
     At(Work),
 }
 
-/// A piece of a thread's work.
+/// Piece of a thread's work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Work {
-    /// A fault of its batch, up to the command to the SSD.
+    /// A fault of the batch, up to the command to the SSD.
     Fault(u32),
     /// Copies of data from the SSD.
     CopyIn(u32),
@@ -37,13 +37,13 @@ pub(super) enum Work {
 }
 
 impl Paging {
-    /// A fault enters the fault buffer.
+    /// Adds a fault to the fault buffer.
     pub(super) fn report(&mut self, job: u32, cx: &mut impl Cx<Event, Out>) {
         self.buffer.push_back(job);
         self.call(cx);
     }
 
-    /// Calls sleeping threads until there is one for each batch that the buffer holds.
+    /// Wakes sleeping threads until there is one for each batch in the buffer.
     fn call(&mut self, cx: &mut impl Cx<Event, Out>) {
         while self.called * self.batch < self.buffer.len() {
             let asleep = self.threads.iter().position(|thread| thread.state == State::Asleep);
@@ -58,11 +58,11 @@ impl Paging {
     pub(super) fn woken(&mut self, thread: usize, cx: &mut impl Cx<Event, Out>) {
         self.called -= 1;
         self.next(thread, cx);
-        // It may have found data to copy first.
+        // The thread may have found data to copy first.
         self.call(cx);
     }
 
-    /// Data are to be copied: by a thread that sleeps, or by the first that is done.
+    /// Queues a data copy: for a sleeping thread, or for the first that is done.
     pub(super) fn copy(&mut self, work: Work, cx: &mut impl Cx<Event, Out>) {
         self.copying.push_back(work);
         let asleep = self.threads.iter().position(|thread| thread.state == State::Asleep);
@@ -71,7 +71,7 @@ impl Paging {
         }
     }
 
-    /// A thread takes its next piece of work, or sleeps.
+    /// Gives a thread its next piece of work, or lets it sleep.
     fn next(&mut self, thread: usize, cx: &mut impl Cx<Event, Out>) {
         let mut extra = Time::ZERO;
         let work = self.copying.pop_front().or_else(|| {
@@ -132,16 +132,16 @@ impl Paging {
     }
 }
 
-// Counters of paging.
+// Statistics of paging.
 
-/// Counters of one measured window.
+/// Statistics of one measured window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PagingStats {
-    /// Faults that went to the driver, each for another granule.
+    /// Faults that went to the driver, each for a different granule.
     pub faults: u64,
     /// Faults that joined a granule under way.
     pub merged: u64,
-    /// Faults for a granule that is in the GPU's memory.
+    /// Faults for a granule that is already in the GPU's memory.
     pub present: u64,
     /// Interrupts.
     pub interrupts: u64,
@@ -155,30 +155,30 @@ pub struct PagingStats {
     pub mapped: u64,
     /// Bytes moved to the GPU.
     pub moved_bytes: u64,
-    /// Granules that made room in the GPU's memory.
+    /// Granules evicted from the GPU's memory.
     pub evictions: u64,
-    /// Commands that the SSD could not do.
+    /// Commands that the SSD failed.
     pub failed: u64,
     origin: PagingBusy,
 }
 
-/// Time that the parts have been busy.
+/// Busy times of the parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PagingBusy {
-    /// The driver's threads, summed.
+    /// Busy time of the driver's threads, summed.
     pub threads: Time,
-    /// The link to the GPU.
+    /// Busy time of the link to the GPU.
     pub to_gpu: Time,
-    /// The link to the host.
+    /// Busy time of the link to the host.
     pub to_host: Time,
 }
 
-/// What paging has counted since the beginning, for the check.
+/// Counts of paging since the beginning, for the check.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ledger {
     pub(super) entered: u64,
     pub(super) resolved: u64,
-    /// Granules that made room and have to be written, and those that the SSD has taken.
+    /// Evicted granules that must be written, and those that the SSD has taken.
     pub(super) evicted: u64,
     pub(super) stored: u64,
 }
@@ -190,7 +190,7 @@ impl Paging {
         PagingBusy { threads, to_gpu, to_host }
     }
 
-    /// Time that the parts have been busy since the window began.
+    /// Busy times of the parts since the window began.
     pub fn busy(&self, now: Time) -> PagingBusy {
         let (all, before) = (self.busy_since_start(now), self.stats.origin);
         PagingBusy {
@@ -200,27 +200,27 @@ impl Paging {
         }
     }
 
-    /// Energy of the link since the window began; `None` if the spec does not say what it costs.
+    /// Energy of the link since the window began; `None` without energies in the spec.
     pub fn energy(&self, now: Time) -> Option<EnergyReport> {
         self.link.energy(now)
     }
 
-    /// Bytes over the link since the window began, by the time for which it was booked: at least and at most.
+    /// Bytes over the link since the window began, minimum and maximum consistent with its busy time.
     pub fn carried(&self) -> Option<[u64; 2]> {
         self.link.carried()
     }
 
-    /// Starts the measured window: what happened before is forgotten.
+    /// Starts the measured window and clears the statistics.
     pub fn reset_stats(&mut self, now: Time) {
         self.link.reset_energy(now);
         self.stats = PagingStats { origin: self.busy_since_start(now), ..PagingStats::default() };
         self.tally = proto::memory::Tally::default();
     }
 
-    /// Holds the accounts against each other; they hold between any two events.
+    /// Checks the accounts against each other; they hold between any two events.
     ///
     /// # Errors
-    /// What does not hold, in numbers.
+    /// Returns the violated equation, in numbers.
     pub fn check(&self) -> Result<(), String> {
         let (ledger, inside) = (&self.ledger, self.waiting.len() as u64);
         if ledger.entered != ledger.resolved + inside {
@@ -235,10 +235,7 @@ impl Paging {
         }
         let mapped = self.mapped.len() as u64;
         if mapped > self.taken || self.taken > self.capacity {
-            return Err(format!(
-                "{mapped} granules mapped, {} places taken of {}",
-                self.taken, self.capacity
-            ));
+            return Err(format!("{mapped} granules mapped, {} of {} places taken", self.taken, self.capacity));
         }
         Ok(())
     }

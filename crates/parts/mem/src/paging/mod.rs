@@ -1,28 +1,30 @@
-//! Paging of a discrete GPU: data reside in an SSD, and the host brings what the GPU faults for (the platform "Hetero").
+//! Paging of a discrete GPU: data reside in an SSD, and the host brings the pages on which the GPU faults (the platform
+//! "Hetero").
 //!
-//! A page fault of the GPU's memory management unit goes into a **fault buffer** and interrupts the host. A thread of the
-//! driver takes a **batch** of faults, and for each reads a **granule** from the SSD through the file system. When the
-//! data have come they are **copied** in host memory (page cache to user buffer to pinned buffer: the copies between
-//! user and privileged mode that NVMMU, PACT 2015, and ZnG, ISCA 2020, section II-C, blame), moved over **PCIe** into the
-//! GPU's memory, and mapped; then every translation that waits for the granule is answered.
+//! A page fault of the GPU's memory management unit goes into a **fault buffer** and interrupts the host. A thread of
+//! the driver takes a **batch** of faults, and for each reads a **granule** from the SSD through the file system. When
+//! the data have arrived, they are **copied** in host memory: from page cache to user buffer to pinned buffer, the
+//! copies between user and privileged mode blamed by NVMMU (PACT 2015) and ZnG (ISCA 2020, section II-C). Then they
+//! move over **PCIe** into the GPU's memory, and are mapped; finally, every translation that waits for the granule is
+//! answered.
 //!
-//! Decisions, where the papers leave it open:
+//! Decisions where the papers leave details open:
 //!
-//! * Threads both handle faults and copy; what has come from the SSD goes first, since warps wait for it longest. A thread
-//!   does not wait for the SSD: it reads all of its batch, in the order of the faults, and goes on.
+//! * Threads both handle faults and copy; data from the SSD go first, because warps have waited longest for them. A
+//!   thread does not wait for the SSD: it reads all of its batch, in the order of the faults, and goes on.
 //! * A granule's translations are answered when it is mapped, not at the end of the batch.
-//! * A thread that finds faults in the buffer takes them without an interrupt. One sleeping thread is called for each
-//!   batch that the buffer holds.
-//! * A fault for a granule under way joins it; for one that is in the GPU's memory it is answered at once, since the
+//! * A thread that finds faults in the buffer takes them without an interrupt. One sleeping thread is woken for each
+//!   batch in the buffer.
+//! * A fault for a granule under way joins it; one for a granule in the GPU's memory is answered at once, because the
 //!   driver has mapped all of it.
-//! * When the GPU's memory is full, what was mapped longest ago makes room, just before the data that need the room move:
-//!   host software does not see uses. With `write_back` it first goes to the SSD: over PCIe, the same copies, a write.
-//!   A fault for it in the meantime waits for that write.
-//! * Where data lie in the GPU's memory is decided elsewhere: the frame of a translation is answered as it came.
+//! * When the GPU's memory is full, the granule mapped longest ago is evicted, just before the data that need the room
+//!   move: host software does not see uses. With `write_back` it first goes to the SSD: over PCIe, the same copies, a
+//!   write. A fault for it in the meantime waits for that write.
+//! * The place of data in the GPU's memory is decided elsewhere: the frame of a translation is returned unchanged.
 //! * Virtual addresses of an application count from zero; applications follow each other on the SSD.
 //!
-//! Bounds: faults are bounded by the memory management unit, which sends one for each of its open walks; what leaves the
-//! GPU's memory by what enters it.
+//! Bounds: faults are bounded by the memory management unit, which sends one for each of its open walks; evictions by
+//! arrivals.
 
 mod driver;
 #[cfg(test)]
@@ -48,13 +50,13 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 engine::events! {
-    /// Paging's own events.
+    /// Internal events of paging.
     pub enum Event {
         /// A thread of the driver that slept runs.
         Woken(u32),
         /// A thread of the driver has finished a piece of work.
         Worked(u32),
-        /// A granule that makes room has come to the host.
+        /// An evicted granule has arrived at the host.
         Left(u32),
         /// The place for a granule is free.
         Room(u32),
@@ -63,59 +65,59 @@ engine::events! {
     }
 }
 
-/// Messages that paging sends.
+/// Messages sent by paging.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Out {
     /// The page of a translation is in the GPU's memory.
     Resolved(Translation),
     /// A page is no longer in the GPU's memory.
     Evict {
-        /// The application.
+        /// Application of the page.
         app: u8,
-        /// Virtual page, as translations count them.
+        /// Virtual page number, as in translations.
         page: u64,
     },
     /// A command to the SSD.
     Submit(proto::Command),
 }
 
-/// What is being done with a granule.
+/// Phase of the work on a granule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// It is to come, and has not been read from the SSD yet.
+    /// Expected, and not yet read from the SSD.
     Coming,
-    /// It is being read from the SSD, or on its way from there.
+    /// Being read from the SSD, or in flight from there.
     Reading,
-    /// It leaves the GPU's memory for the SSD.
+    /// Being evicted from the GPU's memory to the SSD.
     Leaving,
 }
 
-/// A granule with something under way.
+/// Granule with work under way.
 #[derive(Clone, Copy, Debug)]
 struct Job {
     granule: Granule,
     phase: Phase,
-    /// Translations that wait for it.
+    /// Translations that wait for the granule.
     waiting: List,
 }
 
-/// A granule of an application, by its number from the beginning.
+/// Granule of an application, by its number from the beginning.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Granule {
     app: u8,
     number: u64,
 }
 
-/// Where a granule is, if not in the SSD alone.
+/// Location of a granule that is not only in the SSD.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     /// In the GPU's memory.
     Gpu,
-    /// Something is under way.
+    /// Work is under way.
     Busy(u32),
 }
 
-/// An application's data on the SSD.
+/// Data of an application on the SSD.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
     base: u64,
@@ -125,7 +127,7 @@ struct Extent {
 /// Paging of a discrete GPU by the host.
 pub struct Paging {
     granule: u64,
-    /// Bytes of a translation's page.
+    /// Size of a translation's page in bytes.
     reach: u64,
     /// Granules that fit into the GPU's memory.
     capacity: u64,
@@ -133,7 +135,7 @@ pub struct Paging {
     batch: usize,
     interrupt: Time,
     batch_time: Time,
-    /// Thread time of a fault, its command to the SSD included.
+    /// Thread time of a fault, including its command to the SSD.
     fault_time: Time,
     resume: Time,
     submit: Time,
@@ -142,17 +144,17 @@ pub struct Paging {
     copy_rate: u64,
     link: Link,
     threads: Vec<Thread>,
-    /// Threads that have been called and do not run yet.
+    /// Number of threads woken and not running yet.
     called: usize,
-    /// Faults that no thread has taken.
+    /// Faults not yet taken by a thread.
     buffer: VecDeque<u32>,
-    /// Data that wait to be copied.
+    /// Data that wait for a copy.
     copying: VecDeque<Work>,
-    /// Granules that wait until something in the GPU's memory may go.
+    /// Granules that wait until something in the GPU's memory can be evicted.
     without_room: VecDeque<u32>,
-    /// Granules in the GPU's memory, in the order they were mapped.
+    /// Granules in the GPU's memory, in the order of mapping.
     mapped: VecDeque<Granule>,
-    /// Places in the GPU's memory that are taken.
+    /// Number of occupied places in the GPU's memory.
     taken: u64,
     at: FxHashMap<Granule, Place>,
     jobs: Slab<Job>,
@@ -161,17 +163,17 @@ pub struct Paging {
     apps: Vec<Option<Extent>>,
     end: u64,
     ledger: driver::Ledger,
-    /// What happened since the window began.
+    /// Statistics since the window began.
     pub stats: PagingStats,
-    /// What faults have waited for: all of it is [`Stage::Fault`].
+    /// Waits of faults: all of them are [`Stage::Fault`].
     pub tally: Tally,
 }
 
 impl Paging {
-    /// An idle host, with all data in the SSD.
+    /// Creates an idle host, with all data in the SSD.
     ///
     /// # Errors
-    /// The first value that cannot be built, with its key.
+    /// Returns the first value that cannot be built, with its key.
     pub fn new(spec: &PagingSpec) -> Result<Paging, SpecError> {
         spec.check()?;
         let driver = &spec.driver;
@@ -208,16 +210,16 @@ impl Paging {
         })
     }
 
-    /// Bytes of a translation's page; 4 KiB unless set.
+    /// Sets the size of a translation's page in bytes; the default is 4 KiB.
     ///
     /// # Panics
-    /// If a granule is no whole number of them: the machine checks its spec for that.
+    /// Panics if a granule is not a multiple of it: the machine checks its spec for that.
     pub fn set_reach(&mut self, bytes: u64) {
         assert!(self.granule.is_multiple_of(bytes), "granules of {} B, pages of {bytes} B", self.granule);
         self.reach = bytes;
     }
 
-    /// An application with `bytes` of data, behind those added before. Returns where they begin on the SSD.
+    /// Adds an application with `bytes` of data, behind the previous ones. Returns its offset on the SSD.
     pub fn add_app(&mut self, app: u8, bytes: u64) -> u64 {
         let extent = Extent { base: self.end, bytes: bytes.next_multiple_of(PAGE) };
         self.end += bytes.next_multiple_of(self.granule);
@@ -225,15 +227,15 @@ impl Paging {
         extent.base
     }
 
-    /// Bytes of the SSD that the applications added so far take.
+    /// Bytes of the SSD taken by the applications added so far.
     pub fn ssd_bytes(&self) -> u64 {
         self.end
     }
 
-    /// A page fault.
+    /// Handles a page fault.
     ///
     /// # Panics
-    /// If the page lies outside of its application's data.
+    /// Panics if the page is outside of its application's data.
     pub fn fault(&mut self, translation: Translation, cx: &mut impl Cx<Event, Out>) {
         let byte = translation.page * self.reach;
         let granule = Granule { app: translation.app, number: byte / self.granule };
@@ -259,7 +261,7 @@ impl Paging {
         }
     }
 
-    /// The SSD has done a command.
+    /// Handles a completion of the SSD.
     pub fn completed(&mut self, completion: Completion, cx: &mut impl Cx<Event, Out>) {
         self.stats.failed += u64::from(completion.status != Status::Success);
         let job = completion.tag;
@@ -270,7 +272,7 @@ impl Paging {
         }
     }
 
-    /// Runs one of paging's own events.
+    /// Runs one internal event.
     pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out>) {
         match event {
             Event::Woken(thread) => self.woken(thread as usize, cx),
@@ -281,7 +283,7 @@ impl Paging {
         }
     }
 
-    /// Granules with something under way.
+    /// Number of granules with work under way.
     pub fn outstanding(&self) -> usize {
         self.jobs.len()
     }
@@ -290,7 +292,7 @@ impl Paging {
         self.apps[usize::from(granule.app)].expect("an application that has been added")
     }
 
-    /// First byte of a granule on the SSD, and its bytes: the last one may be short.
+    /// First byte of a granule on the SSD, and its size: the last granule may be short.
     fn bytes_of(&self, granule: Granule) -> (u64, u64) {
         let extent = self.extent(granule);
         let first = granule.number * self.granule;
@@ -307,10 +309,10 @@ impl Paging {
     }
 }
 
-// Data on their way into the GPU's memory and out of it.
+// Data in flight to and from the GPU's memory.
 
 impl Paging {
-    /// The data lie in a pinned buffer: they move as soon as there is room.
+    /// Moves data from a pinned buffer as soon as there is room.
     fn move_in(&mut self, job: u32, cx: &mut impl Cx<Event, Out>) {
         let mut free = cx.now();
         if self.taken == self.capacity {
@@ -329,7 +331,7 @@ impl Paging {
         }
     }
 
-    /// A granule makes room; returns when its place is free.
+    /// Evicts a granule; returns the time at which its place is free.
     fn evict(&mut self, granule: Granule, cx: &mut impl Cx<Event, Out>) -> Time {
         self.stats.evictions += 1;
         let (_, bytes) = self.bytes_of(granule);
@@ -373,7 +375,7 @@ impl Paging {
         }
     }
 
-    /// A granule that left is in the SSD; a fault for it may have come.
+    /// Handles an evicted granule that is in the SSD; a fault for it may have arrived.
     fn stored(&mut self, job: u32, cx: &mut impl Cx<Event, Out>) {
         let Job { granule, waiting, .. } = self.jobs[job];
         self.ledger.stored += 1;
@@ -388,88 +390,88 @@ impl Paging {
     }
 }
 
-// What a user writes about paging.
+// Spec of paging.
 
 /// Paging of a discrete GPU: the host brings pages from an SSD when the GPU faults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PagingSpec {
-    /// What a fault brings, aligned: a multiple of 4 KiB.
+    /// Granule: aligned amount brought by a fault, a multiple of 4 KiB.
     #[schemars(extend("x-minimum" = "4KiB", "x-maximum" = "1GiB", "x-multiple-of" = "4KiB"))]
     pub granule: Bytes,
-    /// GPU memory that the data of programs may take; what was brought first makes room.
+    /// GPU memory available to the data of programs; data brought first are evicted first.
     pub memory: Bytes,
-    /// Whether data that makes room is copied back to the SSD. The host does not know what has been written: all of it or
+    /// Write-back of evicted data to the SSD. The host does not know which data have been written: it copies all or
     /// nothing.
     pub write_back: bool,
-    /// The driver that handles faults.
+    /// Driver that handles faults.
     pub driver: DriverSpec,
-    /// Host time of a command to the SSD before it is submitted: system call, file system, block layer, driver.
+    /// Host time of a command to the SSD before submission: system call, file system, block layer, driver.
     pub submit: Duration,
-    /// Host time of a command to the SSD after it is done: interrupt handler, waking the thread, return to user mode.
+    /// Host time of a command to the SSD after completion: interrupt handler, waking the thread, return to user mode.
     pub complete: Duration,
-    /// Copies of the data in host memory, on its way between the SSD and the GPU.
+    /// Number of copies of the data in host memory, between the SSD and the GPU.
     #[schemars(range(max = 64))]
     pub copies: u32,
-    /// Bytes a second of one such copy.
+    /// Bandwidth of one such copy, in bytes per second.
     pub copy_bandwidth: Bandwidth,
-    /// The link between host and GPU.
+    /// Link between host and GPU.
     pub link: GpuLinkSpec,
 }
 
-/// The driver that handles faults.
+/// Driver that handles faults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DriverSpec {
-    /// From a fault in the GPU to a thread of the driver that runs, if one sleeps: fault buffer, interrupt, wake-up.
+    /// Time from a fault in the GPU until a sleeping thread of the driver runs: fault buffer, interrupt, wake-up.
     pub interrupt: Duration,
-    /// Threads. They handle faults and copy data.
+    /// Number of threads. They handle faults and copy data.
     #[schemars(range(min = 1, max = 65_536))]
     pub handlers: u32,
-    /// Faults that a thread takes from the fault buffer at once, at most.
+    /// Batch: maximum faults that a thread takes from the fault buffer at once.
     #[schemars(range(min = 1))]
     pub batch: u32,
     /// Thread time of a batch, beyond its faults: reading and sorting the fault buffer, locks, replay.
     pub batch_time: Duration,
     /// Thread time of a fault.
     pub fault_time: Duration,
-    /// From data in the GPU's memory to the translation in the GPU: page table, invalidation, replay.
+    /// Time from data in the GPU's memory to the translation in the GPU: page table, invalidation, replay.
     pub resume: Duration,
 }
 
-/// A PCI Express link between host and GPU.
+/// PCI Express link between host and GPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GpuLinkSpec {
     /// Generation, 1 to 6.
     #[schemars(range(min = 1, max = 6))]
     pub generation: u32,
-    /// Lanes.
+    /// Number of lanes.
     #[schemars(extend("enum" = [1, 2, 4, 8, 16]))]
     pub lanes: u32,
-    /// Largest packet payload.
+    /// Maximum packet payload.
     #[schemars(extend("x-minimum" = "1B"))]
     pub max_payload: Bytes,
-    /// One-way latency.
+    /// Latency in one direction.
     pub latency: Duration,
-    /// What it spends; left out, it reports no energy.
+    /// Energy of the link; if omitted, it reports no energy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<LinkEnergySpec>,
 }
 
 impl PagingSpec {
-    /// Checks everything.
+    /// Checks the whole spec.
     ///
     /// # Errors
-    /// The first value that cannot be built, with its key.
+    /// Returns the first value that cannot be built, with its key.
     pub fn check(&self) -> Result<(), SpecError> {
         let granule = self.granule.get();
         if granule == 0 || !granule.is_multiple_of(PAGE) {
-            let what = format!("a granule of {} is no multiple of a page of {PAGE} B", self.granule);
-            return Err(SpecError::new("granule", what).help("4KiB is a page, 64KiB a block of the driver's"));
+            let what = format!("a granule of {} is not a multiple of the page size, {PAGE} B", self.granule);
+            return Err(SpecError::new("granule", what).help("choose a multiple of 4KiB, such as 64KiB"));
         }
         if self.memory.get() < granule {
-            let what = format!("{} of GPU memory hold no granule of {}", self.memory, self.granule);
+            let what = format!("{} of GPU memory are less than one granule of {}", self.memory, self.granule);
             return Err(SpecError::new("memory", what));
         }
         SpecError::positive("driver.handlers", self.driver.handlers.into())?;

@@ -1,9 +1,9 @@
-//! Exchanges: a page that rises, and one that makes room for it.
+//! Exchanges: a promoted page, and the demoted one that makes room for it.
 //!
-//! From the decision on, commands for the page that rises wait. Once those under way have been answered, a page that has none
-//! under way is chosen to make room; its commands wait from then on. Both are read, whole, each from its memory; then both are
-//! written, each to the frame of the other. A page's commands go on, in the order in which they came, as soon as it has been
-//! written. So nothing overtakes, and no command goes to a frame whose page is not there.
+//! From the decision on, commands for the page that rises wait. Once those under way have been answered, a page without
+//! commands under way is chosen to make room; its commands wait from then on. Both are read, as a whole, each from its
+//! memory; then both are written, each to the frame of the other. A page's commands go on, in order of arrival, as soon
+//! as it has been written. So no command overtakes another, and none goes to a frame whose page is not there.
 
 use super::policy::{Place, Verdict};
 use super::{Event, Out, Placement, Tag};
@@ -11,44 +11,44 @@ use engine::{Cx, List, Mutant, Time, planted};
 use proto::Port;
 use proto::memory::{Absent, MemCommand, PAGE, Stage};
 
-/// The two pages of an exchange.
+/// Index of the rising page in an exchange.
 const RISES: usize = 0;
 const SINKS: usize = 1;
 
-/// What keeps a page where it is, in one word: so many commands under way or, with the highest bit, an exchange and which of
-/// its pages it is.
+/// State that keeps a page in place, in one word: the number of commands under way or, with the highest bit, an
+/// exchange and the page's side in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Held(u32);
 
 const MOVES: u32 = 1 << 31;
 
 impl Held {
-    /// On the move.
+    /// State of a page on the move.
     fn by(exchange: u32, side: usize) -> Held {
         Held(MOVES | exchange << 1 | side as u32)
     }
 
-    /// The exchange and the side of a page on the move.
+    /// Exchange and side of a page on the move.
     #[inline]
     pub(super) fn mover(self) -> Option<(u32, usize)> {
         (self.0 & MOVES != 0).then_some((self.0 & !MOVES) >> 1).map(|name| (name, (self.0 & 1) as usize))
     }
 }
 
-/// What is known of an exchange.
+/// Exchange under way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Exchange {
-    /// The page that rises, and the one that makes room, once it is known.
+    /// Page that rises, and the one that makes room, once known.
     pages: [u32; 2],
-    /// Where they were.
+    /// Places of the pages before the exchange.
     places: [Place; 2],
-    /// Commands for the page that rises that have not been answered yet.
+    /// Unanswered commands for the page that rises.
     under_way: u32,
-    /// Pages that have been read.
+    /// Number of pages read.
     read: u8,
-    /// Pages that have been written.
+    /// Number of pages written.
     written: u8,
-    /// The application and the bank of the command that it began with.
+    /// Application and bank of the command that started the exchange.
     app: u8,
     port: u16,
     /// Commands that wait for each page.
@@ -56,14 +56,14 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    /// Pages that have been read and not been written yet.
+    /// Number of pages read and not written yet.
     pub(super) fn pages_inside(&self) -> u64 {
         (self.read - self.written).into()
     }
 }
 
 impl Placement {
-    /// A command for a page is under way to its place, which may make the page rise.
+    /// Notes a command for a page, sent to its place, which may make the page rise.
     pub(super) fn hold(
         &mut self,
         page: u32,
@@ -98,14 +98,14 @@ impl Placement {
         }
     }
 
-    /// A command for a page has been answered.
+    /// Notes an answered command for a page.
     pub(super) fn let_go(&mut self, page: u32, cx: &mut impl Cx<Event, Out>) {
         let held = &mut self.held[page as usize];
         let Some((name, _)) = held.mover() else {
             held.0 -= 1;
             return;
         };
-        // Only the page that rises begins to move with commands under way.
+        // Only the rising page begins to move with commands under way.
         let exchange = &mut self.exchanges[name];
         exchange.under_way -= 1;
         if exchange.under_way == 0 {
@@ -113,12 +113,12 @@ impl Placement {
         }
     }
 
-    /// A command waits until its page has moved.
+    /// Makes a command wait until its page has moved.
     pub(super) fn wait(&mut self, (exchange, side): (u32, usize), name: u32) {
         self.waiters.push(&mut self.exchanges[exchange].waiting[side], name);
     }
 
-    /// The page that rises has no commands under way: another one makes room, and both are read.
+    /// Starts the move once the rising page has no commands under way: a page to demote is chosen, and both are read.
     fn begin(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let held = &self.held;
         let Some(sinks) = self.policy.makes_room(&|page| held[page as usize] == Held::default()) else {
@@ -140,7 +140,7 @@ impl Placement {
         }
     }
 
-    /// A page of an exchange has been read: both are written when both have been.
+    /// Handles a page of an exchange that has been read: after the second, both are written.
     pub(super) fn page_read(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let exchange = &mut self.exchanges[name];
         exchange.read += 1;
@@ -158,7 +158,7 @@ impl Placement {
         }
     }
 
-    /// A page of an exchange has been written where the other one was.
+    /// Handles a page of an exchange that has been written to the place of the other.
     pub(super) fn page_written(&mut self, name: u32, side: usize, cx: &mut impl Cx<Event, Out>) {
         let exchange = &mut self.exchanges[name];
         exchange.written += 1;
@@ -174,12 +174,12 @@ impl Placement {
         self.go_on(pages[side], &mut waiting, cx);
     }
 
-    /// A page does not move any more: those who have waited for it go on.
+    /// Resumes the commands that waited for a page that no longer moves.
     fn go_on(&mut self, page: u32, waiting: &mut List, cx: &mut impl Cx<Event, Out>) {
         self.held[page as usize] = Held::default();
         while let Some(name) = self.waiters.pop(waiting) {
             if let Some(mover) = self.held[page as usize].mover() {
-                // It moves again, because of one of them.
+                // The page moves again, because of one of them.
                 self.wait(mover, name);
                 continue;
             }
@@ -193,7 +193,7 @@ impl Placement {
     /// Sends a command of an exchange for all lines of a frame.
     fn send_page(&mut self, tag: Tag, place: Place, cx: &mut impl Cx<Event, Out>) {
         let (Tag::Read(name, _) | Tag::Write(name, _)) = tag else {
-            unreachable!("{tag:?} is no page of an exchange");
+            unreachable!("{tag:?} is not a page of an exchange");
         };
         let Exchange { app, port, .. } = self.exchanges[name];
         let command = MemCommand {
@@ -213,80 +213,80 @@ impl Placement {
     }
 }
 
-// What a placement has counted.
+// Statistics of a placement.
 
-/// Counters of one measured window.
+/// Statistics of one measured window.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PlacementStats {
-    /// Those of each memory, in order.
+    /// Statistics of each memory, in order.
     pub targets: Vec<TargetStats>,
-    /// Pages that were given a frame because they were used for the first time; none where a page's frame follows from its address.
+    /// Pages that were given a frame at their first use; zero where a page's frame follows from its address.
     pub first_touches: u64,
-    /// Pages that were hot, and might have risen.
+    /// Hot pages: candidates for promotion.
     pub candidates: u64,
-    /// Of them, those beyond the rate.
+    /// Candidates beyond the rate limit.
     pub limited: u64,
-    /// Of them, those for which too many exchanges were under way.
+    /// Candidates beyond the limit of concurrent exchanges.
     pub crowded: u64,
-    /// Of them, those for which no page could make room.
+    /// Candidates for which no page could make room.
     pub without_room: u64,
-    /// Pages moved to an earlier memory.
+    /// Pages promoted to an earlier memory.
     pub promotions: u64,
-    /// Pages moved to a later memory, to make room.
+    /// Pages demoted to a later memory, to make room.
     pub demotions: u64,
-    /// Bytes that exchanges have written; they have read as many.
+    /// Bytes written by exchanges; they have read as many.
     pub moved_bytes: u64,
-    /// Commands that have waited because their page was on the move.
+    /// Commands that waited because their page was on the move.
     pub waits: u64,
-    /// Time that they have waited, summed over them.
+    /// Total time of these waits.
     pub wait: Time,
 }
 
-/// Counters of one memory: what it was asked for.
+/// Statistics of one memory: its commands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TargetStats {
     /// Commands that read.
     pub reads: u64,
     /// Commands that write.
     pub writes: u64,
-    /// Lines to be read.
+    /// Lines requested by reads.
     pub lines_read: u64,
-    /// Lines to be written.
+    /// Lines requested by writes.
     pub lines_written: u64,
-    /// Pages read by exchanges, which leave; not among the above.
+    /// Pages read by exchanges, which leave; not included above.
     pub pages_out: u64,
-    /// Pages written by exchanges, which come; not among the above.
+    /// Pages written by exchanges, which arrive; not included above.
     pub pages_in: u64,
 }
 
-/// Two numbers that must agree, each counted in another way.
+/// Pair of numbers that must agree, each counted differently.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Account {
-    /// What they count.
+    /// Name of the account.
     pub name: &'static str,
-    /// One of them, and what it is of.
+    /// One of the numbers, with its name.
     pub one: (&'static str, u64),
-    /// The other.
+    /// The other number, with its name.
     pub other: (&'static str, u64),
 }
 
 impl Account {
-    /// Whether they agree.
+    /// Returns true if they agree.
     pub fn holds(&self) -> bool {
         self.one.1 == self.other.1
     }
 }
 
-/// What has happened since the beginning, for the accounts.
+/// Counts since the beginning, for the accounts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ledger {
-    /// Commands that have come, and that have gone back.
+    /// Commands received, and commands answered.
     pub(super) came: u64,
     pub(super) done: u64,
-    /// Lines of commands that have come, and of those that targets were sent.
+    /// Lines of commands received, and of those sent to targets.
     pub(super) lines_came: u64,
     pub(super) lines_sent: u64,
-    /// Bytes that targets have read and written for exchanges.
+    /// Bytes read and written by targets for exchanges.
     pub(super) bytes_read: u64,
     pub(super) bytes_written: u64,
 }

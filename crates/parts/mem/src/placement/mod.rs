@@ -1,16 +1,18 @@
-//! The physical addresses behind a shared cache, spread over several memories: each page lies in a frame of one of them.
+//! Placement of the physical addresses behind a shared cache over several memories: each page is in a frame of one of
+//! them.
 //!
-//! A placement speaks the memory protocol on both sides. A command is looked up in the table; then it goes, with the address of its
-//! page's frame, to the memory that has it, and the answer goes back with the address that it came with. Everything
-//! else in it is kept, so that the memory counts the milestones of whoever waits. The table lies below all caches: when a page
-//! moves, no translation changes, and no line has to be purged.
+//! A placement speaks the memory protocol on both sides. A command is looked up in the table; then it goes, with the
+//! address of its page's frame, to the memory of that frame, and the answer goes back with the original address.
+//! Everything else in the command is kept, so that the memory counts the milestones of its requester. The table is
+//! below all caches: when a page moves, no translation changes, and no line has to be purged.
 //!
-//! Which page lies where is a [family of policies](policy). One that moves pages says which page is to rise; `exchange` moves
-//! it, by commands of the placement's own. A command for a page on the move waits, and its wait is [`Stage::Migration`]; the look-up
-//! is [`Stage::Controller`]. A placement adds no other time.
+//! A [family of policies](policy) decides on the place of each page. A policy that moves pages selects the page to
+//! rise; `exchange` moves it, by the placement's own commands. A command for a page on the move waits, and its wait is
+//! [`Stage::Migration`]; the look-up is [`Stage::Controller`]. A placement adds no other time.
 //!
-//! Page tables are pages like others where a page's frame follows from its address. Where pages get frames as they are used, page tables
-//! have theirs before all data (chosen), from the first frame of the first memory on, and never move: a walk never waits for a move.
+//! Page tables are ordinary pages where a page's frame follows from its address. Where pages get frames at their first
+//! use, page tables have theirs before all data (chosen), from the first frame of the first memory on, and never move:
+//! a walk never waits for a move.
 
 mod exchange;
 pub mod policy;
@@ -34,42 +36,42 @@ use serde::{Deserialize, Serialize};
 use shadow::Shadow;
 use std::ops::Range;
 
-/// What a placement sends.
+/// Messages sent by a placement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Out {
-    /// A command comes back: it has been done.
+    /// A command comes back, completed.
     Done(MemCommand),
-    /// A command for one of the memories, whose page is a frame there, counted from zero; the tag is the placement's own. The
-    /// answer comes to [`Placement::answered`].
+    /// Command for one of the memories, whose page is a frame there, counted from zero; the tag is the placement's own.
+    /// The answer comes to [`Placement::answered`].
     Target {
-        /// The memory, by its number in the list.
+        /// Number of the memory in the list.
         target: u8,
-        /// What it is asked for.
+        /// Command for that memory.
         command: MemCommand,
     },
 }
 
 engine::events! {
-    /// What happens inside a placement.
+    /// Internal events of a placement.
     pub enum Event {
         /// The page of a command has been looked up.
         Found(u32),
     }
 }
 
-/// Whose command a memory answers.
+/// Owner of a command that a memory answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Tag {
-    /// That of a request.
+    /// Command of a request.
     Request(u32),
-    /// The read of a page of an exchange.
+    /// Read of a page of an exchange.
     Read(u32, usize),
-    /// The write of a page of an exchange.
+    /// Write of a page of an exchange.
     Write(u32, usize),
 }
 
 impl Tag {
-    /// Bits that say which of them it is, and which page.
+    /// Bits of a tag that encode its variant and page.
     const KIND: u32 = 3;
 
     #[inline]
@@ -92,11 +94,11 @@ impl Tag {
     }
 }
 
-/// A command inside.
+/// Command inside.
 #[derive(Clone, Copy, Debug)]
 struct Request {
     command: MemCommand,
-    /// Whether its memory has been asked.
+    /// True if the command has been sent to its memory.
     sent: bool,
 }
 
@@ -107,29 +109,29 @@ pub struct Placement {
     targets: Targets,
     policy: Box<dyn Placing>,
     most_exchanges: usize,
-    /// Pages in front of it.
+    /// Number of pages in front of the placement.
     pages: u32,
     requests: Slab<Request>,
     exchanges: Slab<Exchange>,
     /// Commands that wait for pages on the move.
     waiters: Lists<u32>,
-    /// What keeps each page where it is; nothing if pages never move.
+    /// State that keeps each page in place; empty if pages never move.
     held: Vec<Held>,
     bound: usize,
     ledger: Ledger,
     shadow: Option<Box<Shadow>>,
-    /// Counters.
+    /// Statistics of the window.
     pub stats: PlacementStats,
-    /// Time waited, by stage.
+    /// Waiting time by stage.
     pub tally: Tally,
 }
 
 impl Placement {
-    /// A placement without pages, whose commands are for lines of `line` bytes.
+    /// Creates a placement without pages, whose commands are for lines of `line` bytes.
     ///
     /// # Errors
-    /// The first value of the spec that does not fit; its key is relative to the spec's table. A line of another size than
-    /// 64, 128, 256 or 512 B (key `line`).
+    /// Returns the first invalid value of the spec; its key is relative to the spec's table. Line sizes other than 64,
+    /// 128, 256 or 512 B are refused (key `line`).
     pub fn new(spec: &PlacementSpec, line: u64) -> Result<Placement, SpecError> {
         spec.check()?;
         let targets = spec.targets();
@@ -155,19 +157,20 @@ impl Placement {
         Ok(placement)
     }
 
-    /// The physical addresses in front of it: data, and page tables from `data` up to `top`. Once, before the first command.
+    /// Sets the physical addresses in front: data, and page tables from `data` up to `top`. Call it once, before the
+    /// first command.
     ///
     /// # Errors
-    /// More than the memories hold.
+    /// Returns an error if they exceed the memories.
     pub fn set_extent(&mut self, data: u64, top: u64) -> Result<(), SpecError> {
         let room = u64::from(self.targets.total()) * PAGE;
         if top > room {
             let what = format!(
-                "data and page tables of {} in memories of {} together: a placement with a hole",
+                "data and page tables take {}, but the memories have only {} together: a placement with a hole",
                 Bytes::new(top),
                 Bytes::new(room)
             );
-            return Err(SpecError::new("sizes", what).help("give larger sizes, or run less"));
+            return Err(SpecError::new("sizes", what).help("choose larger sizes, or a smaller workload"));
         }
         let extent = Extent { tables: (data.min(top) / PAGE) as u32, end: top.div_ceil(PAGE) as u32 };
         self.pages = extent.end;
@@ -178,25 +181,25 @@ impl Placement {
         Ok(())
     }
 
-    /// Memories.
+    /// Number of memories.
     pub fn targets(&self) -> usize {
         self.targets.count().into()
     }
 
-    /// The addresses of a memory, from zero, that it may be asked for: what it must hold at the start. As many as the pages in
-    /// front of the placement need, after [`Placement::set_extent`].
+    /// Addresses of a memory, from zero, that it may be asked for: it must hold these at the start. After
+    /// [`Placement::set_extent`], as many as the pages in front of the placement need.
     pub fn frames(&self, target: u8) -> Range<u64> {
         0..u64::from(self.policy.frames(target)) * PAGE
     }
 
-    /// Where a physical address is, as a memory and an address there. Nothing if its page has no frame yet, or is none.
+    /// Memory of a physical address, and the address there. `None` if its page has no frame yet, or does not exist.
     pub fn place_of(&self, address: u64) -> Option<(u8, u64)> {
         let place = self.policy.find(u32::try_from(address / PAGE).ok()?)?;
         Some((place.target, u64::from(place.frame) * PAGE + address % PAGE))
     }
 
-    /// The physical address of an address of a memory: the inverse of [`Placement::place_of`]. For what a memory says of itself,
-    /// as a DRAM cache does of a page that has come.
+    /// Physical address of an address of a memory: the inverse of [`Placement::place_of`]. Used for addresses reported
+    /// by a memory itself, such as a page that has arrived in a DRAM cache.
     pub fn address_of(&self, target: u8, address: u64) -> Option<u64> {
         let frame =
             u32::try_from(address / PAGE).ok().filter(|frame| *frame < self.targets.frames(target))?;
@@ -204,33 +207,34 @@ impl Placement {
         Some(u64::from(page) * PAGE + address % PAGE)
     }
 
-    /// A page is used, without time: before a run.
+    /// Uses a page, without time: before a run.
     pub fn warm(&mut self, address: u64) {
         let page = self.page(address);
         self.policy.place(page, Time::ZERO);
     }
 
-    /// Commands and exchanges inside.
+    /// Number of commands and exchanges inside.
     pub fn outstanding(&self) -> usize {
         self.requests.len() + self.exchanges.len()
     }
 
-    /// At most so many commands will be inside: what all sources together can have outstanding. More are a panic.
+    /// Bounds the commands inside, to the number that all sources together can have outstanding. Exceeding it is a
+    /// panic.
     pub fn bound(&mut self, commands: usize) {
         self.bound = commands;
     }
 
-    /// From now on, a shadow follows what each frame holds. Before the first command.
+    /// Attaches a shadow, which follows the contents of each frame. Call it before the first command.
     pub fn attach_shadow(&mut self) {
         self.shadow = Some(Box::new(Shadow::new(&self.targets)));
     }
 
-    /// What the shadow has found, if there is one.
+    /// Results of the shadow, if any.
     pub fn shadowed(&self) -> Option<&Shadowed> {
         self.shadow.as_deref().map(Shadow::found)
     }
 
-    /// Counters begin anew.
+    /// Starts the measured window.
     pub fn reset_stats(&mut self, _now: Time) {
         self.stats = PlacementStats {
             targets: vec![TargetStats::default(); self.targets()],
@@ -239,7 +243,7 @@ impl Placement {
         self.tally = Tally::default();
     }
 
-    /// Numbers since the beginning that must agree, at any time. O(pages).
+    /// Pairs of numbers since the beginning that must agree, at any time. O(pages).
     pub fn accounts(&self) -> [Account; 4] {
         let Ledger { came, done, lines_came, lines_sent, bytes_read, bytes_written } = self.ledger;
         let (mut placed, mut found) = (0, 0);
@@ -277,10 +281,11 @@ impl Placement {
         ]
     }
 
-    /// Lines of a page are to be read or written.
+    /// Accepts a command to read or write lines of a page.
     ///
     /// # Panics
-    /// If it has no lines, one beyond its page, or a page that is none, or if there are more commands than the bound.
+    /// Panics if the command has no lines, one beyond its page, or a page that does not exist, or if the bound of
+    /// commands is exceeded.
     pub fn command(&mut self, command: MemCommand, cx: &mut impl Cx<Event, Out>) {
         assert!(command.lines != 0 && command.lines & !self.lines.all() == 0, "lines of a page: {command:?}");
         self.ledger.came += 1;
@@ -294,13 +299,13 @@ impl Placement {
         }
     }
 
-    /// One of its events has come.
+    /// Runs one internal event.
     pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out>) {
         let Event::Found(name) = event;
         self.found(name, cx);
     }
 
-    /// A memory has done a command.
+    /// Handles a completed command of a memory.
     pub fn answered(&mut self, target: u8, command: MemCommand, cx: &mut impl Cx<Event, Out>) {
         debug_assert!(usize::from(target) < self.targets(), "an answer of memory {target}");
         let place = || Place { target, frame: (command.page / PAGE) as u32 };
@@ -334,7 +339,7 @@ impl Placement {
         }
     }
 
-    /// The page of an address.
+    /// Page of an address.
     #[inline]
     fn page(&self, address: u64) -> u32 {
         let page = address / PAGE;
@@ -342,7 +347,7 @@ impl Placement {
         page as u32
     }
 
-    /// A command has been looked up.
+    /// Handles the end of a command's look-up.
     fn found(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let command = &mut self.requests[name].command;
         self.tally.command(Stage::Controller, command, cx.now());
@@ -358,7 +363,7 @@ impl Placement {
         self.send(name, page, cx);
     }
 
-    /// Sends a command to where its page is.
+    /// Sends a command to the place of its page.
     fn send(&mut self, name: u32, page: u32, cx: &mut impl Cx<Event, Out>) {
         let (place, is_new) = self.policy.place(page, cx.now());
         let request = &mut self.requests[name];
@@ -385,32 +390,32 @@ impl Placement {
     }
 }
 
-// A placement as a user writes it.
+// Spec of a placement.
 
-/// Memories that a placement can have behind it.
+/// Maximum number of memories behind a placement.
 const TARGETS: usize = 255;
 
-/// Bytes of all of them: pages are counted in 31 bits.
+/// Maximum capacity of all memories in bytes: pages are counted in 31 bits.
 const MOST: u64 = PAGE << 31;
 
-/// Several memories behind one shared cache: which page lies in which of them.
+/// Placement of pages over several memories behind one shared cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlacementSpec {
-    /// Bytes of each memory, in the order in which they are named: whole pages of 4 KiB, and at most 8 TiB together. A memory may be
-    /// larger than what is used of it.
+    /// Capacity of each memory, in the order in which they are named: whole pages of 4 KiB, and at most 8 TiB together.
+    /// A memory may be larger than the part in use.
     pub sizes: Vec<Bytes>,
-    /// Look-up of a page in the table, for each command. Any number are looked up at the same time.
+    /// Latency of the table look-up of each command. Look-ups run concurrently.
     pub latency: Duration,
-    /// Which page lies where.
+    /// Placement policy.
     pub policy: PlacementPolicy,
 }
 
 impl PlacementSpec {
-    /// Whether it can be built.
+    /// Checks that the placement can be built.
     ///
     /// # Errors
-    /// The first value that does not fit; its key is relative to this table.
+    /// Returns the first invalid value; its key is relative to this table.
     pub fn check(&self) -> Result<(), SpecError> {
         self.check_sizes()?;
         self.policy.build(&self.targets()).check()
@@ -419,25 +424,25 @@ impl PlacementSpec {
     fn check_sizes(&self) -> Result<(), SpecError> {
         let count = self.sizes.len();
         if count == 0 || count > TARGETS {
-            let what = format!("{count} sizes; each memory has one, and there are 1 to {TARGETS} of them");
+            let what = format!("{count} sizes; allowed are 1 to {TARGETS}, one for each memory");
             return Err(SpecError::new("sizes", what));
         }
         if let Some(size) = self.sizes.iter().find(|size| size.get() == 0 || !size.get().is_multiple_of(PAGE))
         {
-            let what = format!("{size} is not a number of whole pages of {PAGE} B");
+            let what = format!("{size} is not a multiple of the page size, {PAGE} B");
             return Err(SpecError::new("sizes", what));
         }
         let sum = self.sizes.iter().fold(0, |sum: u64, size| sum.saturating_add(size.get()));
         if sum > MOST {
-            let what = format!("{} are more than a table of pages holds", Bytes::new(sum));
+            let what = format!("a total of {} exceeds the page table of the placement", Bytes::new(sum));
             return Err(
-                SpecError::new("sizes", what).help(format!("give at most {} in all", Bytes::new(MOST)))
+                SpecError::new("sizes", what).help(format!("choose at most {} in all", Bytes::new(MOST)))
             );
         }
         Ok(())
     }
 
-    /// Its memories, in pages.
+    /// Capacities of the memories, in pages.
     fn targets(&self) -> Targets {
         Targets::new(self.sizes.iter().map(|size| (size.get() / PAGE) as u32))
     }

@@ -1,43 +1,43 @@
-//! A second account of where pages are: whose data each frame holds.
+//! Shadow of a placement: a second account of the page whose data each frame holds.
 //!
-//! Every write to a page makes a version of it. Versions lie in frames, and travel with the pages that exchanges read and write. The
-//! shadow sees what memories have done, and in which frame, and never the table: what a command for a page has found must be the
-//! latest version of that page. A frame that nothing has been done in holds what its page was at the start.
+//! Every write to a page makes a version of it. Versions are in frames, and travel with the pages that exchanges read
+//! and write. The shadow sees the completed commands of memories with their frames, but never the table: a command for
+//! a page must find the latest version of that page. A frame without any completed command holds its initial page.
 //!
-//! The shadow schedules nothing, and answers nothing. Its memory grows with the pages that are used.
+//! It schedules and answers nothing. Its memory grows with the pages in use.
 
 use super::policy::{Place, Targets};
 use rustc_hash::FxHashMap;
 
-/// What a frame holds: a page, and the number of its version; the first is zero.
+/// Contents of a frame: a page, and its version; the first version is zero.
 type Data = (u32, u32);
 
-/// The second account.
+/// Second account of the pages.
 #[derive(Debug)]
 pub(super) struct Shadow {
     targets: Targets,
-    /// By the number of a frame.
+    /// Contents by frame number.
     frames: FxHashMap<u32, Data>,
-    /// By page, the number of writes to it.
+    /// Number of writes to each page.
     latest: FxHashMap<u32, u32>,
-    /// By exchange and side, what has been read and not been written yet.
+    /// Data read and not written yet, by exchange and side.
     moving: FxHashMap<(u32, usize), Option<Data>>,
     found: Shadowed,
 }
 
-/// What a shadow has found.
+/// Results of a shadow.
 #[derive(Clone, Debug, Default)]
 pub struct Shadowed {
-    /// Commands that were compared.
+    /// Commands compared.
     pub compared: u64,
-    /// Of them, those in whose frame something else was than the latest version of their page.
+    /// Commands among these whose frame did not hold the latest version of their page.
     pub wrong: u64,
-    /// The first of these, in words.
+    /// Description of the first of these.
     pub first: Option<String>,
 }
 
 impl Shadow {
-    /// Of memories whose frames nobody has used.
+    /// Creates a shadow of memories whose frames have not been used.
     pub(super) fn new(targets: &Targets) -> Shadow {
         Shadow {
             targets: targets.clone(),
@@ -48,12 +48,12 @@ impl Shadow {
         }
     }
 
-    /// What has been found so far.
+    /// Results so far.
     pub(super) fn found(&self) -> &Shadowed {
         &self.found
     }
 
-    /// A command for a page has been done in a frame.
+    /// Checks a command for a page, completed in a frame.
     pub(super) fn done(&mut self, page: u32, place: Place, write: bool) {
         let latest = self.latest.entry(page).or_insert(0);
         let frame = self.frames.entry(self.targets.number(place)).or_insert((page, 0));
@@ -74,13 +74,13 @@ impl Shadow {
         }
     }
 
-    /// An exchange has read one of its pages in a frame.
+    /// Notes that an exchange has read one of its pages from a frame.
     pub(super) fn read(&mut self, exchange: u32, side: usize, place: Place) {
         let held = self.frames.get(&self.targets.number(place)).copied();
         self.moving.insert((exchange, side), held);
     }
 
-    /// An exchange has written one of its pages to a frame.
+    /// Notes that an exchange has written one of its pages to a frame.
     pub(super) fn written(&mut self, exchange: u32, side: usize, place: Place) {
         let frame = self.targets.number(place);
         match self.moving.remove(&(exchange, side)).flatten() {
@@ -94,7 +94,7 @@ impl Shadow {
 mod tests {
     use super::*;
 
-    /// Two frames, and two pages that change places in them.
+    /// Two frames, and two pages exchanged between them.
     #[test]
     fn data_that_stay_behind_are_found() {
         let targets = Targets::new([1, 1].into_iter());

@@ -1,22 +1,24 @@
 //! Several drives as one: RAID 0, as Linux has it in software (`drivers/md/raid0.c`, and `drivers/md/dm-stripe.c`).
 //!
-//! Chunk `c` of the stripe is chunk `c / n` of member `c % n`. A command becomes at most one command for each member; it is
-//! answered when all of them are, with the worst of their statuses and the sum of their errors. A flush goes to every member. All else
-//! that a command says (queue, flow, namespace, placement, priority, FUA) its parts say too. What it announces is announced to
-//! each member that has a part of it, for its share; the stripe's buffer is as full as the fullest that a member has told of.
+//! Chunk `c` of the stripe is chunk `c / n` of member `c % n`. A command becomes at most one command for each member;
+//! it is answered when all of them are, with the worst of their statuses and the sum of their errors. A flush goes to
+//! every member. Its parts inherit all other attributes of a command (queue, flow, namespace, placement, priority,
+//! FUA). An announcement goes to each member that has a part of it, for its share; the stripe's buffer is as full as
+//! the fullest reported by a member.
 //!
 //! Decisions:
 //!
-//! * One command for each member. `raid0_make_request` cuts a request at every chunk; what follows on the same member is then
-//!   merged by the block layer's plug, and deallocation is cut by member in the first place (`raid0_handle_discard`).
-//! * Members of different size: of each, as much is used as the smallest has, in whole chunks, as dm-stripe demands.
-//!   md makes a second zone of what is left, over fewer members: a stripe whose speed depends on the address. [`Stripe::unused`]
-//!   says how much that is.
-//! * The software's time is that of the thread that submits. It delays its command, and no other; answers cost nothing, as
-//!   they pass by callback in the interrupt of the last member.
+//! * One command for each member. `raid0_make_request` splits a request at every chunk; parts for the same member are
+//!   then merged by the block layer's plug, and deallocation is split by member in the first place
+//!   (`raid0_handle_discard`).
+//! * Members of different size: of each, only the size of the smallest is used, in whole chunks, as dm-stripe demands.
+//!   md makes a second zone of the rest, over fewer members: a stripe whose speed depends on the address.
+//!   [`Stripe::unused`] returns the size of the rest.
+//! * The software's time is that of the submitting thread. It delays only its own command; answers cost nothing,
+//!   because they pass by callback in the interrupt of the last member.
 //! * The parts go out in one instant, in the order of their bytes.
 //!
-//! Bounds: commands are bounded by who submits them; none waits here for a member, whose own queues take its part.
+//! Bounds: commands are bounded by their submitters; none waits here for a member, whose own queues take its part.
 
 mod shadow;
 #[cfg(test)]
@@ -35,39 +37,40 @@ use serde::{Deserialize, Serialize};
 use shadow::Shadow;
 
 engine::events! {
-    /// What happens inside a stripe.
+    /// Internal events of a stripe.
     pub enum Event {
         /// The software has split a command.
         Split(u32),
     }
 }
 
-/// Messages that a stripe sends.
+/// Messages sent by a stripe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Out {
     /// A command for a member.
     Submit {
-        /// Which of them.
+        /// Number of the member.
         member: u16,
-        /// The command. Its tag is the same at every member that has a part of the command it is of.
+        /// Part of the command for the member. Its tag is the same at every member that has a part of the original
+        /// command.
         command: Command,
     },
-    /// A command that came is done.
+    /// A command is done.
     Complete(Completion),
 }
 
-/// A command inside.
+/// Command inside.
 #[derive(Clone, Copy, Debug)]
 struct Job {
     command: Command,
-    /// Parts without an answer; zero before they go out.
+    /// Unanswered parts; zero before they are sent.
     left: u16,
-    /// The worst so far, and map units in error.
+    /// Worst status so far, and map units in error.
     status: Status,
     errors: u32,
-    /// The fullest.
+    /// Fullest buffer state so far.
     buffer: BufferState,
-    /// The first answer of a part.
+    /// Time of the first answer of a part.
     first: Option<Time>,
 }
 
@@ -79,15 +82,15 @@ pub struct Stripe {
     jobs: Slab<Job>,
     ledger: Ledger,
     shadow: Option<Box<Shadow>>,
-    /// What happened since the window began.
+    /// Statistics since the window began.
     pub stats: StripeStats,
 }
 
 impl Stripe {
-    /// A stripe over drives of so many bytes each.
+    /// Creates a stripe over drives of `capacities` bytes.
     ///
     /// # Errors
-    /// The first value that cannot be built, with its key; what is wrong with the drives, with the key `drives`.
+    /// Returns the first value that cannot be built, with its key; problems of the drives have the key `drives`.
     pub fn new(spec: &StripeSpec, capacities: &[u64]) -> Result<Stripe, SpecError> {
         let layout = Layout::new(spec.chunk.get(), capacities)?;
         let used = layout.rows * layout.chunk;
@@ -104,44 +107,44 @@ impl Stripe {
         Ok(stripe)
     }
 
-    /// From now on, a shadow follows where bytes go and what has been answered. Before the first command.
+    /// Attaches a shadow, which follows the placement of bytes and the answers. Call it before the first command.
     pub fn attach_shadow(&mut self) {
         self.shadow = Some(Box::new(Shadow::new(self.layout)));
     }
 
-    /// What the shadow has found, if there is one.
+    /// Results of the shadow, if any.
     pub fn shadowed(&self) -> Option<&Shadowed> {
         self.shadow.as_deref().map(Shadow::found)
     }
 
-    /// Bytes that it has for who submits to it.
+    /// Capacity in bytes, as seen by the submitter.
     pub fn capacity(&self) -> u64 {
         self.layout.capacity()
     }
 
-    /// Members.
+    /// Number of members.
     pub fn members(&self) -> u16 {
         self.layout.members as u16
     }
 
-    /// Bytes of the members beyond what the smallest of them has in whole chunks: no command reaches them.
+    /// Bytes of the members beyond the whole chunks of the smallest one: no command reaches them.
     pub fn unused(&self) -> u64 {
         self.unused
     }
 
-    /// Where a byte lies: the member, and the byte there.
+    /// Member of a byte, and its offset there.
     pub fn place(&self, offset: u64) -> (u16, u64) {
         let Layout { chunk, members, .. } = self.layout;
         let at = offset / chunk;
         ((at % members) as u16, at / members * chunk + offset % chunk)
     }
 
-    /// Commands inside.
+    /// Number of commands inside.
     pub fn outstanding(&self) -> usize {
         self.jobs.len()
     }
 
-    /// Takes a command. It is answered by [`Out::Complete`] when all its parts are.
+    /// Accepts a command. It is answered by [`Out::Complete`] when all its parts are.
     pub fn submit(&mut self, command: Command, cx: &mut impl Cx<Event, Out>) {
         debug_assert!(command.op == IoOp::Flush || command.offset + command.bytes <= self.capacity());
         self.ledger.commands += 1;
@@ -164,7 +167,7 @@ impl Stripe {
         }
     }
 
-    /// Runs one of the stripe's own events.
+    /// Runs one internal event.
     pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out>) {
         let Event::Split(job) = event;
         self.split(job, cx);
@@ -208,7 +211,7 @@ impl Stripe {
         cx.emit(Out::Submit { member, command: Command { tag: job, offset, bytes, announced, ..*command } });
     }
 
-    /// A member has done its part of a command.
+    /// Handles a member's completion of its part of a command.
     pub fn completed(&mut self, member: u16, completion: Completion, cx: &mut impl Cx<Event, Out>) {
         debug_assert!(member < self.members());
         self.ledger.answered += 1;
@@ -238,7 +241,7 @@ impl Stripe {
     }
 }
 
-/// Who can take no writes any more is worse off than who has lost data.
+/// Returns the worse status: a write failure is worse than lost data.
 fn worse(one: Status, other: Status) -> Status {
     let rank = |status| match status {
         Status::Success => 0,
@@ -248,71 +251,73 @@ fn worse(one: Status, other: Status) -> Status {
     if rank(other) > rank(one) { other } else { one }
 }
 
-// What a user writes about a stripe.
+// Spec of a stripe.
 
-/// Several drives as one, chunk after chunk in turn: RAID 0. As many bytes of each are used as the smallest has.
+/// RAID 0: several drives as one, striped by chunk. The size of the smallest drive is used of each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StripeSpec {
-    /// Consecutive bytes on a drive before the next drive's turn: a multiple of 4 KiB.
+    /// Chunk: consecutive bytes on a drive before the next drive's turn, a multiple of 4 KiB.
     #[schemars(extend("x-minimum" = "4KiB", "x-maximum" = "1GiB", "x-multiple-of" = "4KiB"))]
     pub chunk: Bytes,
-    /// Host time of a command before its parts are submitted: finding the drives, splitting. Commands do not wait for each other.
+    /// Host time of a command before its parts are submitted: finding the drives, splitting. Commands do not wait for
+    /// each other.
     pub submit: Duration,
 }
 
-// What a stripe counts.
+// Statistics of a stripe.
 
-/// What a member was given in the measured window.
+/// Statistics of a member in the measured window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemberStats {
-    /// Commands.
+    /// Number of commands.
     pub commands: u64,
-    /// Their bytes: read, written, deallocated, zeroed.
+    /// Bytes of these commands: read, written, deallocated, zeroed.
     pub bytes: u64,
 }
 
-/// Counters of the measured window.
+/// Statistics of the measured window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StripeStats {
-    /// Commands that came.
+    /// Commands received.
     pub commands: u64,
-    /// Commands that their parts made of them, over all members.
+    /// Parts of these commands, over all members.
     pub parts: u64,
-    /// Commands that had bytes of more than one chunk.
+    /// Commands that spanned more than one chunk.
     pub crossed: u64,
-    /// Commands that were answered with an error.
+    /// Commands answered with an error.
     pub failed: u64,
-    /// Time from the first answer of a part to the last, of all commands together: what waiting for the slowest member costs.
+    /// Time from the first answer of a part to the last, summed over commands: the cost of waiting for the slowest
+    /// member.
     pub straggling: Time,
-    /// By member.
+    /// Statistics of each member.
     pub members: Vec<MemberStats>,
 }
 
-/// What has been counted since the beginning, for the check.
+/// Counts since the beginning, for the check.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ledger {
     commands: u64,
     completed: u64,
-    /// Parts given to members, and their answers.
+    /// Parts sent to members, and their answers.
     parts: u64,
     answered: u64,
-    /// Bytes of commands, and of the parts given to members.
+    /// Bytes of commands, and of the parts sent to members.
     bytes: u64,
     parted: u64,
 }
 
 impl Stripe {
-    /// Starts the measured window: what happened before is forgotten.
+    /// Starts the measured window and clears the statistics.
     pub fn reset_stats(&mut self, _now: Time) {
         let members = vec![MemberStats::default(); self.layout.members as usize];
         self.stats = StripeStats { members, ..StripeStats::default() };
     }
 
-    /// Holds the accounts against each other; they hold between any two events.
+    /// Checks the accounts against each other; they hold between any two events.
     ///
     /// # Errors
-    /// What does not hold, in numbers.
+    /// Returns the violated equation, in numbers.
     pub fn check(&self) -> Result<(), String> {
         let (ledger, inside) = (self.ledger, self.jobs.len() as u64);
         if ledger.commands != ledger.completed + inside {
@@ -323,9 +328,9 @@ impl Stripe {
         }
         let left: u64 = self.jobs.live().map(|(_, job)| u64::from(job.left)).sum();
         if ledger.parts != ledger.answered + left {
-            return Err(format!("{} parts, {} answered, {left} to come", ledger.parts, ledger.answered));
+            return Err(format!("{} parts, {} answered, {left} unanswered", ledger.parts, ledger.answered));
         }
-        // What still waits for its software has no parts.
+        // Commands that still wait for their software have no parts.
         let waiting = self.jobs.live().filter(|(_, job)| job.left == 0);
         let waiting: u64 = waiting.map(|(_, job)| job.command.bytes).sum();
         if ledger.bytes != ledger.parted + waiting {
@@ -338,12 +343,12 @@ impl Stripe {
     }
 }
 
-// Where the bytes of a stripe lie.
+// Layout of the bytes of a stripe.
 
-/// Members of a stripe, at most: their numbers are 16 bits wide, and a flush goes to all of them at once.
+/// Maximum number of members: their numbers are 16 bits wide, and a flush goes to all of them at once.
 const MEMBERS: usize = 1024;
 
-/// A range of bytes of a member.
+/// Range of bytes of a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Extent {
     member: u16,
@@ -351,53 +356,54 @@ struct Extent {
     bytes: u64,
 }
 
-/// Chunk `c` is chunk `c / members` of member `c % members`.
+/// Layout of a stripe: chunk `c` is chunk `c / members` of member `c % members`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Layout {
     chunk: u64,
     members: u64,
-    /// Chunks of each member that are used.
+    /// Number of chunks used on each member.
     rows: u64,
 }
 
 impl Layout {
     /// # Errors
-    /// No members or too many, or one that is smaller than a chunk; a chunk of nothing, or more than 2^64 bytes.
+    /// No members or too many, or one that is smaller than a chunk; a chunk of zero bytes, or more than 2^64 bytes in
+    /// total.
     fn new(chunk: u64, capacities: &[u64]) -> Result<Layout, SpecError> {
         SpecError::positive("chunk", chunk)?;
         let smallest = capacities.iter().copied().enumerate().min_by_key(|(_, capacity)| *capacity);
         let Some((member, smallest)) = smallest.filter(|_| capacities.len() <= MEMBERS) else {
-            let what = format!("{} drives are striped, but 1 to {MEMBERS} can be", capacities.len());
+            let what = format!("{} striped drives; allowed are 1 to {MEMBERS}", capacities.len());
             return Err(SpecError::new("drives", what));
         };
         if smallest < chunk {
             let (chunk, smallest) = (Bytes::new(chunk), Bytes::new(smallest));
             let what =
-                format!("a chunk of {chunk} does not fit on drive {member} of the stripe, of {smallest}");
+                format!("a chunk of {chunk} does not fit on drive {member} of the stripe, with {smallest}");
             return Err(SpecError::new("chunk", what));
         }
         let (members, rows) = (capacities.len() as u64, smallest / chunk);
         if (rows * chunk).checked_mul(members).is_none() {
             return Err(SpecError::new(
                 "drives",
-                format!("{members} drives of {smallest} bytes are above 2^64 bytes"),
+                format!("{members} drives of {smallest} bytes exceed 2^64 bytes"),
             ));
         }
         Ok(Layout { chunk, members, rows })
     }
 
-    /// Bytes of all members that are used.
+    /// Capacity used on all members, in bytes.
     fn capacity(&self) -> u64 {
         self.rows * self.chunk * self.members
     }
 
-    /// Whether a range has bytes of more than one chunk.
+    /// Returns true if a range spans more than one chunk.
     fn crosses(&self, offset: u64, bytes: u64) -> bool {
         offset % self.chunk + bytes > self.chunk
     }
 
-    /// The parts of a range, in the order in which their members come in it: one for each member that has any of it. The chunks of a
-    /// range that a member has follow each other there, because those between are on the other members.
+    /// Parts of a range, in the order in which their members come in it: at most one for each member. The chunks of a
+    /// range on one member are consecutive there, because those in between are on the other members.
     fn parts(self, offset: u64, bytes: u64) -> impl ExactSizeIterator<Item = Extent> {
         let end = offset + bytes;
         let first = offset / self.chunk;
@@ -410,7 +416,7 @@ impl Layout {
             let at = |chunk: u64, byte: u64| chunk / self.members * self.chunk + byte.min(self.chunk);
             let from = at(begin, offset.saturating_sub(begin * self.chunk));
             let to = at(behind, end - behind * self.chunk);
-            // Of a part behind the first.
+            // The mutant misplaces parts after the first.
             let off = u64::from(planted(Mutant::WrongDrive) && part > 0);
             Extent { member: ((begin + off) % self.members) as u16, offset: from, bytes: to - from }
         })

@@ -1,4 +1,5 @@
-//! A second account of a stripe: where the bytes of each command belong, chunk by chunk, and which of its parts have been answered.
+//! Shadow of a stripe: a second account of the place of each command's bytes, chunk by chunk, and of its answered
+//! parts.
 //!
 //! The shadow schedules nothing, and answers nothing.
 
@@ -6,7 +7,7 @@ use super::{Extent, Layout};
 use proto::{Command, IoOp};
 use std::collections::BTreeMap;
 
-/// A part of a command that is inside.
+/// Part of a command that is inside.
 #[derive(Clone, Copy, Debug)]
 struct Due {
     extent: Extent,
@@ -14,34 +15,34 @@ struct Due {
     answered: bool,
 }
 
-/// The second account.
+/// Second account of a stripe.
 #[derive(Clone, Debug)]
 pub(super) struct Shadow {
     layout: Layout,
-    /// By the name of the command.
+    /// Outstanding parts by command name.
     jobs: BTreeMap<u32, Vec<Due>>,
     found: Shadowed,
 }
 
-/// What a shadow has found.
+/// Results of a shadow.
 #[derive(Clone, Debug, Default)]
 pub struct Shadowed {
-    /// Parts of commands that were compared.
+    /// Parts of commands compared.
     pub compared: u64,
-    /// Parts that belong elsewhere, were not sent, or were answered when they were not under way, and commands that were answered
-    /// before all of their parts.
+    /// Parts that belong elsewhere, were not sent, or were answered when they were not under way; and commands that
+    /// were answered before all of their parts.
     pub wrong: u64,
-    /// The first of these, in words.
+    /// Description of the first of these.
     pub first: Option<String>,
 }
 
 impl Shadow {
-    /// Of a stripe without commands.
+    /// Creates a shadow of a stripe without commands.
     pub(super) fn new(layout: Layout) -> Shadow {
         Shadow { layout, jobs: BTreeMap::new(), found: Shadowed::default() }
     }
 
-    /// What has been found so far.
+    /// Results so far.
     pub(super) fn found(&self) -> &Shadowed {
         &self.found
     }
@@ -51,7 +52,7 @@ impl Shadow {
         self.found.first.get_or_insert_with(what);
     }
 
-    /// A command is about to be split.
+    /// Notes a command that is about to be split.
     pub(super) fn splits(&mut self, job: u32, command: &Command) {
         let due = |extent| Due { extent, sent: false, answered: false };
         let Layout { chunk, members, .. } = self.layout;
@@ -80,26 +81,26 @@ impl Shadow {
         self.jobs.insert(job, parts);
     }
 
-    /// A part goes to a member.
+    /// Checks a part sent to a member.
     pub(super) fn sent(&mut self, job: u32, extent: Extent) {
         self.found.compared += 1;
         let due = self.jobs.get_mut(&job).into_iter().flatten();
         match due.into_iter().find(|due| due.extent == extent && !due.sent) {
             Some(due) => due.sent = true,
-            None => self.wrong(|| format!("no bytes of a command are {extent:?}")),
+            None => self.wrong(|| format!("{extent:?} is not a part of the command")),
         }
     }
 
-    /// A member has answered a part.
+    /// Notes a part answered by a member.
     pub(super) fn answered(&mut self, job: u32, member: u16) {
         let due = self.jobs.get_mut(&job).into_iter().flatten();
         match due.into_iter().find(|due| due.extent.member == member && due.sent && !due.answered) {
             Some(due) => due.answered = true,
-            None => self.wrong(|| format!("drive {member} answers what it has no part of")),
+            None => self.wrong(|| format!("drive {member} answers a command of which it has no part")),
         }
     }
 
-    /// A command is answered.
+    /// Checks an answered command.
     pub(super) fn completed(&mut self, job: u32) {
         let left = self.jobs.remove(&job).into_iter().flatten().find(|due| !due.answered);
         if let Some(due) = left {

@@ -17,7 +17,7 @@ fn stripe(chunk: u64, capacities: &[u64]) -> Stripe {
 
 type Cxt = Recorder<Event, Out>;
 
-/// What a stripe has sent: parts, and answers.
+/// Messages sent by a stripe: parts, and answers.
 fn take(cx: &mut Cxt) -> (Vec<(u16, Command)>, Vec<Completion>) {
     let (mut parts, mut done) = (Vec::new(), Vec::new());
     for (_, out) in cx.sent.drain(..) {
@@ -286,7 +286,7 @@ struct Step {
     op: IoOp,
     offset: u64,
     bytes: u64,
-    /// How many parts are answered after it, and which first.
+    /// Number of parts answered after it, and the first of them.
     answers: u8,
     pick: u64,
 }
@@ -315,13 +315,13 @@ struct Model {
     drives: Vec<Versions>,
     array: Versions,
     places: Vec<(u16, u64)>,
-    /// Parts that no drive has done.
+    /// Parts not yet done by a drive.
     parts: Vec<(u16, Command)>,
-    /// Commands that are not answered: range, what each sector should have held when it came.
+    /// Unanswered commands: range, and the expected contents of each sector at their arrival.
     open: BTreeMap<u32, (IoOp, u64, u64, Versions)>,
-    /// What parts of reads have found, by array sector.
+    /// Contents found by parts of reads, by array sector.
     found: BTreeMap<(u32, u64), u32>,
-    /// The name that each part's tag stands for now.
+    /// Name that each part's tag represents now.
     named: BTreeMap<u32, u32>,
     version: BTreeMap<u32, u32>,
 }
@@ -345,7 +345,7 @@ impl Model {
         }
     }
 
-    /// Whether a command has bytes of another that is not answered: their order would be open.
+    /// Returns true if a command has bytes of another that is not answered: their order would be undefined.
     fn overlaps(&self, step: Step) -> bool {
         self.open
             .values()
@@ -438,7 +438,7 @@ proptest! {
             model.answer(7);
         }
         prop_assert!(model.open.is_empty() && model.stripe.outstanding() == 0);
-        // What no command wrote nobody has touched.
+        // Sectors that no command wrote are untouched.
         for (at, (member, sector)) in model.places.iter().enumerate() {
             prop_assert_eq!(model.drives[usize::from(*member)][*sector as usize], model.array[at]);
         }

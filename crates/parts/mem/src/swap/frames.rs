@@ -1,12 +1,12 @@
-//! Frames of the memory, and which page leaves: a clock with a bit for each frame.
+//! Frames of the memory, and the choice of the evicted page: a clock with a bit for each frame.
 
 use engine::Snapshot;
 
-/// What a frame is used for.
+/// Use of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Use {
     Free,
-    /// A page comes into it, or leaves it.
+    /// Held by a page that is being read or evicted.
     Held,
     Mapped,
 }
@@ -30,15 +30,15 @@ impl Snapshot for Use {
     }
 }
 
-/// All frames.
+/// Frames of the memory.
 #[derive(Debug)]
 pub(super) struct Frames {
     frames: Vec<Frame>,
     free: Vec<u32>,
     mapped: usize,
     hand: usize,
-    /// Clean frames that were written since the beginning, and those that got another page before theirs was written to
-    /// flash: what came late belongs to the page that had left.
+    /// Clean frames written since the beginning; and frames that were already dirty when mapped to a new page: a late
+    /// write belonged to the evicted page.
     pub(super) dirtied: u64,
     pub(super) late: u64,
 }
@@ -56,7 +56,7 @@ impl Frames {
         }
     }
 
-    /// Appends everything.
+    /// Appends the whole state.
     pub(super) fn save(&self, out: &mut Vec<u8>) {
         let Frames { frames, free, mapped, hand, dirtied, late } = self;
         frames.save(out);
@@ -64,7 +64,7 @@ impl Frames {
         ((*mapped, *hand), (*dirtied, *late)).save(out);
     }
 
-    /// Takes what was saved of as many frames off the front of `input`; `None` if that is malformed.
+    /// Loads the saved state of as many frames from the front of `input`; `None` if it is malformed.
     pub(super) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         let (frames, free) = <(Vec<Frame>, Vec<u32>)>::load(input)?;
         let ((mapped, hand), (dirtied, late)) = Snapshot::load(input)?;
@@ -73,7 +73,7 @@ impl Frames {
         let mut different = free.clone();
         different.sort_unstable();
         different.dedup();
-        // Before the first fault no page is on its way.
+        // Before the first fault no page is in flight.
         let agrees = frames.len() == self.frames.len()
             && hand < frames.len()
             && count(Use::Held) == 0
@@ -86,7 +86,7 @@ impl Frames {
         agrees.then(|| *self = Frames { frames, free, mapped, hand, dirtied, late })
     }
 
-    /// The pages that are mapped, each with its frame.
+    /// Mapped pages, each with its frame.
     pub(super) fn pages(&self) -> impl Iterator<Item = (u64, u32)> {
         let mapped = (0..).zip(&self.frames).filter(|(_, frame)| frame.used == Use::Mapped);
         mapped.map(|(at, frame)| (frame.page, at))
@@ -100,19 +100,19 @@ impl Frames {
         self.mapped
     }
 
-    /// Frames that pages come into or leave.
+    /// Number of frames held by pages being read or evicted.
     pub(super) fn held(&self) -> usize {
         self.frames.len() - self.free.len() - self.mapped
     }
 
-    /// A free frame, from now on held.
+    /// Takes a free frame, which is then held.
     pub(super) fn take(&mut self) -> Option<u32> {
         let frame = self.free.pop()?;
         self.frames[frame as usize].used = Use::Held;
         Some(frame)
     }
 
-    /// A held frame has its page. The page was asked for, so that it counts as referenced.
+    /// Maps a held frame to its page. The page was requested, so it counts as referenced.
     pub(super) fn map(&mut self, frame: u32, page: u64) {
         debug_assert_eq!(self.frames[frame as usize].used, Use::Held);
         self.late += u64::from(self.frames[frame as usize].dirty);
@@ -120,7 +120,7 @@ impl Frames {
         self.mapped += 1;
     }
 
-    /// A held frame is free again.
+    /// Frees a held frame.
     pub(super) fn release(&mut self, frame: u32) {
         debug_assert_eq!(self.frames[frame as usize].used, Use::Held);
         self.frames[frame as usize].used = Use::Free;
@@ -132,7 +132,7 @@ impl Frames {
         self.frames[frame as usize].referenced = true;
     }
 
-    /// A page that is there, or about to leave, has been written; whose frame it was before does not matter.
+    /// Notes a write to a page that is present, or about to be evicted; the frame's earlier pages do not matter.
     pub(super) fn write(&mut self, frame: u32) {
         if let Some(frame) = self.frames.get_mut(frame as usize) {
             let dirty = frame.used != Use::Free;
@@ -141,7 +141,7 @@ impl Frames {
         }
     }
 
-    /// Frames whose page flash does not have as it is. O(frames).
+    /// Number of frames whose page differs from flash. O(frames).
     pub(super) fn dirty(&self) -> u64 {
         self.frames.iter().filter(|frame| frame.dirty).count() as u64
     }
@@ -150,8 +150,8 @@ impl Frames {
         self.frames[frame as usize].dirty
     }
 
-    /// The next mapped frame that was not referenced since the hand passed it, from now on held, and its page; none if no frame is
-    /// mapped.
+    /// Next mapped frame not referenced since the hand passed it, which is then held, and its page; `None` if no frame
+    /// is mapped.
     pub(super) fn victim(&mut self) -> Option<(u32, u64)> {
         if self.mapped == 0 {
             return None;
@@ -184,12 +184,12 @@ mod tests {
         for frame in taken {
             frames.map(frame, 10 + u64::from(frame));
         }
-        // All three are referenced since they came: the hand goes round once.
+        // All three have been referenced since their arrival: the hand goes round once.
         assert_eq!(frames.victim(), Some((0, 10)));
         frames.reference(1);
         assert_eq!(frames.victim(), Some((2, 12)));
         assert_eq!((frames.free(), frames.mapped(), frames.held()), (1, 1, 2));
-        // It passed 1 on its way and took its bit.
+        // The hand passed 1 on its way and cleared its bit.
         assert_eq!(frames.victim(), Some((1, 11)));
         assert_eq!(frames.victim(), None);
         frames.release(2);
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(frames.take(), Some(frame));
         frames.map(frame, 8);
         assert!(!frames.is_dirty(frame));
-        // Beyond the frames lie page tables.
+        // Page tables are beyond the frames.
         frames.write(9);
     }
 }

@@ -1,26 +1,26 @@
-//! Paging of a server by its operating system (OS-Swap of AstriFlash, HPCA 2023, sections II-C and V-B): DRAM holds pages of the
-//! data, and a page that is missing is brought from flash by the kernel.
+//! Paging of a server by its operating system (OS-Swap of AstriFlash, HPCA 2023, sections II-C and V-B): DRAM holds
+//! some pages of the data, and the kernel brings missing pages from flash.
 //!
-//! A walk of a page table asks here at its end. If the page is there it is answered at once. If it is missing, the core takes an
-//! exception: its kernel looks the page up and gives a command to the flash device, while the thread waits and another one may
-//! run. When the page has come, the same core is interrupted and maps it. So that frames stay free, a fault also makes a page leave,
-//! after its own command: it is chosen by a clock, unmapped, taken out of the TLBs of all cores by a shoot-down, and
-//! written to flash if it was changed.
+//! A page-table walk asks here at its end. If the page is present, it is answered at once. If it is missing, the core
+//! takes an exception: its kernel looks the page up and gives a command to the flash device, while the thread waits and
+//! another one may run. When the page has arrived, the same core is interrupted and maps it. To keep frames free, a
+//! fault also evicts a page, after its own command: it is chosen by a clock, unmapped, removed from the TLBs of all
+//! cores by a shoot-down, and written to flash if it is dirty.
 //!
-//! Decisions, where the paper leaves it open:
+//! Decisions where the paper leaves details open:
 //!
-//! * What the kernel does on a core it does one after another, each piece to its end; programs run on that core in between. Every
-//!   piece is told as [`Out::Interrupt`] when it begins.
-//! * There is one lock, for changes of the page table, and a core spins for it. Shoot-downs go on side by side, outside of the lock:
-//!   each core's begins with an interrupt of all others and ends with their acknowledgements.
+//! * The kernel's work on a core is done one piece at a time, each to its end; programs run on that core in between.
+//!   Every piece is reported as [`Out::Interrupt`] when it begins.
+//! * One lock protects changes of the page table, and a core spins for it. Shoot-downs run concurrently, outside of the
+//!   lock: each begins with an interrupt of all other cores and ends with their acknowledgements.
 //! * A core that answers a shoot-down loses `respond`; what its kernel does meanwhile is not delayed.
-//! * A fault for a page that is coming joins it, and costs its exception. One for a page that is leaving waits until it has left, and
-//!   then for its return: the kernel does not take back what it has begun to write.
-//! * Whether a page was changed is known by lines of it that came to memory ([`Swap::written`]). One that comes later than its page has left
-//!   makes the next page of the frame look changed.
-//! * Virtual pages count from zero and lie in the same order on the flash device. There is one application.
+//! * A fault for a page that is being read joins it, and costs its exception. One for a page that is being evicted
+//!   waits until it has left, and then for its return: the kernel does not take back a page it has begun to write.
+//! * A page is known to be dirty by its lines that were written to memory ([`Swap::written`]). A line written after its
+//!   page was evicted makes the next page of the frame look dirty.
+//! * Virtual pages count from zero and are in the same order on the flash device. There is one application.
 //!
-//! Bounds: faults are bounded by the walks of the cores' memory management units; pages that leave by faults.
+//! Bounds: faults are bounded by the walks of the cores' memory management units; evictions by faults.
 
 mod frames;
 mod spec;
@@ -41,16 +41,16 @@ use std::collections::VecDeque;
 use work::{Kernel, Work};
 
 engine::events! {
-    /// What happens inside the kernel.
+    /// Internal events of the kernel.
     pub enum Event {
-        /// The kernel has come to the end of a piece of work on a core.
+        /// The kernel has finished a piece of work on a core.
         Worked(u16),
-        /// A page has come or has been taken, after the fixed time.
+        /// A page has arrived or has been written, after the fixed time.
         Moved(u32),
     }
 }
 
-/// Messages that paging sends.
+/// Messages sent by paging.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Out {
     /// The page of a translation is in memory.
@@ -59,48 +59,48 @@ pub enum Out {
     Refuse(Translation),
     /// A command to the flash device.
     Submit(proto::Command),
-    /// A page that threads of a core wait for is in memory. Said once for a core and page.
+    /// A page that threads of a core wait for is in memory. Sent once per core and page.
     Arrived {
-        /// Virtual page.
+        /// Virtual page number.
         page: u64,
-        /// The core.
+        /// Number of the core.
         core: u16,
     },
-    /// A page is leaving: it is in no TLB from now on.
+    /// A page is being evicted: it is in no TLB from now on.
     Evict {
-        /// Virtual page.
+        /// Virtual page number.
         page: u64,
     },
-    /// The kernel takes a core for so long from now on, or from the end of what it takes it for already.
+    /// The kernel takes a core for this time from now on, or from the end of its present work.
     Interrupt {
-        /// The core.
+        /// Number of the core.
         core: u16,
-        /// How long.
+        /// Duration of the work.
         time: Time,
     },
 }
 
-/// What is being done with a page.
+/// Phase of the work on a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     Coming,
     Leaving,
 }
 
-/// A page that comes or leaves.
+/// Page that is being read or evicted.
 #[derive(Clone, Copy, Debug)]
 struct Job {
     page: u64,
     phase: Phase,
-    /// The core whose kernel has it: the one that faulted, or that made it leave.
+    /// Core whose kernel handles it: the one that faulted, or that evicted it.
     core: u16,
-    /// None until one is free.
+    /// Frame of the page; `None` until one is free.
     frame: Option<u32>,
     /// Translations that wait for the page.
     waiting: List,
 }
 
-/// Where a page is, if not in flash alone.
+/// Location of a page that is not only in flash.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     Mapped(u32),
@@ -123,32 +123,32 @@ struct Times {
 pub struct Swap {
     times: Times,
     backing: SwapBacking,
-    /// Frames that are kept free.
+    /// Number of frames kept free.
     keep: usize,
     frames: Frames,
-    /// The lock of the page table.
+    /// Lock of the page table.
     lock: Serial,
     kernels: Vec<Kernel>,
     at: FxHashMap<u64, Place>,
     jobs: Slab<Job>,
-    /// Pages that leave.
+    /// Number of pages being evicted.
     leaving: usize,
     /// Pages that wait for a frame before they can be read.
     without_frame: VecDeque<u32>,
     /// Translations that wait for the pages of jobs.
     waiting: Lists<Translation>,
     ledger: Ledger,
-    /// What happened since the window began.
+    /// Statistics since the window began.
     pub stats: SwapStats,
-    /// What threads have waited for: all of it is [`Stage::Fault`], and a read.
+    /// Waits of threads: all of them are [`Stage::Fault`], and a read.
     pub tally: Tally,
 }
 
 impl Swap {
-    /// An empty memory before `cores` cores, at most 64: all pages are in flash.
+    /// Creates an empty memory in front of `cores` cores, at most 64: all pages are in flash.
     ///
     /// # Errors
-    /// The first value that cannot be built, with its key.
+    /// Returns the first value that cannot be built, with its key.
     pub fn new(spec: &SwapSpec, cores: u16) -> Result<Swap, SpecError> {
         spec.check()?;
         let others = u64::from(cores).saturating_sub(1);
@@ -180,18 +180,19 @@ impl Swap {
         })
     }
 
-    /// Frames of the memory: frame `n` of an answer is below it.
+    /// Number of frames of the memory: frame `n` of an answer is below it.
     pub fn frames(&self) -> u32 {
         (self.frames.free() + self.frames.held() + self.frames.mapped()) as u32
     }
 
-    /// Of them, what is kept free.
+    /// Number of frames kept free.
     pub fn kept(&self) -> u32 {
         self.keep as u32
     }
 
-    /// A walk for a virtual page has ended; its port is the core. Answered by [`Out::Resolve`] at once if the page is there. Else by
-    /// [`Out::Refuse`] at once and [`Out::Arrived`] when it has come, or, if the translation waits, by [`Out::Resolve`] then.
+    /// Handles the end of a walk for a virtual page; its port is the core. Answered by [`Out::Resolve`] at once if the
+    /// page is present. Otherwise by [`Out::Refuse`] at once and [`Out::Arrived`] on its arrival or, if the translation
+    /// waits, by [`Out::Resolve`] then.
     pub fn fault(&mut self, translation: Translation, cx: &mut impl Cx<Event, Out>) {
         debug_assert_eq!(translation.app, 0, "one application");
         let core = translation.port;
@@ -223,13 +224,13 @@ impl Swap {
         self.enqueue(core, work, cx);
     }
 
-    /// The flash device has done a command.
+    /// Handles a completion of the flash device.
     pub fn completed(&mut self, completion: Completion, cx: &mut impl Cx<Event, Out>) {
         self.stats.failed += u64::from(completion.status != Status::Success);
         self.moved(completion.tag, cx);
     }
 
-    /// A page has come, or has been taken: the core whose kernel has it is interrupted.
+    /// Handles a page that has been read or written: the core whose kernel handles it is interrupted.
     fn moved(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let job = self.jobs[name];
         let work = match job.phase {
@@ -239,12 +240,12 @@ impl Swap {
         self.enqueue(job.core, work, cx);
     }
 
-    /// A line of a frame was written to memory: its page is changed. Frames that are none of paging's do not count.
+    /// Notes a line of a frame written to memory: its page is dirty. Frames that do not belong to paging are ignored.
     pub fn written(&mut self, frame: u32) {
         self.frames.write(frame);
     }
 
-    /// An access to a page before the run, without time: it is in memory afterwards.
+    /// Accesses a page before the run, without time: it is in memory afterwards.
     pub fn warm(&mut self, page: u64, write: bool) {
         let frame = match self.at.get(&page) {
             Some(Place::Mapped(frame)) => *frame,
@@ -270,19 +271,19 @@ impl Swap {
         }
     }
 
-    /// Appends which pages are in memory, and what [`warm`](Swap::warm) has changed besides, before the first fault.
+    /// Appends the pages in memory, and other changes by [`warm`](Swap::warm), before the first fault.
     ///
     /// # Panics
-    /// If pages are on their way.
+    /// Panics if pages are in flight.
     pub fn save_warm(&self, out: &mut Vec<u8>) {
         assert_eq!(self.outstanding(), 0, "paging is saved before its first fault");
         self.frames.save(out);
         self.ledger.stored.save(out);
     }
 
-    /// Takes what was saved of a memory of as many frames off the front of `input`, as it was built itself; `None` if that is malformed,
-    /// if a page lies beyond the first `pages`, or if its counts contradict one another. Then it must not be used any more before
-    /// something else has been loaded.
+    /// Loads the saved state of a memory of as many frames, into one as built, from the front of `input`. Returns
+    /// `None` if it is malformed, if a page is beyond the first `pages`, or if its counts contradict each other. The
+    /// memory must then not be used before a different state has been loaded.
     pub fn load_warm(&mut self, input: &mut &[u8], pages: u64) -> Option<()> {
         self.frames.load(input)?;
         self.ledger.stored = u64::load(input)?;
@@ -293,17 +294,17 @@ impl Swap {
         (keeps && sum == self.frames.dirtied && self.at.len() == self.frames.mapped()).then_some(())
     }
 
-    /// Whether a page is in memory.
+    /// Returns true if a page is in memory.
     pub fn is_present(&self, page: u64) -> bool {
         matches!(self.at.get(&page), Some(Place::Mapped(_)))
     }
 
-    /// Pages on their way, and pieces of the kernel's work.
+    /// Number of pages in flight, plus pieces of the kernel's work.
     pub fn outstanding(&self) -> usize {
         self.jobs.len() + self.kernels.iter().map(Kernel::outstanding).sum::<usize>()
     }
 
-    /// Everybody who waits for a page is told that it is there.
+    /// Tells every waiter of a page that it is present.
     fn tell(&mut self, mut waiting: List, frame: u32, cx: &mut impl Cx<Event, Out>) {
         let mut told = 0u64;
         while let Some(mut translation) = self.waiting.pop(&mut waiting) {
@@ -320,59 +321,59 @@ impl Swap {
     }
 }
 
-// What paging by the operating system counts.
+// Statistics of paging by the operating system.
 
-/// Counters of the measured window.
+/// Statistics of the measured window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SwapStats {
-    /// Translations whose page was there.
+    /// Translations whose page was present.
     pub present: u64,
-    /// Faults for a page that nobody had asked for.
+    /// Faults for a page that had not been requested.
     pub faults: u64,
-    /// Faults for a page that was coming or leaving.
+    /// Faults for a page being read or evicted.
     pub merged: u64,
-    /// Faults whose page has come, of both kinds: what [`Swap::tally`] has waited for.
+    /// Faults of both kinds whose page has arrived: those counted in [`Swap::tally`].
     pub served: u64,
     /// Pages mapped.
     pub mapped: u64,
-    /// Pages that left.
+    /// Pages evicted.
     pub evictions: u64,
-    /// Pages that left and were written to flash.
+    /// Pages evicted and written to flash.
     pub write_backs: u64,
     /// TLB shoot-downs.
     pub shootdowns: u64,
     /// Faults that found no free frame.
     pub starved: u64,
-    /// Commands that the flash device could not do.
+    /// Commands that the flash device failed.
     pub failed: u64,
-    /// Core time of the kernel, all cores together.
+    /// Core time of the kernel, over all cores.
     pub kernel: Time,
-    /// Of it, spinning for the lock of the page table.
+    /// Kernel time spent spinning for the lock of the page table.
     pub spinning: Time,
-    /// Of it, shoot-downs, on both sides.
+    /// Kernel time spent in shoot-downs, on both sides.
     pub shooting: Time,
 }
 
-/// What has been counted since the beginning, for the check.
+/// Counts since the beginning, for the check.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ledger {
     missing: u64,
     served: u64,
-    /// Changed pages that flash has taken.
+    /// Dirty pages that flash has taken.
     stored: u64,
 }
 
 impl Swap {
-    /// Starts the measured window: what happened before is forgotten.
+    /// Starts the measured window and clears the statistics.
     pub fn reset_stats(&mut self, _now: Time) {
         self.stats = SwapStats::default();
         self.tally = Tally::default();
     }
 
-    /// Holds the accounts against each other; they hold between any two events.
+    /// Checks the accounts against each other; they hold between any two events.
     ///
     /// # Errors
-    /// What does not hold, in numbers.
+    /// Returns the violated equation, in numbers.
     pub fn check(&self) -> Result<(), String> {
         let (ledger, waiting) = (self.ledger, self.waiting.len() as u64);
         if ledger.missing != ledger.served + waiting {
@@ -382,22 +383,19 @@ impl Swap {
         let (jobs, held) = (self.jobs.len(), self.frames.held());
         if jobs != held + without {
             return Err(format!(
-                "{jobs} pages on their way, {held} frames held, {without} pages without a frame"
+                "{jobs} pages in flight, {held} frames held, {without} pages without a frame"
             ));
         }
         let (dirtied, late, dirty) = (self.frames.dirtied, self.frames.late, self.frames.dirty());
         if dirtied != ledger.stored + late + dirty {
             return Err(format!(
-                "{dirtied} pages changed, {} stored, {late} late, {dirty} changed and here",
+                "{dirtied} pages dirtied, {} stored, {late} late, {dirty} dirty and present",
                 ledger.stored
             ));
         }
         let places = self.at.len();
         if places != jobs + self.frames.mapped() {
-            return Err(format!(
-                "{places} pages known, {jobs} on their way, {} mapped",
-                self.frames.mapped()
-            ));
+            return Err(format!("{places} pages known, {jobs} in flight, {} mapped", self.frames.mapped()));
         }
         Ok(())
     }

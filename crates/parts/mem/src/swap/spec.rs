@@ -1,4 +1,4 @@
-//! What a user writes about paging by the operating system.
+//! Spec of paging by the operating system.
 
 use config::SpecError;
 use config::units::{Bytes, Duration};
@@ -7,39 +7,41 @@ use proto::memory::PAGE;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Paging of a server by its operating system: DRAM holds pages of the data, flash all of them. Times are core time.
+/// Paging of a server by its operating system: DRAM holds some pages of the data, flash all of them. Times are core
+/// time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SwapSpec {
-    /// DRAM that pages may take.
+    /// DRAM available to pages.
     #[schemars(extend("x-minimum" = "4KiB", "x-maximum" = "1TiB"))]
     pub memory: Bytes,
-    /// Of it, what the kernel keeps free for pages that come: with less, a fault makes a page leave.
+    /// Free pages that the kernel keeps for incoming pages: below this, a fault also evicts a page.
     pub free: Bytes,
-    /// A page fault up to the command: exception, handler, look-up in the page cache, allocation of a frame.
+    /// Core time of a page fault before its command: exception, handler, look-up in the page cache, allocation of a
+    /// frame.
     pub fault: Duration,
-    /// A command to the flash device: block layer, driver, doorbell.
+    /// Core time of submitting a command to the flash device: block layer, driver, doorbell.
     pub submit: Duration,
-    /// A command that is done: interrupt, driver, block layer, waking the thread.
+    /// Core time of completing a command: interrupt, driver, block layer, waking the thread.
     pub complete: Duration,
-    /// Choosing the page that leaves.
+    /// Core time of choosing a victim page.
     pub select: Duration,
-    /// A change of the page table, for which a core has the lock that all cores share; who waits for it spins.
+    /// Core time of a page table change, during which a core holds the lock shared by all cores; waiting cores spin.
     pub lock: Duration,
-    /// Taking the translation of a page that leaves out of all TLBs.
+    /// TLB shoot-down of an evicted page's translation.
     pub shootdown: ShootdownSpec,
-    /// Where pages come from.
+    /// Backing store of the pages.
     #[serde(default, skip_serializing_if = "is_default")]
     #[schemars(extend("default" = "device"))]
     pub backing: SwapBacking,
 }
 
 config::policies! {
-    /// Where the operating system's pages come from.
+    /// Backing store of the operating system's pages.
     pub family SwapBacking: choice {
         /// A flash device.
         default device,
-        /// Fixed times; any number of pages move at the same time.
+        /// Fixed times; any number of pages move concurrently.
         fixed(Fixed),
     }
 }
@@ -48,54 +50,54 @@ config::policies! {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Fixed {
-    /// From the command for a page to the page.
+    /// Time from the command for a page until its arrival.
     pub read: Duration,
-    /// Time to take a page.
+    /// Time to write a page.
     pub write: Duration,
 }
 
 impl Default for Fixed {
-    /// AstriFlash, Table I.
+    /// Returns the times of AstriFlash, Table I.
     fn default() -> Fixed {
         Fixed { read: Duration::new(Time::from_us(50)), write: Duration::new(Time::from_us(100)) }
     }
 }
 
-/// Whether a spec need not say it.
+/// Returns true if a spec may omit the backing store.
 fn is_default(backing: &SwapBacking) -> bool {
     *backing == SwapBacking::default()
 }
 
-/// A TLB shoot-down. A core alone has none.
+/// TLB shoot-down. A single core has none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShootdownSpec {
-    /// The core that begins it, whatever the number of cores: sending, and the first acknowledgement.
+    /// Time of the initiating core, for any number of cores: sending, and the first acknowledgement.
     pub base: Duration,
-    /// The same core, for each other core.
+    /// Additional time of the initiating core, for each other core.
     pub per_core: Duration,
-    /// Each other core: interrupt, invalidation, acknowledgement, return.
+    /// Time of each other core: interrupt, invalidation, acknowledgement, return.
     pub respond: Duration,
 }
 
 impl SwapSpec {
-    /// Checks everything.
+    /// Checks the whole spec.
     ///
     /// # Errors
-    /// The first value that cannot be built, with its key.
+    /// Returns the first value that cannot be built, with its key.
     pub fn check(&self) -> Result<(), SpecError> {
         let (memory, free) = (self.memory.get() / PAGE, self.free.get() / PAGE);
         if memory > u64::from(u32::MAX) {
             return Err(SpecError::new(
                 "memory",
-                format!("{memory} pages of {} are more than 2^32", self.memory),
+                format!("{memory} pages in {} exceed the limit of 2^32", self.memory),
             ));
         }
         SpecError::positive("memory", memory)?;
         if free >= memory {
             let what =
-                format!("{free} pages (`free`) of {memory} (`memory`) are kept free: none is left for data");
-            return Err(SpecError::new("free", what).help("keep a small part free, such as a thousandth"));
+                format!("`free` keeps {free} of the {memory} pages in `memory`, which leaves none for data");
+            return Err(SpecError::new("free", what).help("set a small share of `memory`, such as 0.1 %"));
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proto::{Command, IoOp};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Nanoseconds, all different, so that no sum is right by accident.
+/// Times in nanoseconds, all different, so that a sum is not right by accident.
 const FAULT: u64 = 1_500;
 const SUBMIT: u64 = 1_410;
 const COMPLETE: u64 = 2_030;
@@ -215,7 +215,7 @@ fn faults_for_one_page_share_its_read() {
     assert_eq!(rig.commands().len(), 1);
     let mapped = ASK + FLASH + MAP;
     assert_eq!(rig.arrivals(), [(mapped, 5, 0), (mapped, 5, 1)]);
-    // Who waits is not refused, but answered when the page is there.
+    // A waiting translation is not refused, but answered when the page is present.
     let refused = rig.log.iter().filter(|(_, out)| matches!(out, Out::Refuse(t) if t.port != 3)).count();
     let resolved =
         rig.log.iter().filter(|(at, out)| matches!(out, Out::Resolve(t) if t.port == 3 && *at == mapped));
@@ -421,7 +421,7 @@ proptest! {
 /// Pages that a state may have.
 const PAGES: u64 = 40;
 
-/// What is warm is the same, and goes on the same, after it was saved and loaded.
+/// Saved and loaded warm state is equal, and behaves equally afterwards.
 #[test]
 fn a_warm_memory_goes_on_from_what_was_saved() {
     let fresh = || Swap::new(&spec(16, 2), 2).expect("a spec");

@@ -1,4 +1,4 @@
-//! The kernel on each core: its pieces of work, one after another.
+//! Kernel on each core: its pieces of work, one after the other.
 
 use super::{Event, Job, Out, Phase, Place, Swap, SwapBacking};
 use engine::{Cx, List, Mutant, planted_nth};
@@ -6,32 +6,32 @@ use proto::memory::PAGE;
 use proto::{Command, IoOp};
 use std::collections::VecDeque;
 
-/// What the kernel does on a core, up to the end that is named.
+/// Work of the kernel on a core, up to the named end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Work {
     /// A fault for a page that is under way.
     Joined,
     /// A fault, up to its command.
     Fault(u32),
-    /// The command of a page that comes.
+    /// The command that reads a page.
     Read(u32),
-    /// The choice of a page that leaves.
+    /// The choice of a victim page.
     Select,
-    /// Its entry in the page table.
+    /// The victim's entry in the page table.
     Unmap(u32),
-    /// Its translations in the TLBs.
+    /// The victim's translations in the TLBs.
     Shoot(u32),
-    /// The command that writes it.
+    /// The command that writes the victim.
     Write(u32),
     /// The interrupt for a page that was read.
     Came(u32),
-    /// Its entry in the page table.
+    /// The page table entry of a page that was read.
     Map(u32),
     /// The interrupt for a page that was written.
     Stored(u32),
 }
 
-/// The kernel on one core.
+/// Kernel on one core.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Kernel {
     at: Option<Work>,
@@ -45,7 +45,7 @@ impl Kernel {
 }
 
 impl Swap {
-    /// Work comes to the kernel of a core from outside.
+    /// Adds work for the kernel of a core from outside.
     pub(super) fn enqueue(&mut self, core: u16, work: Work, cx: &mut impl Cx<Event, Out>) {
         let kernel = &mut self.kernels[usize::from(core)];
         if kernel.at.is_some() {
@@ -55,7 +55,7 @@ impl Swap {
         }
     }
 
-    /// Runs one of paging's own events.
+    /// Runs one internal event.
     pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out>) {
         let core = match event {
             Event::Worked(core) => core,
@@ -104,7 +104,7 @@ impl Swap {
         }
     }
 
-    /// A piece of work is done; what follows from it on the same core at once.
+    /// Handles a finished piece of work; returns the work that follows at once on the same core.
     fn ended(&mut self, core: u16, work: Work, cx: &mut impl Cx<Event, Out>) -> Option<Work> {
         match work {
             Work::Joined => None,
@@ -133,7 +133,7 @@ impl Swap {
         }
     }
 
-    /// A page is to be read, as soon as there is a frame for it.
+    /// Reads a page as soon as there is a frame for it.
     fn read(&mut self, job: u32) -> Option<Work> {
         self.jobs[job].frame = self.frames.take();
         if self.jobs[job].frame.is_none() {
@@ -144,7 +144,7 @@ impl Swap {
         Some(Work::Read(job))
     }
 
-    /// Another page must leave if those that leave already make too little room.
+    /// Chooses a further victim if the evictions under way make too little room.
     fn reclaim(&mut self) -> Option<Work> {
         let wanted = self.keep + self.without_frame.len();
         (self.frames.free() + self.leaving < wanted && self.frames.mapped() > 0).then_some(Work::Select)
@@ -160,7 +160,7 @@ impl Swap {
         Some(Work::Unmap(job))
     }
 
-    /// No core has the translation of a page any more.
+    /// Continues after no core has the translation of a page any more.
     fn shot(&mut self, job: u32, cx: &mut impl Cx<Event, Out>) -> Option<Work> {
         let Job { page, frame, .. } = self.jobs[job];
         cx.emit(Out::Evict { page });
@@ -168,7 +168,7 @@ impl Swap {
         if changed && !planted_nth(Mutant::DroppedFrame, 4) { Some(Work::Write(job)) } else { self.left(job) }
     }
 
-    /// A page is in flash alone. Its frame goes to who waits longest; a fault for it may have come.
+    /// Handles a page that is in flash only. Its frame goes to the longest waiter; a fault for it may have arrived.
     fn left(&mut self, job: u32) -> Option<Work> {
         self.leaving -= 1;
         if let Some(frame) = self.jobs[job].frame.take() {

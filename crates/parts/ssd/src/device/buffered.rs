@@ -1,4 +1,4 @@
-//! The data buffer in time: writes into it, reads from it. How its data leaves is in `destage`.
+//! Data buffer in time: writes into it, reads from it. `destage` holds its write-back.
 
 use super::evict::Evictions;
 use super::gather::{RegisterParts, Registers};
@@ -17,54 +17,54 @@ use proto::{Command, IoOp, Lpn, Slot};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// What a buffer in time is built from.
+/// Parts of a buffer in time.
 pub struct BufferParts {
-    /// The state machine.
+    /// State machine of the buffer.
     pub buffer: Sets,
-    /// When dirty data leaves.
+    /// Write-back policy.
     pub destage: Box<dyn Destage>,
-    /// Most map units on their way to flash at once.
+    /// Maximum number of map units in flight to flash.
     pub in_flight: u32,
-    /// Host writes wait while as many sectors, or more, want to be flushed or are being flushed.
+    /// Throttle: host writes wait while at least this many sectors wait for a flush or are being flushed.
     pub throttle: u64,
-    /// How long a unit that was written stays if it is written again.
+    /// Time that a rewritten unit stays.
     pub keep: Option<Time>,
-    /// Whether programs of units that flash has nothing of move only the sectors that were written.
+    /// True if programs of units without data on flash move only the written sectors.
     pub moves_sectors: bool,
-    /// Whether a read that lacks a line waits while all are dirty.
+    /// True if a read that misses waits while all lines are dirty.
     pub reads_wait: bool,
-    /// Whether a write is acknowledged from the buffer.
+    /// True if a write is acknowledged from the buffer.
     pub acknowledges_early: bool,
-    /// Whether the buffer survives a power cut.
+    /// True if the buffer survives a power cut.
     pub protected: bool,
-    /// Where its lines are.
+    /// Location of the lines.
     pub memory: BufferMemory,
-    /// What is read into it before the host asks for it.
+    /// Read-ahead policy.
     pub look_ahead: Option<Box<dyn LookAhead>>,
 }
 
-/// Where the lines of a buffer are.
+/// Location of the lines of a buffer.
 pub enum BufferMemory {
     /// In DRAM.
     Dram {
-        /// Its rate.
+        /// Rate of the DRAM.
         rate: Rate,
-        /// Time of an access before its first byte.
+        /// Latency of an access, up to its first byte.
         latency: Time,
     },
     /// In registers of the planes.
     Registers(RegisterParts),
 }
 
-/// The same, in time.
+/// Location of the lines, in time.
 pub(super) enum Place {
     Dram { dram: Serial, rate: Rate, latency: Time },
     Registers(Box<Registers>),
 }
 
-/// The buffer and what is on its way between host, buffer and flash.
+/// Buffer, and data in flight between host, buffer and flash.
 pub struct Buffered {
-    /// The state machine.
+    /// State machine of the buffer.
     pub buffer: Sets,
     pub(super) parts: Limits,
     pub(super) place: Place,
@@ -74,16 +74,16 @@ pub struct Buffered {
     pub(super) rewrites: Option<Rewrites>,
     /// Commands that wait until everything up to a write sequence number is durable.
     pub(super) barriers: VecDeque<(u64, u32)>,
-    /// Reads that wait for a line, each until a write of this sequence number is durable.
+    /// Reads that wait for a line, each until the write of this sequence number is durable.
     pub(super) reads: VecDeque<(u64, u32)>,
-    /// What decides when data leaves, if the buffer's own rule does not.
+    /// Policy that decides on write-back, unless the buffer's own rule does.
     pub(super) evictions: Option<Box<Evictions>>,
-    /// Units that wait for their program unit to fill up: one for each placement in each set of groups that the
-    /// allocator keeps apart; with a policy that decides, as many for each pace.
+    /// Units waiting for their program unit to fill up: one list for each placement in each set of groups that the
+    /// allocator keeps apart; with an eviction policy, one such set of lists per pace.
     pub(super) assemblies: Vec<Vec<Lpn>>,
-    /// Placements of the host: as many assemblies follow each other for a set of groups.
+    /// Placements of the host: number of consecutive assemblies of a set of groups.
     pub(super) placements: u8,
-    /// Full assemblies, and the group they found no space in.
+    /// Full assemblies, and the group that had no space for each.
     pub(super) stalled: Vec<(usize, u32)>,
     /// Units whose missing sectors are being read.
     pub(super) merging: Slab<Lpn>,
@@ -102,7 +102,7 @@ pub(super) struct Limits {
 }
 
 impl Buffered {
-    /// `lines`: sets of groups that the allocator keeps apart.
+    /// Creates the buffer; `lines` is the number of sets of groups that the allocator keeps apart.
     pub(super) fn new(parts: BufferParts, lines: usize, geo: &Geometry, placements: u8) -> Buffered {
         let evictions = Evictions::new(parts.destage, geo);
         let paces = if evictions.is_some() { Pace::COUNT } else { 1 };
@@ -139,7 +139,7 @@ impl Buffered {
         }
     }
 
-    /// Whether the answer to a command promises that data is on flash.
+    /// Returns true if the completion of a command promises that data is on flash.
     pub(super) fn promises_flash(&self, command: &Command) -> bool {
         match command.op {
             IoOp::Write | IoOp::WriteZeroes => {
@@ -150,43 +150,43 @@ impl Buffered {
         }
     }
 
-    /// Assemblies of a pace.
+    /// Number of assemblies per pace.
     fn assemblies_a_pace(&self) -> usize {
         self.assemblies.len() / if self.evictions.is_some() { Pace::COUNT } else { 1 }
     }
 
-    /// Those of one pace.
+    /// Assemblies of one pace.
     pub(super) fn assemblies_of(&self, pace: Pace) -> Range<usize> {
         let each = self.assemblies_a_pace();
         pace as usize * each..(pace as usize + 1) * each
     }
 
-    /// Who writes what an assembly holds.
+    /// Stream of the units in an assembly.
     pub(super) fn stream_of(&self, assembly: usize) -> Stream {
         Stream::Host((assembly % usize::from(self.placements)) as u8)
     }
 
-    /// How urgently the units of an assembly leave.
+    /// Urgency of the units in an assembly.
     pub(super) fn pace_of(&self, assembly: usize) -> Pace {
         if self.evictions.is_none() { Pace::Even } else { Pace::nth(assembly / self.assemblies_a_pace()) }
     }
 
-    /// What is missing of a unit is going to be read.
+    /// Registers a unit whose missing sectors are going to be read.
     pub(super) fn begin_merge(&mut self, lpn: Lpn) -> u32 {
         self.merging.insert(lpn)
     }
 
-    /// Whether too much is on its way to flash to take a write.
+    /// Returns true if too much data is in flight to flash to take a write.
     pub(super) fn is_throttled(&self) -> bool {
         self.buffer.unflushed() >= self.parts.throttle
     }
 
-    /// Whether its lines survive a power cut.
+    /// Returns true if the lines survive a power cut.
     pub(super) fn is_protected(&self) -> bool {
         self.parts.protected
     }
 
-    /// Whether nobody waits for it and nothing of it is being programmed.
+    /// Returns true if nothing waits for the buffer and none of its units is being programmed.
     pub(super) fn is_idle(&self) -> bool {
         let arrived = match &self.place {
             Place::Dram { .. } => true,
@@ -201,7 +201,7 @@ impl Buffered {
             && evictions
     }
 
-    /// Takes back what a protected buffer has kept through a power cut; `home` is the unit's plane.
+    /// Restores a unit that a protected buffer kept through a power cut; `home` is the unit's plane.
     pub(super) fn restore(&mut self, lpn: Lpn, sectors: Sectors, placement: u8, home: u32) {
         let outcome = self.buffer.write(lpn, sectors);
         self.buffer.place(lpn, placement);
@@ -210,14 +210,14 @@ impl Buffered {
         }
     }
 
-    /// The flush of a unit has completed.
+    /// Completes the flush of a unit.
     pub(super) fn flushed(&mut self, lpn: Lpn) -> Flushed {
         let flushed = self.buffer.flushed(lpn);
         self.vacate(lpn);
         flushed
     }
 
-    /// A unit may have lost its line: then its register is free.
+    /// Frees the register of a unit that no longer has a line.
     fn vacate(&mut self, lpn: Lpn) {
         let Place::Registers(registers) = &mut self.place else { return };
         registers.is_in_register(lpn);
@@ -226,7 +226,7 @@ impl Buffered {
         }
     }
 
-    /// Appends the state of an idle buffer; units that wait for their program unit to fill up are part of it.
+    /// Appends the state of an idle buffer, including units that wait for their program unit to fill up.
     pub(super) fn save(&self, out: &mut Vec<u8>) {
         let Buffered {
             buffer,
@@ -256,7 +256,7 @@ impl Buffered {
         stalled.save(out);
     }
 
-    /// Replaces the state by one that a buffer of the same parameters saved; `None` if it is cut short or malformed.
+    /// Replaces the state with one saved by a buffer of the same parameters; `None` if it is truncated or malformed.
     pub(super) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         self.buffer.load(input)?;
         match &mut self.place {
@@ -274,7 +274,8 @@ impl Buffered {
         Some(())
     }
 
-    /// One access of the DRAM; when it ends. What is on its way to a register is in the controller, and costs nothing.
+    /// Books one access of the DRAM and returns its end. Data on its way to a register is in the controller, and costs
+    /// nothing.
     fn access(&mut self, now: Time, bytes: u64) -> Time {
         match &mut self.place {
             Place::Dram { dram, rate, latency } => dram.grant(now, *latency + rate.time(bytes)),
@@ -292,7 +293,7 @@ impl Device {
         (Sectors::MAX >> (128 - (last - first))) << first
     }
 
-    /// Whether the answer to a command promises that data is on flash, and not only in the buffer.
+    /// Returns true if the completion of a command promises that data is on flash, and not only in the buffer.
     pub(super) fn promises_flash(&self, command: &Command) -> bool {
         let writes = matches!(command.op, IoOp::Write | IoOp::WriteZeroes);
         self.buffered.as_ref().map_or(writes, |b| b.promises_flash(command))
@@ -306,7 +307,7 @@ impl Device {
         self.buffered = Some(buffered);
     }
 
-    /// `from`: the set for whose room the command has waited longest.
+    /// Puts the units of a write into the buffer; `from` is the set whose room the command has waited for longest.
     pub(super) fn accept_into(
         &mut self,
         buffered: &mut Buffered,
@@ -319,13 +320,13 @@ impl Device {
         let mut set = None;
         while unit < end {
             let lpn = Lpn(unit);
-            // Who came first is served first.
+            // First come, first served.
             let its = buffered.buffer.set_of(lpn);
             set = Some(its);
             if buffered.waiting[its].front().is_some_and(|first| *first != id) {
                 break;
             }
-            // What waits for its first flush takes the new data along.
+            // A unit that waits for its first flush takes the new data along.
             let goes_along = buffered.rewrites.is_some() && buffered.buffer.wants_out(lpn);
             if buffered.is_throttled() {
                 break;
@@ -365,7 +366,7 @@ impl Device {
         }
     }
 
-    /// The buffer has all of a write.
+    /// Completes a write that is entirely in the buffer.
     fn accepted(&mut self, buffered: &mut Buffered, id: u32, cx: &mut impl Cx<Event, Out>) {
         let command = self.active[id].command;
         if buffered.promises_flash(&command) && !planted(Mutant::FuaIgnored) {
@@ -377,7 +378,7 @@ impl Device {
         }
     }
 
-    /// The DRAM has been accessed for a command.
+    /// Continues a command after its DRAM access.
     pub(super) fn buffer_accessed(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let active = &mut self.active[id];
         if active.command.op == IoOp::Read {
@@ -395,7 +396,7 @@ impl Device {
         }
     }
 
-    /// Serves a flush command: it waits for what was written before it.
+    /// Starts a flush command, which waits for all earlier writes.
     pub(super) fn start_flush(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         self.write_journal();
         match self.buffered.take() {
@@ -412,7 +413,7 @@ impl Device {
         }
     }
 
-    /// Whether the buffer has all that a command reads of a unit.
+    /// Returns true if the buffer has everything that a command reads of a unit.
     #[inline]
     pub(super) fn is_buffered(&mut self, id: u32, command: &Command, unit: u64) -> bool {
         if self.buffered.is_none() || planted(Mutant::BufferPassed) {
@@ -428,7 +429,7 @@ impl Device {
         here == want
     }
 
-    /// The part of a read that the buffer has; starts its DRAM access.
+    /// Starts the DRAM access for the buffered part of a read.
     pub(super) fn start_buffered_read(&mut self, id: u32, bytes: u64, cx: &mut impl Cx<Event, Out>) {
         let Some(buffered) = &mut self.buffered else { return };
         let done = buffered.access(cx.now(), bytes);
@@ -436,13 +437,13 @@ impl Device {
         cx.after(done - cx.now(), Event::Buffered(id));
     }
 
-    /// Data read from flash may enter the buffer, unit by unit, as long as the map still names where it came from.
+    /// Offers data read from flash to the buffer, unit by unit, as long as the map still names its source.
     pub(super) fn fill_from(&mut self, op: &Op) {
         let Some(mut buffered) = self.buffered.take() else { return };
         let command = self.active[op.owner].command;
         let (first, end) = self.units(&command);
         let page = self.ftl.geo.page_name(op.slot);
-        // Units of a page are neighbours on flash, not in the logical space: look at what the page holds.
+        // Units of a page are neighbours on flash, not in the logical space: use the contents of the page.
         let units = u64::from(self.ftl.geo.units_per_page());
         for slot in (page * units..(page + 1) * units).map(Slot) {
             let Some(lpn) = self.ftl.lpn_at(slot) else { continue };
@@ -458,7 +459,7 @@ impl Device {
         self.buffered = Some(buffered);
     }
 
-    /// A deallocation drops what the buffer has of a unit.
+    /// Drops the buffered data of a deallocated unit.
     pub(super) fn discard_buffered(&mut self, lpn: Lpn) {
         let lost = self.buffered.as_mut().is_some_and(|b| {
             let lost = b.buffer.discard(lpn);
@@ -470,7 +471,7 @@ impl Device {
         }
     }
 
-    /// After a deallocation: room may have appeared.
+    /// Admits waiting writes after a deallocation: room may have appeared.
     pub(super) fn after_discard(&mut self, cx: &mut impl Cx<Event, Out>) {
         let Some(mut buffered) = self.buffered.take() else { return };
         self.release_barriers(&mut buffered, cx);

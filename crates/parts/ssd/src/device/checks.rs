@@ -1,5 +1,5 @@
-//! Checks that hold at the end of every run, and between any two events of it. Each side of an equation is counted in
-//! another part.
+//! Checks that hold at the end of every run, and between any two of its events. The two sides of an equation are
+//! counted in different components.
 
 use super::buffered::{Buffered, Place};
 use super::{Active, Device};
@@ -11,22 +11,22 @@ use nand::dies::BackendCounters;
 use nand::dies::op::Class;
 use proto::Lpn;
 
-/// What the device has counted since its first command.
+/// Counts of the device since its first command.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ledger {
     submitted: u64,
     pub(super) completed: u64,
-    /// Of these, before the measured window.
+    /// Commands among these from before the measured window.
     before_window: u64,
     /// Read operations queued for commands.
     pub(super) read_ops: u64,
-    /// Of these, reads under way that no page is pinned for: they only take time.
+    /// Reads under way, among these, for which no page is pinned: they only take time.
     pub(super) absent_reads: u64,
-    /// Programs and copy-backs queued, those of parity not counted.
+    /// Programs and copy-backs queued, without parity.
     pub(super) program_ops: u64,
     /// Programs of parity queued.
     pub(super) parity_ops: u64,
-    /// What the FTL had counted before the first command: preconditioning.
+    /// Counters of the FTL at the first command: preconditioning.
     opening: FtlCounters,
 }
 
@@ -42,7 +42,7 @@ engine::snapshot!(Ledger {
 });
 
 impl Ledger {
-    /// A command has been submitted.
+    /// Counts a submitted command.
     #[inline]
     pub(super) fn submitted(&mut self, ftl: &Ftl) {
         if self.submitted == 0 {
@@ -51,12 +51,12 @@ impl Ledger {
         self.submitted += 1;
     }
 
-    /// Counters of the FTL that are preconditioning: all of them, as long as no command has reached the device.
+    /// Counters of the FTL due to preconditioning: all of them until a command has reached the device.
     fn opening(&self, ftl: &Ftl) -> FtlCounters {
         if self.submitted == 0 { ftl.counters } else { self.opening }
     }
 
-    /// The measured window begins.
+    /// Begins the measured window.
     pub(super) fn begin_window(&mut self) {
         self.before_window = self.completed;
     }
@@ -69,12 +69,12 @@ impl Ledger {
 }
 
 impl Device {
-    /// Holds the accounts of all parts against each other at `now`: O(blocks), and with a shadow O(map units touched).
+    /// Compares the accounts of all components at `now`. Takes O(blocks), and with a shadow O(map units touched).
     pub fn checks(&self, now: Time) -> Vec<Check> {
         self.checks_unless(now, &|| false)
     }
 
-    /// As [`Device::checks`], but what takes long is given up, and fails, once `stop` says so.
+    /// As [`Device::checks`], but long checks are abandoned, and fail, once `stop` returns true.
     pub fn checks_unless(&self, now: Time, stop: &dyn Fn() -> bool) -> Vec<Check> {
         let mut checks = vec![self.ledger.commands(&self.active)];
         checks.extend(self.check_flows());
@@ -85,7 +85,7 @@ impl Device {
         checks.push(self.check_busy(now));
         checks.push(self.check_array_time());
         let (most, limit) = self.backend.suspends();
-        let detail = format!("an operation was suspended {most} times, {limit} are the most");
+        let detail = format!("an operation was suspended {most} times; the limit is {limit}");
         checks.push(Check::new("suspends", most <= limit, detail));
         checks.extend(self.check_energy(now));
         checks.extend(self.check_buffer());
@@ -106,7 +106,7 @@ impl Device {
         checks
     }
 
-    /// Two accounts of the same energy; and the energy of dies at work against the time for which they have been at work.
+    /// Compares two accounts of the same energy, and the energy of busy dies with their busy time.
     fn check_energy(&self, now: Time) -> Vec<Check> {
         let Some(energy) = self.energy(now) else { return Vec::new() };
         let series = energy.series.total();
@@ -117,32 +117,32 @@ impl Device {
         let erases = self.window_counters().0.done[Class::Erase as usize];
         let due = self.backend.meter.as_ref().map(|meter| meter.erases(erases));
         let erased = energy.of("erase");
-        // Before the window, something may have been counted at its beginning and spent at its end.
+        // Before the window, an operation may have been counted at its beginning and its energy spent at its end.
         let whole = self.stats.origin.backend == BackendCounters::default();
         let due_for_pages = self.backend.due_for_pages().filter(|_| whole);
         let names = [("read", "read_energy"), ("program", "program_energy")];
         let pages = due_for_pages.into_iter().flatten().zip(names).map(|(due, (name, check))| {
             let spent = energy.of(name);
-            Check::new(check, spent == due, format!("{spent} aJ, {due} aJ by the counts"))
+            Check::new(check, spent == due, format!("{spent} aJ spent, {due} aJ expected from the counts"))
         });
         let mut checks = vec![
             Check::new("energy", energy.conserves(), detail),
             Check::new(
                 "die_energy",
                 expected == Some(spent),
-                format!("{spent} aJ for {dies} of dies at work"),
+                format!("{spent} aJ for {dies} of busy dies"),
             ),
             Check::new(
                 "erase_energy",
                 due == Some(erased),
-                format!("{erased} aJ for {erases} blocks that were erased"),
+                format!("{erased} aJ for {erases} erased blocks"),
             ),
         ];
         checks.extend(pages);
         checks
     }
 
-    /// What the back end has done against what the FTL has recorded.
+    /// Compares the operations of the back end with the records of the FTL.
     fn check_flows(&self) -> [Check; 5] {
         let (ftl, opening) = (&self.ftl.counters, self.ledger.opening(&self.ftl));
         let (units, done) = (&self.backend.counters.units, &self.backend.counters.done);
@@ -182,7 +182,7 @@ impl Device {
         ]
     }
 
-    /// Registers against the lines that they are, and none is lost.
+    /// Compares registers with buffer lines, and checks that no register is lost.
     fn check_registers(&self) -> Vec<Check> {
         let Some(Buffered { buffer, place: Place::Registers(registers), .. }) = &self.buffered else {
             return Vec::new();
@@ -195,7 +195,7 @@ impl Device {
         ]
     }
 
-    /// What the buffer has taken against what the back end has programmed of it.
+    /// Compares the units taken by the buffer with the back end's programs of them.
     fn check_buffer(&self) -> Option<Check> {
         let buffer = &self.buffered.as_ref()?.buffer;
         let counters = buffer.counters();
@@ -211,7 +211,7 @@ impl Device {
         Some(Check::equal("buffered_writes", sides))
     }
 
-    /// Every read was sensed for, or found its page in a register, or shared a sensing.
+    /// Checks that every read was sensed, found its page in a register, or shared a sensing.
     fn check_reads(&self) -> Check {
         let counted = &self.backend.counters;
         let served = counted.senses + counted.register_hits + counted.joined_reads;
@@ -219,13 +219,13 @@ impl Device {
         Check::equal("reads", [("queued", sides[0]), ("sensed, in a register, joined or waiting", sides[1])])
     }
 
-    /// Reads are repeated as often as it was found that they must be.
+    /// Compares retry steps due with retry steps begun.
     fn check_retries(&self) -> Option<Check> {
         let (due, begun) = self.backend.retries()?;
         Some(Check::equal("retries", [("steps found to be needed", due), ("begun or to come", begun)]))
     }
 
-    /// Reclaim units and what they hold.
+    /// Checks reclaim units and their contents.
     fn check_space(&self) -> Vec<Check> {
         let census = self.ftl.census();
         let done = &self.backend.counters.done;
@@ -278,18 +278,18 @@ impl Device {
             Check::new(
                 "block_programs",
                 census.misprogrammed == 0,
-                format!("{} reclaim units hold what was not given out", census.misprogrammed),
+                format!("{} reclaim units hold data in slots that were not given out", census.misprogrammed),
             ),
         ]
     }
 
-    /// Logical units that hold data, translation pages among them.
+    /// Number of logical units that hold data, including translation pages.
     fn units_on_flash(&self) -> u64 {
         let pages = self.ftl.logical()..self.ftl.logical() + self.ftl.hidden();
         self.ftl.mapped() + pages.filter(|page| self.ftl.lookup(Lpn(*page)).is_some()).count() as u64
     }
 
-    /// No resource works longer than time has passed.
+    /// Checks that no resource is busy longer than the elapsed time.
     fn check_busy(&self, now: Time) -> Check {
         let (link, cores) = self.host_busy(now);
         let core = Time::from_ps(cores.ps().div_ceil(self.host.cores() as u64));
@@ -298,10 +298,10 @@ impl Device {
         busy(now, channels.into_iter().chain(dies).chain(link.each()).chain([core]))
     }
 
-    /// Suspends cost what the spec says, and nothing is worked twice.
+    /// Checks that suspends cost what the spec says, and that no work is done twice.
     fn check_array_time(&self) -> Check {
         let (worked, due) = self.backend.array_time();
-        Check::new("array_time", worked == due, format!("worked {worked}, due with suspends {due}"))
+        Check::new("array_time", worked == due, format!("worked {worked}, expected with suspends {due}"))
     }
 
     fn check_shadow(&self, stop: &dyn Fn() -> bool) -> Vec<Check> {
@@ -314,15 +314,15 @@ impl Device {
         let recount = self.ftl.recount_valid();
         let counted = match recount {
             Ok(units) => format!("{units} units"),
-            Err(ru) => format!("reclaim unit {ru} has another number of valid slots than it says"),
+            Err(ru) => format!("reclaim unit {ru} miscounts its valid slots"),
         };
         let mut checks = vec![
             Check::new("shadow_reads", shadow.violations == 0, detail.trim_end().to_owned()),
-            audited("shadow_units", &units, "units", "hold what may not be read of them"),
+            audited("shadow_units", &units, "units", "hold data that must not be read from them"),
             Check::new("valid_slots", recount == Ok(self.units_on_flash()), counted),
         ];
         if let Some((opens, wrong, first)) = self.ftl.opened() {
-            let detail = format!("{wrong} of {opens} units were opened in the place of another. {first}");
+            let detail = format!("{wrong} of {opens} opens chose the wrong unit. {first}");
             checks.push(Check::new("opened_units", wrong == 0, detail.trim_end().to_owned()));
         }
         if self.ftl.keeps_apart() {
@@ -330,7 +330,7 @@ impl Device {
             let detail = match audit {
                 Ok(units) => format!("{units} units"),
                 Err((units, first)) => {
-                    format!("{units} units lie among data of another placement, first unit {first}")
+                    format!("{units} units are among data of a different placement, first unit {first}")
                 }
             };
             checks.push(Check::new("shadow_placements", audit.is_ok(), detail));
@@ -343,17 +343,17 @@ impl Device {
     }
 }
 
-/// The check that an audit amounts to.
+/// Converts an audit to a check.
 fn audited(name: &'static str, audit: &Audit, what: &str, wrong: &str) -> Check {
     let detail = match audit {
         Audit::Fine(count) => format!("{count} {what}"),
         Audit::Wrong(count, first) => format!("{count} {what} {wrong}: {first}"),
-        Audit::Interrupted => "not looked at to the end: interrupted".to_owned(),
+        Audit::Interrupted => "incomplete: interrupted".to_owned(),
     };
     Check::new(name, matches!(audit, Audit::Fine(_)), detail)
 }
 
-/// Holds the busy times of resources against the time that has passed.
+/// Compares the busy times of resources with the elapsed time.
 fn busy(now: Time, resources: impl Iterator<Item = Time>) -> Check {
     let most = resources.max().unwrap_or(Time::ZERO);
     Check::new("busy", most <= now, format!("busiest {most}, elapsed {now}"))
@@ -368,12 +368,12 @@ mod tests {
     use proto::Slot;
     use stats::Milestones;
 
-    /// Names of the checks that fail once something has been falsified in a device that has worked for a while.
+    /// Names of the checks that fail once the state of a used device has been falsified.
     fn falsified(falsify: impl FnOnce(&mut Device, Time)) -> Vec<&'static str> {
         falsified_of(&Combination::plain(), falsify)
     }
 
-    /// The same in a device of another kind.
+    /// As `falsified`, in a device of a different kind.
     fn falsified_of(kind: &Combination, falsify: impl FnOnce(&mut Device, Time)) -> Vec<&'static str> {
         let mut device = kind.build(1).expect("it can be built");
         device.attach_shadow();
@@ -385,7 +385,7 @@ mod tests {
         host.device.checks(now).iter().filter(|c| !c.ok).map(|c| c.name).collect()
     }
 
-    /// A free reclaim unit of group 0.
+    /// Returns a free reclaim unit of group 0.
     fn free_unit(device: &Device) -> u32 {
         let free = device.ftl.groups[0].rus.iter().position(|ru| ru.state == RuState::Free);
         free.expect("something is free") as u32

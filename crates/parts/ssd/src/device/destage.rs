@@ -1,5 +1,5 @@
-//! The way out of the buffer: a dirty unit is completed if only a part of it is there, joins an assembly of units until a
-//! program unit is full, is programmed, and committed. Who waited for room, or for data to be durable, then goes on.
+//! Write-back of the buffer: a partial dirty unit is completed, joins an assembly of units until a program unit is
+//! full, is programmed, and committed. Requests that waited for room or durability then go on.
 
 use super::buffered::{Buffered, Place};
 use super::evict::{Evictions, pace_of, purpose_of};
@@ -12,7 +12,7 @@ use nand::dies::op::{Class, NO_OP, Op, OpKind};
 use proto::{Lpn, Slot};
 
 impl Device {
-    /// Sends dirty units on their way, as far as the limit allows.
+    /// Starts flushes of dirty units, up to the limit.
     pub(super) fn flush(&mut self, buffered: &mut Buffered, cx: &mut impl Cx<Event, Out>) {
         self.before_evictions(buffered, cx);
         while buffered.buffer.flushing() < buffered.parts.in_flight {
@@ -34,7 +34,7 @@ impl Device {
             }
         }
         self.after_evictions(buffered, cx);
-        // Nobody else will fill up the assemblies, and somebody waits: pad them.
+        // No further unit will fill up the assemblies, and a request waits: pad them.
         let idle = buffered.programs + buffered.translating == 0
             && buffered.merging.is_empty()
             && buffered.stalled.is_empty();
@@ -47,7 +47,7 @@ impl Device {
         }
     }
 
-    /// The flush that is wanted now, but for those that a flush command asks for.
+    /// Next flush wanted now, other than those of flush commands.
     fn next_flush(&mut self, buffered: &mut Buffered, now: Time) -> Option<Flush> {
         if buffered.evictions.is_some() {
             return self.next_eviction(buffered, now);
@@ -57,7 +57,7 @@ impl Device {
         if wanted { buffered.buffer.next_flush() } else { None }
     }
 
-    /// The entry of a unit on its way out of the buffer is here.
+    /// Continues the flush of a unit whose map entry is available.
     pub(super) fn destage_translated(&mut self, flush: &Flush, cx: &mut impl Cx<Event, Out>) {
         let Some(mut buffered) = self.buffered.take() else { return };
         buffered.translating -= 1;
@@ -89,7 +89,7 @@ impl Device {
         }
     }
 
-    /// The rest of a partly buffered unit has been read.
+    /// Continues the flush of a partial unit whose missing sectors have been read.
     pub(super) fn flush_merge_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
         if self.ftl.unpin(op.slot) {
             self.reclaim_unpinned(op.slot, cx);
@@ -100,7 +100,7 @@ impl Device {
         self.merged(op.owner, cx);
     }
 
-    /// A unit on its way to flash is whole.
+    /// Continues the flush of a unit that is now complete.
     pub(super) fn merged(&mut self, merge: u32, cx: &mut impl Cx<Event, Out>) {
         let Some(mut buffered) = self.buffered.take() else { return };
         let lpn = buffered.merging[merge];
@@ -110,7 +110,7 @@ impl Device {
         self.buffered = Some(buffered);
     }
 
-    /// A unit on its way to flash is whole: it joins others of its program unit.
+    /// Adds a complete unit to the others of its program unit.
     fn leaves(&mut self, buffered: &mut Buffered, lpn: Lpn, cx: &mut impl Cx<Event, Out>) {
         if !self.takes_out(buffered, lpn, cx) {
             self.assemble(buffered, lpn, cx);
@@ -137,14 +137,14 @@ impl Device {
         }
     }
 
-    /// Units that are programmed at once: those of a program unit, or of a set where a policy decides on evictions.
+    /// Number of units programmed at once: those of a program unit, or of a set if a policy decides on evictions.
     fn gathered(&self, buffered: &Buffered) -> usize {
         let geo = &self.ftl.geo;
         let units = if buffered.evictions.is_some() { Evictions::set(geo) } else { geo.units_per_program };
         units as usize
     }
 
-    /// The groups that the next program units go to, from one on: it alone, or those of its die for a set.
+    /// Groups of the next program units, beginning with `group`: that one alone, or for a set those of its die.
     fn groups_of_set(&self, buffered: &Buffered, group: u32) -> impl Iterator<Item = u32> + use<> {
         let geo = &self.ftl.geo;
         let (groups, planes) = if buffered.evictions.is_some() {
@@ -156,7 +156,7 @@ impl Device {
         groups.cycle().skip(before).take(planes as usize)
     }
 
-    /// Programs what an assembly holds; a part of a program unit is padded.
+    /// Programs the units of an assembly; a partial program unit is padded.
     pub(super) fn program_assembly(
         &mut self,
         buffered: &mut Buffered,
@@ -183,7 +183,8 @@ impl Device {
         }
     }
 
-    /// Programs the first units of an assembly in a group, as many as fit into a program unit. Whether there was space.
+    /// Programs the first units of an assembly in a group, as many as fit into a program unit. Returns true if there
+    /// was space.
     pub(super) fn program_units(
         &mut self,
         buffered: &mut Buffered,
@@ -223,7 +224,7 @@ impl Device {
         true
     }
 
-    /// Bytes that go over the channel to program units from the buffer, or the plane of the register that has them.
+    /// Bytes over the channel to program units from the buffer, or the plane of the register that has them.
     fn data_to_program(&self, buffered: &Buffered, lpns: &[Lpn]) -> (u32, u32) {
         let whole = self.unit_bytes as u32;
         if let Place::Registers(registers) = &buffered.place {
@@ -234,7 +235,7 @@ impl Device {
         if !buffered.parts.moves_sectors {
             return (lpns.len() as u32 * whole, NO_OP);
         }
-        // What flash has of a unit has been read, to be programmed with the rest.
+        // The unit's data on flash has been read, to be programmed with the rest.
         let of = |lpn: Lpn| match self.ftl.lookup(lpn) {
             Some(_) => whole,
             None => buffered.buffer.flushing_sectors(lpn) * 512,
@@ -242,7 +243,7 @@ impl Device {
         (lpns.iter().map(|lpn| of(*lpn)).sum(), NO_OP)
     }
 
-    /// A program unit of flushed data is durable.
+    /// Completes a durable program unit of flushed data.
     pub(super) fn flush_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
         let Some(mut buffered) = self.buffered.take() else { return };
         buffered.programs -= 1;
@@ -265,7 +266,7 @@ impl Device {
         }
         self.ftl.programmed(op.slot);
         self.mutate_program(op);
-        // Room may have appeared, or data become durable: whoever waited for it goes on.
+        // Room may have appeared, or data become durable: waiting requests go on.
         self.release_barriers(&mut buffered, cx);
         self.admit_waiting(&mut buffered, set, cx);
         self.flush(&mut buffered, cx);
@@ -273,7 +274,7 @@ impl Device {
         self.resume_reads(cx);
     }
 
-    /// Writes that wait for room in a set go on as far as there is some.
+    /// Admits writes that wait for room in a set, while there is some.
     pub(super) fn admit_waiting(
         &mut self,
         buffered: &mut Buffered,
@@ -291,7 +292,7 @@ impl Device {
 
     pub(super) fn release_barriers(&mut self, buffered: &mut Buffered, cx: &mut impl Cx<Event, Out>) {
         while let Some((barrier, id)) = buffered.barriers.front().copied() {
-            // What is still on its way to a register is durable only if it has been deallocated since.
+            // Data still on its way to a register is durable only if it has been deallocated since.
             if !buffered.buffer.is_durable(barrier) || self.active[id].pending > 0 {
                 break;
             }
@@ -306,7 +307,7 @@ impl Device {
         self.buffered.iter().flat_map(|b| &b.stalled).map(|(_, group)| *group).collect()
     }
 
-    /// Space has appeared in a group: assemblies that waited for it are programmed.
+    /// Programs assemblies that waited for space in a group.
     pub(super) fn wake_assemblies(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) {
         let Some(mut buffered) = self.buffered.take() else { return };
         let stalled = std::mem::take(&mut buffered.stalled);

@@ -1,8 +1,8 @@
-//! Eviction of the buffer by a policy that decides when data leaves and how urgently: which flush is begun next, and which idle die
-//! takes a set of pages in the background.
+//! Buffer eviction by a policy that decides when data leaves and how urgently: the flush begun next, and the idle die
+//! that takes a set of pages in the background.
 //!
-//! A set is a page for each plane of a die, so that the die programs them together. It is begun whole when some die may take it, and
-//! placed when all of its units are ready; is no die idle then any more, it waits for one.
+//! A set is one page for each plane of a die, so that the die programs them together. It is begun as a whole when some
+//! die may take it, and placed when all of its units are ready. If no die is idle by then, it waits for one.
 
 use super::buffered::Buffered;
 use super::{Device, Event, Out};
@@ -16,28 +16,28 @@ use nand::dies::op::Op;
 use nand::geometry::Geometry;
 use proto::{BufferState, Command};
 
-/// A policy, and what it has under way.
+/// Eviction policy, and its work under way.
 pub(super) struct Evictions {
     policy: Box<dyn Destage>,
     background: Option<Background>,
-    /// Map units of a set.
+    /// Map units per set.
     set: u32,
-    /// Units of the set that is being begun which are still to begin.
+    /// Units of the current set that have not begun yet.
     rest: u32,
-    /// Units begun in the background that are not on flash.
+    /// Background units that have begun and are not on flash.
     under_way: u32,
-    /// Of these, the ones that no die has been given yet.
+    /// Units among these without a die yet.
     unplaced: u32,
-    /// Whose turn it is, as a position of the stripe order.
+    /// Round-robin position in the stripe order.
     turn: u64,
     loads: Option<Loads>,
-    /// A set could not be begun because no die was idle on average.
+    /// True if a set could not begin because no die was idle on average.
     wants_sample: bool,
-    /// An event of its own is on its way.
+    /// True if a sampling event is scheduled.
     samples: bool,
 }
 
-/// How much dies worked in the last window.
+/// Load of the dies in the last window.
 struct Loads {
     since: Time,
     busy: Vec<Time>,
@@ -46,7 +46,7 @@ struct Loads {
 engine::snapshot!(Loads { since, busy, is_idle });
 
 impl Loads {
-    /// Looks anew once the window is over.
+    /// Samples the loads again once the window is over.
     fn sample(&mut self, rule: &Background, backend: &Backend, now: Time) {
         let passed = now - self.since;
         if passed < rule.window {
@@ -62,7 +62,7 @@ impl Loads {
 }
 
 impl Evictions {
-    /// Nothing has happened. `None` if the buffer's own rule decides.
+    /// Creates the state of a policy; `None` if the buffer's own rule decides.
     pub(super) fn new(policy: Box<dyn Destage>, geo: &Geometry) -> Option<Box<Evictions>> {
         let background = policy.background();
         let dies = geo.die_count as usize;
@@ -86,32 +86,32 @@ impl Evictions {
         (!evictions.policy.is_off()).then(|| Box::new(evictions))
     }
 
-    /// Map units of a set.
+    /// Map units per set.
     pub(crate) fn set(geo: &Geometry) -> u32 {
         geo.shape.planes * geo.units_per_program
     }
 
-    /// The buffer has taken sectors of the host.
+    /// Counts sectors of the host taken by the buffer.
     pub(super) fn came(&mut self, sectors: u32) {
         self.policy.came(sectors);
     }
 
-    /// A program has been queued.
+    /// Counts a queued program.
     pub(super) fn placed(&mut self, pace: Pace, units: u32) {
         self.unplaced -= if pace == Pace::Background { units } else { 0 };
     }
 
-    /// A program is done.
+    /// Counts a completed program.
     pub(super) fn done(&mut self, pace: Pace, units: u32) {
         self.under_way -= if pace == Pace::Background { units } else { 0 };
     }
 
-    /// Whether it may be waiting for a die without work.
+    /// Returns true if the policy may be waiting for an idle die.
     pub(super) fn seeks_idle_dies(&self) -> bool {
         self.background.is_some()
     }
 
-    /// Whether nothing of it will happen by itself.
+    /// Returns true if no event of the policy is scheduled.
     pub(super) fn is_idle(&self) -> bool {
         !self.samples
     }
@@ -147,7 +147,7 @@ impl Evictions {
     }
 }
 
-/// What the programs are for that units leave the buffer by.
+/// Purpose of the programs by which units leave the buffer.
 pub(super) fn purpose_of(pace: Pace) -> Purpose {
     match pace {
         Pace::Even => Purpose::Flush,
@@ -156,7 +156,7 @@ pub(super) fn purpose_of(pace: Pace) -> Purpose {
     }
 }
 
-/// How the units of a program have left the buffer.
+/// Pace at which the units of a program left the buffer.
 pub(super) fn pace_of(op: &Op) -> Pace {
     match Purpose::of(op) {
         Purpose::Foreground => Pace::Foreground,
@@ -175,7 +175,7 @@ fn fill(buffered: &Buffered) -> Fill {
 }
 
 impl Device {
-    /// The host announces a page victimization.
+    /// Handles a page victimization announced by the host.
     #[cold]
     pub(super) fn announced(&mut self, command: &Command, cx: &mut impl Cx<Event, Out>) {
         let Some(mut buffered) = self.buffered.take() else { return };
@@ -189,13 +189,13 @@ impl Device {
         self.buffered = Some(buffered);
     }
 
-    /// What the drive says of its buffer.
+    /// Buffer state as reported by the drive.
     pub(super) fn buffer_state(&self) -> BufferState {
         let evictions = self.buffered.as_ref().and_then(|b| b.evictions.as_ref());
         evictions.map_or(BufferState::Unknown, |e| e.policy.state())
     }
 
-    /// A die has run out of work, or has been watched for long enough: data may leave in the background.
+    /// Starts background write-back: a die has become idle, or has been sampled long enough.
     pub(super) fn evict_to_idle(&mut self, cx: &mut impl Cx<Event, Out>) {
         let Some(mut buffered) = self.buffered.take() else { return };
         if buffered.evictions.as_ref().is_some_and(|e| e.seeks_idle_dies()) {
@@ -204,7 +204,7 @@ impl Device {
         self.buffered = Some(buffered);
     }
 
-    /// Dies have been watched for a window.
+    /// Handles the end of a sampling window.
     pub(super) fn sampled(&mut self, cx: &mut impl Cx<Event, Out>) {
         if let Some(evictions) = self.buffered.as_mut().and_then(|b| b.evictions.as_mut()) {
             evictions.samples = false;
@@ -212,7 +212,7 @@ impl Device {
         self.evict_to_idle(cx);
     }
 
-    /// Tells the policy how full the buffer is, and places sets that waited for an idle die.
+    /// Tells the policy the fill level of the buffer, and places sets that waited for an idle die.
     pub(super) fn before_evictions(&mut self, buffered: &mut Buffered, cx: &mut impl Cx<Event, Out>) {
         let fill = fill(buffered);
         let Some(evictions) = &mut buffered.evictions else { return };
@@ -224,7 +224,7 @@ impl Device {
         if evictions.unplaced == 0 {
             return;
         }
-        // A flush command waits for no idle die.
+        // A flush command does not wait for an idle die.
         let is_asked_for = !buffered.barriers.is_empty() || !buffered.reads.is_empty();
         for assembly in buffered.assemblies_of(Pace::Background) {
             if is_asked_for {
@@ -235,7 +235,7 @@ impl Device {
         }
     }
 
-    /// Looks again when the window is over, if a set waits for that.
+    /// Schedules a sample at the end of the window, if a set waits for one.
     pub(super) fn after_evictions(&mut self, buffered: &mut Buffered, cx: &mut impl Cx<Event, Out>) {
         let Some(evictions) = &mut buffered.evictions else { return };
         if evictions.wants_sample && !evictions.samples {
@@ -245,7 +245,7 @@ impl Device {
         }
     }
 
-    /// The flush that the policy wants begun now.
+    /// Next flush that the policy wants begun now.
     pub(super) fn next_eviction(&mut self, buffered: &mut Buffered, now: Time) -> Option<Flush> {
         let fill = fill(buffered);
         let room = buffered.parts.in_flight - fill.flushing;
@@ -265,7 +265,8 @@ impl Device {
         Some(flush)
     }
 
-    /// Whether a set may leave in the background: it is there, and some die is idle that no other set waits for.
+    /// Returns true if a set may leave in the background: it is available, and some die is idle for which no other set
+    /// waits.
     fn may_begin_set(&self, evictions: &mut Evictions, fill: &Fill, room: u32) -> bool {
         let Some(rule) = evictions.background else { return false };
         let after = u64::from(evictions.under_way + evictions.set) * self.unit_bytes;
@@ -279,7 +280,7 @@ impl Device {
         found
     }
 
-    /// Positions of the first groups of dies that may take a set now and have space for it, from the one on whose turn it is.
+    /// Positions of the first groups of dies that may take a set now and have space for it, in round-robin order.
     fn idle_dies<'a>(&'a self, evictions: &'a Evictions, stream: Stream) -> impl Iterator<Item = u64> + 'a {
         let geo = &self.ftl.geo;
         let groups = u64::from(geo.groups);
@@ -299,7 +300,7 @@ impl Device {
         !self.is_closed_to_host(group) && self.ftl.can_reserve(group, stream)
     }
 
-    /// Gives whole sets to idle dies, as long as there are any.
+    /// Gives complete sets to idle dies, as long as there are both.
     pub(super) fn place_sets(
         &mut self,
         buffered: &mut Buffered,

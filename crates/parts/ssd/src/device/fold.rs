@@ -1,45 +1,46 @@
-//! Folding in time: what a cache of one bit a cell holds is moved to ordinary units, by jobs like those of collection.
+//! Folding in time: jobs like those of garbage collection move the contents of the SLC cache to ordinary units.
 //!
-//! While the host rests, groups fold down to what the policy keeps; a fold that has begun when the next command comes is finished.
-//! In the foreground a group folds when its cache has little room left. A group that is short of ordinary units folds first what
-//! its cache has taken of them; it collects before it folds what is kept for the cache, for that gains no ordinary unit.
+//! While the host is idle, groups fold down to what the policy keeps; a fold under way when the next command arrives is
+//! completed. In the foreground, a group folds when its cache has little room left. A group short of ordinary units
+//! first folds those that its cache has taken. It collects garbage before it folds units kept for the cache, which gain
+//! no ordinary unit.
 
 use super::{Device, Event, Out};
 use engine::{Cx, Time};
 use proto::Slot;
 
-/// When caches are folded.
+/// Policy for folding the SLC cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FoldPolicy {
-    /// Time without a command of the host after which folding begins in the background; `None`: never.
+    /// Idle time, without a host command, after which background folding begins; `None`: never.
     pub idle: Option<Time>,
-    /// Units of a group that it leaves in the cache then.
+    /// Units of a group that background folding leaves in the cache.
     pub keep: u32,
-    /// Folding begins in the foreground when a group may open so many more units, or fewer; `None`: never.
+    /// Foreground folding begins when a group may open only this many more units, or fewer; `None`: never.
     pub foreground: Option<u32>,
 }
 
-/// A policy, and what it waits for.
+/// Fold policy and its timer.
 pub(super) struct Folding {
     policy: FoldPolicy,
-    /// When the last command ended after which there was none.
+    /// End of the last command before the idle period.
     since: Time,
-    /// An event of its own is on its way.
+    /// True if an event of the timer is scheduled.
     waits: bool,
 }
 
-/// What went through the cache in the window.
+/// Traffic of the cache in the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlcCounters {
-    /// Map units of the host that were given to the cache.
+    /// Host map units assigned to the cache.
     pub hits: u64,
-    /// Map units of the host that were given to ordinary units.
+    /// Host map units assigned to ordinary units.
     pub misses: u64,
-    /// Folds that have begun: reclaim units of the cache.
+    /// Folds begun: reclaim units of the cache.
     pub folds: u64,
-    /// Map units that they have programmed elsewhere.
+    /// Map units programmed elsewhere by folds.
     pub folded: u64,
-    /// Programs of the host that found the cache full and had to wait for a fold.
+    /// Host programs that found the cache full and waited for a fold.
     pub stalls: u64,
 }
 engine::snapshot!(SlcCounters { hits, misses, folds, folded, stalls });
@@ -49,7 +50,7 @@ impl Folding {
         Folding { policy, since: Time::ZERO, waits: false }
     }
 
-    /// Whether nothing of it will happen by itself.
+    /// Returns true if no event of the timer is scheduled.
     pub(super) fn is_idle(&self) -> bool {
         !self.waits
     }
@@ -65,7 +66,7 @@ impl Folding {
 }
 
 impl Device {
-    /// The last command inside has ended.
+    /// Begins an idle period: the last command inside has ended.
     #[cold]
     pub(super) fn begins_rest(&mut self, cx: &mut impl Cx<Event, Out>) {
         let Some(folding) = &mut self.folding else { return };
@@ -78,13 +79,13 @@ impl Device {
         }
     }
 
-    /// The host may have rested for long enough.
+    /// Begins background folding if the host has been idle long enough.
     pub(super) fn rested(&mut self, cx: &mut impl Cx<Event, Out>) {
         let Some(folding) = &mut self.folding else { return };
         folding.waits = false;
         let Some(idle) = folding.policy.idle else { return };
         if !self.active.is_empty() {
-            // The end of the last of them begins another rest.
+            // The end of the last of them begins a new idle period.
             return;
         }
         let passed = cx.now() - folding.since;
@@ -101,14 +102,14 @@ impl Device {
     fn wants_fold(&self, group: u32, now: Time) -> bool {
         let Some(Folding { policy, since, .. }) = self.folding.as_deref() else { return false };
         let (_, closed) = self.ftl.slc_units(group);
-        // What is moved opens one unit at most: collection needs one itself.
+        // Moved data opens at most one unit; garbage collection itself needs one.
         let has_space = self.ftl.slc_is_over(group) || self.ftl.free(group) > self.ftl.thresholds.hard;
         let rests = || self.active.is_empty() && policy.idle.is_some_and(|idle| now - *since >= idle);
         let is_short = || policy.foreground.is_some_and(|left| self.ftl.slc_left(group) <= left);
         closed > 0 && has_space && (is_short() || (closed > policy.keep && rests()))
     }
 
-    /// Starts to fold a unit of a group, if that is wanted and nothing is being reclaimed there.
+    /// Starts to fold a unit of a group, if wanted and if the group is not being reclaimed.
     #[cold]
     pub(super) fn fold(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) {
         if self.jobs[group as usize].is_none() && self.wants_fold(group, cx.now()) {
@@ -116,7 +117,7 @@ impl Device {
         }
     }
 
-    /// Starts to fold the oldest unit of a group; whether there was one.
+    /// Starts to fold the oldest unit of a group. Returns true if there was one.
     pub(super) fn start_fold(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) -> bool {
         let Some(ru) = self.ftl.pick_fold(group) else { return false };
         self.stats.slc.folds += 1;
@@ -124,7 +125,7 @@ impl Device {
         true
     }
 
-    /// Host data has been given a program unit in a group, or has found none.
+    /// Counts a program unit of host data given out in a group, or refused.
     #[inline]
     pub(super) fn counts_cached(&mut self, group: u32, at: Option<Slot>, units: u32) {
         if self.folding.is_some() {
@@ -141,7 +142,7 @@ impl Device {
         }
     }
 
-    /// What went through the cache in the window, and the reclaim units that it has in use; `None` if there is none.
+    /// Traffic of the cache in the window, and its reclaim units in use; `None` without an SLC cache.
     pub fn slc(&self) -> Option<(SlcCounters, u64)> {
         self.folding.as_ref()?;
         let units = (0..self.ftl.geo.groups).map(|group| u64::from(self.ftl.slc_units(group).0)).sum();

@@ -1,4 +1,4 @@
-//! Which register holds what, and what is on its way to registers and from them: a state machine without time.
+//! Contents of the registers, and data on its way to and from them: a state machine without time.
 
 use engine::{Mutant, Slab, Snapshot, planted_nth};
 use ftl::buffer::Flush;
@@ -8,7 +8,7 @@ use nand::numbers::Pool;
 use proto::Lpn;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// How a page leaves a register for the data register of another plane of its package.
+/// Path of a page from a register to the data register of another plane of its package.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
     /// Inside the package.
@@ -17,26 +17,26 @@ pub enum Exit {
     Controller,
 }
 
-/// What the registers are built from.
+/// Parts of the registers.
 pub struct RegisterParts {
     /// Registers of a plane that gather writes.
     pub each: u32,
-    /// Planes of a set.
+    /// Planes per set.
     pub planes: u32,
-    /// How pages get to other planes.
+    /// Path of pages to other planes.
     pub exit: Exit,
 }
 
-/// What has gone over channels to registers and from them.
+/// Traffic over channels to and from registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RegisterCounters {
-    /// Parts of units that have gone into a register.
+    /// Parts of units stored in a register.
     pub stores: u64,
-    /// Writes of a unit that had a register.
+    /// Writes of a unit that already had a register.
     pub merged: u64,
-    /// Reads that a register has served.
+    /// Reads served by a register.
     pub reads: u64,
-    /// Units that left a register of another plane than their own.
+    /// Units that left a register of a plane other than their own.
     pub moves: u64,
 }
 engine::snapshot!(RegisterCounters { stores, merged, reads, moves });
@@ -45,7 +45,7 @@ engine::snapshot!(RegisterCounters { stores, merged, reads, moves });
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moving {
     pub(super) lpn: Lpn,
-    /// Its command; of a unit that leaves, none.
+    /// Command of the transfer; none for a unit that leaves.
     pub(super) command: u32,
     pub(super) bytes: u32,
 }
@@ -59,7 +59,7 @@ pub(super) struct Coming {
     pub(super) flush: Option<Flush>,
 }
 
-/// The registers, and what is on its way to them and from them.
+/// Registers, and data on its way to and from them.
 pub(super) struct Registers {
     pool: Pool,
     /// Sets, and planes and registers of each.
@@ -74,11 +74,11 @@ pub(super) struct Registers {
     /// Units whose data is in the controller, to be programmed from there.
     pub(super) out: FxHashSet<Lpn>,
     pub(super) counters: RegisterCounters,
-    /// As they were when the window began.
+    /// Counters at the start of the window.
     origin: RegisterCounters,
 }
 
-/// The plane that a unit is programmed into, where its address decides.
+/// Plane that a unit is programmed into, where its address decides.
 pub(crate) fn home(geo: &Geometry, lpn: Lpn) -> u32 {
     geo.plane_of_lane(geo.group_at(geo.stripe_of_unit(lpn.0)), 0)
 }
@@ -101,7 +101,7 @@ impl Registers {
         }
     }
 
-    /// What has happened since the window began.
+    /// Counters since the start of the window.
     pub(super) fn since(&self) -> RegisterCounters {
         let (now, then) = (&self.counters, &self.origin);
         RegisterCounters {
@@ -112,12 +112,12 @@ impl Registers {
         }
     }
 
-    /// The window begins.
+    /// Begins the window.
     pub(super) fn reset(&mut self) {
         self.origin = self.counters;
     }
 
-    /// A unit without a register takes one, of its home plane if that has one.
+    /// Assigns a register to a unit without one, in its home plane if possible.
     pub(super) fn take(&mut self, lpn: Lpn, home: u32) {
         let set = home / self.planes;
         let within = self.pool.take(set, home % self.planes);
@@ -125,7 +125,7 @@ impl Registers {
         self.held.insert(lpn, set * self.planes + within);
     }
 
-    /// A unit has no line any more: its register is free.
+    /// Frees the register of a unit that no longer has a line.
     pub(super) fn put(&mut self, lpn: Lpn) {
         let Some(plane) = self.held.get(&lpn).copied() else { return };
         self.pool.put(plane / self.planes, plane % self.planes);
@@ -134,23 +134,23 @@ impl Registers {
         }
     }
 
-    /// What is programmed of a unit, or was, is over: what is new of it is in its register.
+    /// Ends the program of a unit: newer data of it is in its register.
     pub(super) fn is_in_register(&mut self, lpn: Lpn) {
         self.out.remove(&lpn);
     }
 
-    /// Where the data of a unit that is to be programmed comes from: the plane of its register, or none if it comes from the
+    /// Source of the data of a unit that is to be programmed: the plane of its register, or none if it comes from the
     /// controller.
     pub(super) fn source(&self, lpn: Lpn) -> u32 {
         if self.out.contains(&lpn) { NO_OP } else { self.held[&lpn] }
     }
 
-    /// Whether nothing is on its way.
+    /// Returns true if no transfer is under way.
     pub(super) fn is_idle(&self) -> bool {
         self.moving.is_empty()
     }
 
-    /// Units that have a register; and registers that have a unit or are free, beside all that there are.
+    /// Number of units with a register; and registers held or free, beside the total.
     pub(super) fn account(&self) -> (u64, [u64; 2]) {
         let held = self.held.len() as u64;
         let free: u64 = (0..self.sets).map(|set| u64::from(self.pool.free(set))).sum();

@@ -1,4 +1,4 @@
-//! How commands come in and completions go out, with the events of a device, and an account of the waits of each command.
+//! Command submission and completion, the events of a device, and an account of the waits of each command.
 
 use super::{Active, Device, milestone};
 use crate::port::interface::{Entry, LinkBusy};
@@ -8,11 +8,11 @@ use proto::{Account, ByHolder, Command, Completion, Holder, IoOp, Lpn, Place, St
 use stats::Milestones;
 
 impl Device {
-    /// A command enters: the host has written it to its submission queue and rings the doorbell.
+    /// Submits a command: the host has written it to its submission queue and rings the doorbell.
     pub fn submit(&mut self, command: Command, cx: &mut impl Cx<Event, Out>) {
         let (next, end) = self.units(&command);
         if next < end {
-            // Those between lie in the same lines of the processor's cache, or follow in order.
+            // Those in between are in the same cache lines of the processor, or follow in order.
             self.ftl.prefetch(Lpn(next));
             self.ftl.prefetch(Lpn(end - 1));
         }
@@ -46,20 +46,20 @@ impl Device {
         };
     }
 
-    /// A doorbell write has arrived: one more entry of the queue may be fetched.
+    /// Handles a doorbell write: one more entry of the queue may be fetched.
     pub(super) fn doorbell(&mut self, queue: u16, cx: &mut impl Cx<Event, Out>) {
         self.host.doorbell(queue);
         self.fetch(queue, cx);
     }
 
-    /// Fetches from the queues that lie beside `queue`, as far as the controller has room.
+    /// Fetches from the queues of the same interface as `queue`, as far as the controller has room.
     fn fetch(&mut self, queue: u16, cx: &mut impl Cx<Event, Out>) {
         while let Some((id, place, after)) = self.host.fetch(queue, cx.now()) {
             cx.at_place(place, after, Event::Fetched(id));
         }
     }
 
-    /// A command has been fetched: a core works on it.
+    /// Handles a fetched command: a core works on it.
     pub(super) fn fetched(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let active = &mut self.active[id];
         active.life.reach(milestone::SUBMISSION, cx.now());
@@ -73,7 +73,7 @@ impl Device {
         }
     }
 
-    /// The controller knows what to do.
+    /// Handles a command that the controller has processed.
     pub(super) fn ready(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let active = &mut self.active[id];
         active.life.reach(milestone::CONTROLLER, cx.now());
@@ -90,7 +90,7 @@ impl Device {
         self.look_up_entries(id, cx);
     }
 
-    /// Begins what a command asks for.
+    /// Starts the operations of a command.
     pub(super) fn start(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let active = &self.active[id];
         match active.command.op {
@@ -103,14 +103,14 @@ impl Device {
         }
     }
 
-    /// Sends the completion of a command that waits for nothing any more.
+    /// Sends the completion of a command with nothing left to wait for.
     pub(super) fn complete(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         debug_assert_eq!(self.active[id].pending, 0);
         let end = self.host.completes(self.active[id].command.queue, cx.now());
         cx.after(end - cx.now(), Event::HostDone(id));
     }
 
-    /// The host sees the completion.
+    /// Handles a completion that has reached the host.
     pub(super) fn host_done(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let active = &mut self.active[id];
         active.life.reach(milestone::HOST_TRANSFER, cx.now());
@@ -140,21 +140,21 @@ impl Device {
         }
     }
 
-    /// Time that the host's link has been busy, and the controller's cores, up to `now`.
+    /// Busy time of the host's link, and of the controller's cores, up to `now`.
     pub fn host_busy(&self, now: Time) -> (LinkBusy, Time) {
         self.host.busy(now)
     }
 
-    /// Time that the link of a processor inside the drive has been busy up to `now`.
+    /// Busy time of the link of a processor inside the drive, up to `now`.
     pub fn inner_busy(&self, now: Time) -> Option<LinkBusy> {
         self.host.inner_busy(now)
     }
 }
 
-// What happens inside the flash device, and what it says.
+// Internal events of the flash device, and its messages.
 
 engine::events! {
-    /// The device's own events.
+    /// Internal events of the device.
     pub enum Event {
         /// A doorbell write has reached the controller.
         Doorbell(u16),
@@ -170,13 +170,13 @@ engine::events! {
         HostDone(u32),
         /// The map's entries for a command have been looked up.
         Known(u32),
-        /// Cores have found a new place for what collection has read.
+        /// Cores have found new places for units read by garbage collection.
         Placed(u32),
-        /// Dies have been watched for a window, to find those without much work for a buffer: there is one, the first.
+        /// A sampling window of the dies, for a buffer that seeks idle ones, has ended: only one exists, the first.
         Sampled(u16),
-        /// Something in the dies or on a channel.
+        /// An event of the dies or channels.
         Dies(dies::Event),
-        /// The host may have rested long enough for folding: there is one, the first.
+        /// An idle period may be long enough for folding: only one exists, the first.
         Rested(u16),
     }
 }
@@ -188,33 +188,33 @@ impl From<dies::Event> for Event {
     }
 }
 
-/// Messages that the device sends.
+/// Messages sent by the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Out {
     /// A command is done.
     Complete(Completion),
 }
 
-// What a command waited for, for whoever asks when it is answered.
+// Waits of each command, available when it is answered.
 
-/// Operations of commands, kept until accounts of them are taken.
+/// Operations of commands, kept until their accounts are taken.
 #[derive(Debug, Default)]
 pub(super) struct Accounts {
-    /// By command, the one that ended last; left of an earlier command of the same name, it counts nowhere, because the new one's milestones
-    /// say that it did not wait.
+    /// Last operation to end, by command. One left over from an earlier command of the same name never counts, because
+    /// the milestones of the new one show that it did not wait.
     last: Vec<Waited>,
-    /// The command that was answered last.
+    /// Command answered last.
     answered: Option<u32>,
 }
 
 impl Device {
-    /// Keeps accounts of commands. It costs time and memory, and changes no result.
+    /// Enables accounts of commands. This costs time and memory, and does not change results.
     pub fn keep_accounts(&mut self) {
         self.backend.keep_holders();
         self.accounts = Some(Box::default());
     }
 
-    /// The last operation of a command has ended: its waits are the command's.
+    /// Records the waits of a command's last operation.
     #[inline]
     pub(super) fn note_waits(&mut self, op: &Op) {
         let Some(accounts) = &mut self.accounts else { return };
@@ -225,7 +225,7 @@ impl Device {
         accounts.last[command] = self.backend.waited(op);
     }
 
-    /// A command is answered.
+    /// Records that a command is answered.
     #[inline]
     pub(super) fn note_answer(&mut self, id: u32) {
         let Some(accounts) = &mut self.accounts else { return };
@@ -235,19 +235,18 @@ impl Device {
         }
     }
 
-    /// Forgets who was in whose way before the oldest command that is under way.
+    /// Forgets conflicts from before the oldest command under way.
     #[cold]
     fn forget(&mut self) {
         let oldest = self.active.live().map(|(_, active)| active.life.start()).min();
         self.backend.forget(oldest.unwrap_or_default());
     }
 
-    /// The account of the command that was answered last, as long as no other has been submitted since; nothing if accounts are
-    /// not kept.
+    /// Account of the command answered last, until the next command is submitted; `None` if accounts are not kept.
     pub fn account(&self) -> Option<Account> {
         let accounts = self.accounts.as_ref()?;
         let id = accounts.answered?;
-        // Its record stays readable until its name is given to another.
+        // The record stays readable until its name is reused.
         let life = &self.active[id].life;
         let waits: [u64; proto::MILESTONES] = std::array::from_fn(|n| life.part(n).ps());
         let (at_die, at_channel) = (waits[milestone::DIE_WAIT], waits[milestone::CHANNEL_WAIT]);
@@ -269,8 +268,9 @@ impl Device {
     }
 }
 
-/// What was found, made to sum to a milestone's time. Its operation was queued at the milestone before, as a rule; if the command waited
-/// for something else meanwhile, that has its milestone, and less is left.
+/// Cuts or extends the waits found so that they sum to the time of a milestone. Usually the operation was queued at the
+/// previous milestone. If the command waited for something else in between, that has its own milestone, and less is
+/// left.
 fn fit(mut found: ByHolder, time: u64) -> ByHolder {
     let mut left = time;
     for held in &mut found {

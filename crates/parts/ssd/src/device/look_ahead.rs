@@ -1,8 +1,8 @@
-//! Look-ahead in time: what a policy wants read before the host asks for it goes into the buffer.
+//! Read-ahead in time: units that a policy wants read before the host asks for them enter the buffer.
 //!
-//! A unit read ahead enters the buffer only if it has no line there and the map still names the slot that was read: what
-//! the host has written meanwhile is never covered. A read that comes while its unit is on its way joins the operation, if
-//! reads join at all, and the unit does not enter: its reader has it.
+//! A unit read ahead enters the buffer only if it has no line there and the map still names the slot that was read:
+//! data written by the host meanwhile is never covered. A read that arrives while its unit is in flight joins the
+//! operation, if joining is enabled; the unit then does not enter, because its reader has it.
 
 use super::{Device, Event, Out};
 use crate::check::Check;
@@ -16,27 +16,27 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::ops::Range;
 
-/// Units read ahead.
+/// Counters of units read ahead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AheadCounters {
     /// Units whose read was queued.
     pub issued: u64,
-    /// Units that a read asked for while they were on their way.
+    /// Units that a read requested while they were in flight.
     pub met: u64,
     /// Units that did not enter the buffer: written, moved or deallocated meanwhile, or no room.
     pub dropped: u64,
     /// Units that entered the buffer.
     pub entered: u64,
-    /// Units that a read found there.
+    /// Units that a read found in the buffer.
     pub used: u64,
-    /// Units that were evicted, written over or deallocated before anybody read them.
+    /// Units evicted, overwritten or deallocated before any read.
     pub wasted: u64,
 }
 
 engine::snapshot!(AheadCounters { issued, met, dropped, entered, used, wasted });
 
 impl AheadCounters {
-    /// What was counted since `origin`.
+    /// Counts since `origin`.
     fn since(&self, origin: &AheadCounters) -> AheadCounters {
         AheadCounters {
             issued: self.issued - origin.issued,
@@ -49,15 +49,15 @@ impl AheadCounters {
     }
 }
 
-/// What is being read ahead.
+/// Read-ahead under way.
 pub(super) struct Ahead {
     policy: Box<dyn LookAhead>,
-    /// Units on their way, and whether a read has asked for them meanwhile.
+    /// Units in flight, with a flag for those that a read has requested meanwhile.
     flying: FxHashMap<Lpn, bool>,
-    /// Units of each operation; lists are used again.
+    /// Units of each operation; lists are reused.
     carried: Slab<Vec<(Lpn, Slot)>>,
     spare: Vec<Vec<(Lpn, Slot)>>,
-    /// Without what becomes of units in the buffer, which counts that itself.
+    /// Counters, except for those of units in the buffer, which the buffer keeps.
     counters: AheadCounters,
 }
 
@@ -72,14 +72,14 @@ impl Ahead {
         }
     }
 
-    /// Appends the state while nothing is on its way.
+    /// Appends the state while no read-ahead is in flight.
     pub(super) fn save(&self, out: &mut Vec<u8>) {
         let Ahead { policy, flying: _, carried: _, spare: _, counters } = self;
         policy.save(out);
         counters.save(out);
     }
 
-    /// Replaces the state by one that was saved with the same policy; `None` if it is cut short or malformed.
+    /// Replaces the state with one saved under the same policy; `None` if it is truncated or malformed.
     pub(super) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         self.policy.load(input)?;
         self.counters = AheadCounters::load(input)?;
@@ -88,19 +88,19 @@ impl Ahead {
 }
 
 impl Device {
-    /// What look-ahead has done since the window began; `None` if there is none.
+    /// Counters of read-ahead since the window began; `None` without read-ahead.
     pub fn look_ahead_counters(&self) -> Option<AheadCounters> {
         Some(self.ahead_totals()?.since(&self.stats.origin.ahead))
     }
 
-    /// The same since the beginning.
+    /// Counters of read-ahead since the beginning.
     pub(super) fn ahead_totals(&self) -> Option<AheadCounters> {
         let (ahead, buffered) = self.ahead.as_ref().zip(self.buffered.as_ref())?;
         let lines = buffered.buffer.counters();
         Some(AheadCounters { used: lines.ahead_used, wasted: lines.ahead_wasted, ..ahead.counters })
     }
 
-    /// Every unit that was read ahead became one thing.
+    /// Checks that every unit read ahead has exactly one outcome.
     pub(super) fn check_look_ahead(&self) -> Option<Check> {
         let AheadCounters { issued, met, dropped, entered, used, wasted } = self.ahead_totals()?;
         let under_way = self.ahead.as_ref().map_or(0, |a| a.flying.len() as u64);
@@ -113,7 +113,7 @@ impl Device {
         Some(Check::new("look_ahead", sides.iter().all(|[a, b]| a == b), detail))
     }
 
-    /// A read command begins: what follows it may be read ahead.
+    /// Starts read-ahead behind a read command.
     #[inline]
     pub(super) fn look_ahead(&mut self, command: &Command, now: Time) {
         if self.ahead.is_some() {
@@ -148,7 +148,7 @@ impl Device {
         }
     }
 
-    /// Where a unit lies that is neither here nor on its way, nor unknown to the part of the map that is here.
+    /// Slot of a unit that is neither buffered nor in flight, and whose map entry is available.
     fn wants_ahead(&self, ahead: &Ahead, lpn: Lpn) -> Option<Slot> {
         let is_known = self.translation.as_ref().is_none_or(|t| t.cache.has(lpn.0));
         let is_here = self.buffered.as_ref().is_none_or(|b| b.buffer.has_line(lpn));
@@ -175,18 +175,18 @@ impl Device {
         self.backend.ops[name].owner = ahead.carried.insert(run);
     }
 
-    /// A read has not found a unit in the buffer: it may be on its way there.
+    /// Marks a unit that a read has not found in the buffer: it may be in flight.
     #[inline]
     pub(super) fn meets_ahead(&mut self, command: &Command, unit: u64) {
         if let Some(ahead) = &mut self.ahead
             && let Some(asked) = ahead.flying.get_mut(&Lpn(unit))
         {
-            // What a stream has not read to its end it goes on with.
+            // A stream resumes what it has not read to its end.
             *asked |= command.offset + command.bytes >= (unit + 1) * self.unit_bytes;
         }
     }
 
-    /// Units that were read ahead are here.
+    /// Handles units that have been read ahead.
     pub(super) fn ahead_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
         if self.ftl.unpin(op.slot) {
             self.reclaim_unpinned(op.slot, cx);

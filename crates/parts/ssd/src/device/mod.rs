@@ -1,4 +1,4 @@
-//! The flash device as a part of a machine: commands in, completions out, events in between.
+//! Flash device, a component of the machine: commands in, completions out, events in between.
 //!
 //! `host` takes commands in and hands completions out, `read` and `write` turn them into operations of the back end,
 //! `reclaim` runs garbage collection. The FTL has no time; everything that takes time is in the back end, on the
@@ -61,11 +61,11 @@ use std::collections::VecDeque;
 use translate::Translation;
 use write::Merge;
 
-/// A command inside the device.
+/// Command inside the device.
 #[derive(Clone, Debug)]
 pub(crate) struct Active {
     command: Command,
-    /// Operations and host transfers that it still waits for.
+    /// Operations and host transfers still outstanding.
     pending: u32,
     /// First map unit that has not been turned into an operation yet, and the end of its map units.
     next: u64,
@@ -73,15 +73,15 @@ pub(crate) struct Active {
     status: Status,
     /// Bytes of a read that come from the buffer.
     buffered_bytes: u64,
-    /// Whether it waits for space.
+    /// True if the command waits for space.
     waits: bool,
-    /// Units that it writes in part.
+    /// Units that the command writes in part.
     merge: Option<Box<Merge>>,
     life: Milestones<{ stats::COUNT }>,
 }
 
 impl Active {
-    /// A milestone is reached, unless a later one was: operations of one command overlap.
+    /// Records a milestone, unless a later one was reached: operations of one command overlap.
     #[inline]
     fn reach(&mut self, milestone: usize, at: Time) {
         if at > self.life.last() {
@@ -90,46 +90,46 @@ impl Active {
     }
 }
 
-/// Everything a device is built from.
+/// Parts of a device.
 pub struct DeviceParts {
     /// The translation layer.
     pub ftl: Ftl,
-    /// Where host data goes.
+    /// Allocation policy for host data.
     pub allocator: Box<dyn Allocator>,
-    /// The data buffer, if there is one.
+    /// Data buffer, if any.
     pub buffer: Option<BufferParts>,
-    /// The cached part of the map, if it does not lie in memory as a whole.
+    /// Cached part of the map, if the map is on flash.
     pub translation: Option<TranslationParts>,
-    /// The memory that the map is looked up in, if that takes time.
+    /// Memory of the map, if a look-up takes time.
     pub map_memory: Option<MapMemory>,
     /// Times of the array and the channels.
     pub timing: Timing,
     /// Policies of the back end.
     pub policy: BackendPolicy,
-    /// How the host reaches the device.
+    /// Host interface.
     pub host: HostParams,
-    /// Garbage collection in time.
+    /// Policy of garbage collection in time.
     pub gc: ReclaimPolicy,
-    /// When the cache of one bit a cell is emptied, if there is one.
+    /// Fold policy of the SLC cache, if any.
     pub folding: Option<FoldPolicy>,
-    /// Host data streams: placements above are folded onto the last one.
+    /// Host data streams: higher placements use the last one.
     pub placements: u8,
-    /// What reading a unit costs that was never written.
+    /// Cost of reading a unit that was never written.
     pub unwritten: Unwritten,
-    /// What media and controllers cost, if it is known.
+    /// Energy of media and controllers, if known.
     pub energy: Option<FlashCosts>,
 }
 
-/// One flash device.
+/// Flash device.
 pub struct Device {
     /// The translation layer.
     pub ftl: Ftl,
     /// Dies and channels.
     pub backend: Backend,
     allocator: Box<dyn Allocator>,
-    /// Taken out while it is worked on.
+    /// Buffer; taken out while it is worked on.
     buffered: Option<Buffered>,
-    /// What is read into the buffer before anybody asks for it.
+    /// Read-ahead into the buffer.
     ahead: Option<Box<Ahead>>,
     translation: Option<Translation>,
     map_memory: Option<MapMemory>,
@@ -138,40 +138,41 @@ pub struct Device {
     jobs: Vec<Option<Box<Job>>>,
     /// Commands that wait for space: by group, or all in the first list if the allocator chooses the group.
     waiting: Vec<VecDeque<u32>>,
-    /// A command waits for space where nothing is being reclaimed: it has to be tried again.
+    /// True if a command waits for space where nothing is being reclaimed: it has to be retried.
     stalled: bool,
-    /// What each garbage collection program moves, by operation.
+    /// Units moved by each garbage collection program, by operation.
     moves: Vec<Vec<(Lpn, Slot)>>,
     gc: ReclaimPolicy,
-    /// Whose turn it is to take moved data, if any group may.
+    /// Round-robin position for moved data, if any group may take it.
     gc_turn: u64,
-    /// When the cache of one bit a cell is emptied, if there is one.
+    /// Fold timer of the SLC cache, if any.
     folding: Option<Box<Folding>>,
-    /// Jobs that have ended, with their lists.
+    /// Finished jobs, with their lists, for reuse.
     #[expect(clippy::vec_box, reason = "the boxes are what is kept")]
     spare_jobs: Vec<Box<Job>>,
-    /// Pages that collection has read and cores find new places for: the group that asked, and the first of their units.
+    /// Pages read by garbage collection that wait for cores to find new places: the requesting group, and the first
+    /// unit.
     placing: Slab<(u32, Slot)>,
     placements: u8,
     absent: Absent,
     parity: Parity,
     unit_bytes: u64,
-    /// What happened.
+    /// Statistics of the window.
     pub stats: DeviceStats,
-    /// What happened since the beginning, for the checks.
+    /// Counts since the beginning, for the checks.
     ledger: Ledger,
     shadow: Option<Box<Shadow>>,
     /// Deallocations, if the device can be recovered.
     journal: Option<Box<Journal>>,
-    /// What commands waited for, if that is kept.
+    /// Accounts of waits, if kept.
     accounts: Option<Box<host::Accounts>>,
-    /// What was deallocated last, for a mutant.
+    /// Unit deallocated last, for a mutant.
     #[cfg(debug_assertions)]
     trimmed: Option<(Lpn, Slot)>,
 }
 
 impl Device {
-    /// An idle device.
+    /// Creates an idle device.
     pub fn new(mut parts: DeviceParts) -> Device {
         let policy = parts.buffer.as_mut().and_then(|b| b.look_ahead.take());
         let ahead = policy.filter(|p| !p.is_off()).map(|p| Box::new(Ahead::new(p)));
@@ -216,7 +217,7 @@ impl Device {
         }
     }
 
-    /// Bytes that the host can address.
+    /// Capacity addressable by the host, in bytes.
     pub fn capacity(&self) -> u64 {
         self.ftl.logical() * self.unit_bytes
     }
@@ -226,11 +227,11 @@ impl Device {
         self.active.len()
     }
 
-    /// Gives the device a shadow, which takes its present state for granted. It costs memory and time, and changes no
-    /// result.
+    /// Attaches a shadow, which assumes that the present state is correct. It costs memory and time, and does not
+    /// change results.
     ///
     /// # Panics
-    /// If the device is at work.
+    /// Panics if the device is at work.
     pub fn attach_shadow(&mut self) {
         assert!(self.active.is_empty() && self.backend.ops.is_empty(), "a shadow joins an idle device");
         let cache = self.translation.as_ref().map(|t| &t.cache);
@@ -245,12 +246,12 @@ impl Device {
         self.ftl.watch_opening();
     }
 
-    /// The shadow, if there is one.
+    /// Shadow of the device, if any.
     pub fn shadow(&self) -> Option<&Shadow> {
         self.shadow.as_deref()
     }
 
-    /// Runs one of the device's own events.
+    /// Runs one internal event of the device.
     #[inline]
     pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out>) {
         match event {
@@ -353,12 +354,12 @@ impl Device {
         (end - start) as u32
     }
 
-    /// The array times of an operation depend on wear only if the timing says so; then the block's count goes along.
+    /// Erase count of a block if the timing depends on wear; zero otherwise.
     fn erases_of(&self, slot: Slot) -> u32 {
         if self.backend.wears() { self.ftl.array.erases(self.ftl.geo.block_of_slot(slot).0) } else { 0 }
     }
 
-    /// The errors of a page depend on it too, if there are any; then it goes along with its reads.
+    /// Erase count of a block for its reads, if pages have errors; zero otherwise.
     fn erases_of_read(&self, slot: Slot) -> u32 {
         if self.backend.has_errors() { self.ftl.array.erases(self.ftl.geo.block_of_slot(slot).0) } else { 0 }
     }
@@ -401,20 +402,20 @@ impl Device {
         }
     }
 
-    /// What back end and FTL have counted since the window began.
+    /// Counters of back end and FTL since the window began.
     pub fn window_counters(&self) -> (BackendCounters, FtlCounters) {
         let origin = &self.stats.origin;
         (self.backend.counters.since(&origin.backend), self.ftl.counters.since(&origin.ftl))
     }
 
-    /// What has been programmed by purpose and type of page since the window began, and the reclaim units that have skipped pages;
-    /// `None` where pages are programmed in order.
+    /// Programs by purpose and page type since the window began, and the reclaim units that have skipped pages; `None`
+    /// where pages are programmed in order.
     pub fn window_pages(&self) -> Option<(PageCounters, u64)> {
         let (counters, skipping) = self.ftl.page_counters()?;
         Some((counters.since(&self.stats.origin.pages), skipping))
     }
 
-    /// Time that each channel and each die has been busy since the window began.
+    /// Busy time of each channel and each die since the window began.
     pub fn window_busy(&self, now: Time) -> (Vec<Time>, Vec<Time>) {
         let origin = &self.stats.origin;
         let since = |all: Vec<Time>, before: &[Time]| {
@@ -429,23 +430,23 @@ impl Device {
         )
     }
 
-    /// Time that the host's link has been busy since the window began, both ways together; `None` if it sends both ways at once.
+    /// Busy time of the host's link since the window began, both directions together; `None` if it is full duplex.
     pub fn window_link(&self, now: Time) -> Option<Time> {
         Some(self.host.busy(now).0.either()?.since(self.stats.origin.link_busy))
     }
 
-    /// Energy of dies, channels, controllers and the host's link since the window began; `None` if the spec does not say what they
-    /// cost.
+    /// Energy of dies, channels, controllers and the host's link since the window began; `None` without energies in the
+    /// spec.
     pub fn energy(&self, now: Time) -> Option<EnergyReport> {
         let mut energy = self.backend.meter.as_ref()?.report(now);
         energy.add(&self.host.energy(now)?);
         Some(energy)
     }
 
-    /// What dies, channels and the host's link have done since the window began.
+    /// Activity of dies, channels and the host's link since the window began.
     pub fn counts(&self, now: Time) -> DeviceCounts {
         let dies = self.window_busy(now).1;
-        // Before the window, something may have been counted at its beginning and spent at its end.
+        // Before the window, an operation may have been counted at its beginning and spent at its end.
         let is_whole = self.stats.origin.backend == BackendCounters::default();
         let gathers = matches!(&self.buffered, Some(Buffered { place: Place::Registers(_), .. }));
         DeviceCounts {
@@ -456,7 +457,7 @@ impl Device {
         }
     }
 
-    /// Starts the measured window: what happened before is forgotten.
+    /// Starts the measured window and clears the statistics.
     pub fn reset_stats(&mut self, now: Time) {
         if let Some(meter) = &mut self.backend.meter {
             meter.reset(now);
@@ -472,7 +473,7 @@ impl Device {
         self.stats = DeviceStats::starting(now, &self.ftl, &self.backend, link, owed, ahead);
     }
 
-    /// What the buffer holds that is not on flash, and what it held when the window began.
+    /// Buffered data that is not on flash, now and at the start of the window.
     pub fn left_in_buffer(&self) -> Left {
         let (units, sectors) = self.buffered.as_ref().map_or((0, 0), |b| b.buffer.left());
         Left { bytes: sectors * 512, units, units_before: self.stats.origin.owed }

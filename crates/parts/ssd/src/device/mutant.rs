@@ -1,4 +1,4 @@
-//! The device's own mutants: what each of them makes of the device. Without one, every function here is the plain one.
+//! Mutants of the device: the fault injected by each of them. Without one, every function here is the plain one.
 
 use super::{Device, Event, Out};
 use engine::{Cx, Mutant, planted, planted_nth};
@@ -6,19 +6,19 @@ use ftl::buffer::Sets;
 use nand::dies::op::{Class, Op};
 use proto::{Lpn, Slot};
 
-/// Every sixteenth program of host data.
+/// Returns true for every sixteenth program of host data.
 fn is_due(mutant: Mutant, op: &Op) -> bool {
     op.class == Class::HostProgram && planted_nth(mutant, 16)
 }
 
 impl Device {
-    /// Whether reads of a reclaim unit forbid its erase.
+    /// Returns true if reads of a reclaim unit forbid its erase.
     #[inline]
     pub(super) fn is_pinned(&self, ru: u64) -> bool {
         !planted(Mutant::PinIgnored) && self.ftl.is_pinned(ru)
     }
 
-    /// A moved copy has become durable.
+    /// Commits a moved copy that has become durable.
     #[inline]
     pub(super) fn commit_move(&mut self, lpn: Lpn, from: Slot, to: Slot) -> bool {
         if planted(Mutant::StaleCopy) && self.ftl.lookup(lpn) != Some(from) {
@@ -27,7 +27,7 @@ impl Device {
         }
         if planted(Mutant::StalePageCopy) && lpn.0 >= self.ftl.logical() {
             let lost = self.ftl.lookup(lpn) != Some(from);
-            // Counted as any other move: only the entries give it away.
+            // Counted as any other move: only the entries reveal it.
             self.ftl.counters.map_commits -= u64::from(lost);
             self.ftl.counters.moves += u64::from(lost);
             if lost {
@@ -38,13 +38,13 @@ impl Device {
         self.ftl.commit_move(lpn, from, to)
     }
 
-    /// Whether the array forgets what this operation has written.
+    /// Returns true if the array forgets the data of this operation.
     #[inline]
     pub(super) fn loses(&mut self, op: &Op) -> bool {
         planted(Mutant::LostProgram) && is_due(Mutant::LostProgram, op)
     }
 
-    /// An operation is about to leave its data in the array.
+    /// Mutates the data that an operation is about to leave in the array.
     #[inline]
     pub(super) fn mutate_data(&mut self, name: u32, op: &Op) {
         if planted(Mutant::TornProgram) && is_due(Mutant::TornProgram, op) && op.units > 1 {
@@ -52,7 +52,7 @@ impl Device {
         }
     }
 
-    /// An erase has been queued.
+    /// Mutates a queued erase.
     #[inline]
     pub(super) fn mutate_erase(&mut self, slot: Slot) {
         if planted(Mutant::PinIgnored) || planted(Mutant::EagerErase) {
@@ -69,7 +69,7 @@ impl Device {
         }
     }
 
-    /// The buffer has taken a unit.
+    /// Mutates the line of a unit that the buffer has taken.
     #[inline]
     pub(super) fn mutate_line(&mut self, buffer: &mut Sets, lpn: Lpn) {
         if planted(Mutant::LostLine) && lpn.0.is_multiple_of(16) {
@@ -77,7 +77,7 @@ impl Device {
         }
     }
 
-    /// A unit is about to be deallocated.
+    /// Mutates the deallocation of a unit.
     #[inline]
     pub(super) fn mutate_trim(&mut self, lpn: Lpn) {
         #[cfg(debug_assertions)]
@@ -88,7 +88,7 @@ impl Device {
         let _ = lpn;
     }
 
-    /// The units of a program have been committed.
+    /// Mutates the committed units of a program.
     #[inline]
     pub(super) fn mutate_program(&mut self, op: &Op) {
         if planted(Mutant::SwappedEntries) && is_due(Mutant::SwappedEntries, op) {
@@ -107,7 +107,7 @@ impl Device {
     }
 
     #[cfg(debug_assertions)]
-    /// Maps a unit again that was deallocated before this one, as far as its data is still there.
+    /// Maps the previously deallocated unit again, as far as its data is still there.
     fn undo_trim(&mut self, lpn: Lpn) {
         let Some(slot) = self.ftl.lookup(lpn) else { return };
         let Some((lpn, slot)) = self.trimmed.replace((lpn, slot)) else { return };

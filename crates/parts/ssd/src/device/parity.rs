@@ -1,8 +1,8 @@
-//! Superblock parity in time: it is programmed along with data, and pages that cannot be corrected are rebuilt from the other dies of
-//! their set (`media/geometry/parity.rs`).
+//! Superblock parity in time: programmed along with data. Pages that cannot be corrected are rebuilt from the other
+//! dies of their set (`media/geometry/parity.rs`).
 //!
-//! Parity needs no look-up and holds no data of its own: a program of it takes a die and a channel, and its block is not erased
-//! before it is done. Nobody waits for it. The exclusive or itself takes no time.
+//! Parity needs no look-up and holds no data of its own: its program takes a die and a channel, and its block is not
+//! erased before that is done. No request waits for it. The exclusive or itself takes no time.
 
 use super::{Device, Event, Out};
 use engine::{Cx, Slab, Time};
@@ -10,18 +10,18 @@ use ftl::purpose::Purpose;
 use nand::dies::op::{Op, OpKind};
 use nand::geometry::Address;
 
-/// A page that is being rebuilt.
+/// Page that is being rebuilt.
 #[derive(Clone, Copy, Debug)]
 struct Rebuild {
-    /// The read that could not be corrected.
+    /// Read that could not be corrected.
     read: u32,
     /// Reads of other dies that have not ended.
     left: u32,
-    /// None of those that have ended could not be corrected either.
+    /// True while every completed read of another die was correctable.
     succeeds: bool,
 }
 
-/// What parity does at the moment.
+/// State of parity.
 #[derive(Debug, Default)]
 pub(super) struct Parity {
     /// Programs under way.
@@ -29,20 +29,20 @@ pub(super) struct Parity {
     rebuilds: Slab<Rebuild>,
 }
 
-/// What parity did in the window.
+/// Counters of parity in the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ParityCounters {
-    /// Program units of parity that have been programmed.
+    /// Program units of parity programmed.
     pub programs: u64,
     /// Reads whose page was rebuilt from other dies.
     pub rebuilt: u64,
-    /// Reads whose page could not be rebuilt, because one of the other dies' could not be corrected either.
+    /// Reads whose page could not be rebuilt, because a page of another die could not be corrected either.
     pub lost: u64,
 }
 engine::snapshot!(ParityCounters { programs, rebuilt, lost });
 
 impl Device {
-    /// Queues a program of data, together with the parity that is due with it; its name.
+    /// Queues a program of data, together with the parity due with it; returns its name.
     pub(super) fn program(&mut self, purpose: Purpose, op: Op, now: Time) -> u32 {
         self.ledger.program_ops += 1;
         let due = self.ftl.geo.parity_due(op.slot);
@@ -60,7 +60,7 @@ impl Device {
     #[cold]
     fn program_parity(&mut self, data: &Op, at: Address, now: Time) {
         let bytes = self.ftl.geo.units_per_program * self.unit_bytes as u32;
-        // It covers no map unit.
+        // Parity covers no map unit.
         let mut op = Op::new(OpKind::Program, data.class, at, data.slot, 0, bytes, 0);
         (op.erases, op.is_slc) = (data.erases, data.is_slc);
         self.ftl.pin(data.slot);
@@ -69,7 +69,8 @@ impl Device {
         self.backend.enqueue(now, Purpose::Parity.tags(op));
     }
 
-    /// Takes an operation that has ended if it is one for parity, or a read whose page has to be rebuilt first; whether it has.
+    /// Handles the end of a parity operation, or of a read whose page has to be rebuilt first. Returns true if it was
+    /// one of these.
     #[cold]
     pub(super) fn ends_for_parity(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) -> bool {
         let op = self.backend.ops[name];
@@ -92,7 +93,7 @@ impl Device {
         }
     }
 
-    /// Reads what a page can be rebuilt from; false if there is no parity.
+    /// Reads the pages that a page can be rebuilt from; returns false without parity.
     fn rebuild(&mut self, name: u32, read: &Op, now: Time) -> bool {
         let at = self.ftl.geo.address(read.slot);
         let from: Vec<_> = self.ftl.geo.rebuilt_from(at).collect();
@@ -116,7 +117,7 @@ impl Device {
         true
     }
 
-    /// One of the other pages has been read: with the last of them the read goes on that could not be corrected.
+    /// Handles a read of another page of the set: after the last one, the read that could not be corrected goes on.
     fn rebuild_read_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
         if op.class.is_plane_read() {
             self.ledger.absent_reads -= 1;
@@ -131,24 +132,24 @@ impl Device {
         self.parity.rebuilds.remove(op.owner);
         self.stats.parity.rebuilt += u64::from(succeeds);
         self.stats.parity.lost += u64::from(!succeeds);
-        // Like further steps, it counts as time of the array.
+        // Like retry steps, the rebuild counts as time of the array.
         let op = &mut self.backend.ops[read];
         (op.is_lost, op.sensed, op.moved) = (false, cx.now(), cx.now());
         self.finished(read, cx);
     }
 
-    /// Reads that have ended and wait for their page to be rebuilt, those of collection not counted.
+    /// Number of finished reads that wait for their page to be rebuilt, without those of garbage collection.
     pub(super) fn reads_in_rebuild(&self) -> u64 {
         let reads = self.parity.rebuilds.live().map(|(_, rebuild)| self.backend.ops[rebuild.read].class);
         reads.filter(|class| class.is_plane_read()).count() as u64
     }
 
-    /// What parity did in the window; `None` if there is none.
+    /// Counters of parity in the window; `None` without parity.
     pub fn parity(&self) -> Option<ParityCounters> {
         self.ftl.geo.shape.parity.map(|_| self.stats.parity)
     }
 
-    /// Map units' worth of parity that was programmed in the window.
+    /// Parity programmed in the window, in map units.
     pub fn units_of_parity(&self) -> u64 {
         self.stats.parity.programs * u64::from(self.ftl.geo.units_per_program)
     }

@@ -1,4 +1,4 @@
-//! What a device does for the day on which power goes, and what it does then.
+//! Power cuts: what a device keeps for recovery, and what a cut leaves of it.
 
 use super::gather::home;
 use super::{Device, SnapshotFault};
@@ -12,12 +12,12 @@ use nand::dies::op::{Op, OpKind};
 use proto::{Lpn, Slot};
 
 impl Device {
-    /// Has an idle device keep what it can be recovered from: a stamp in the out-of-band area of each copy, and a
-    /// journal of deallocations. Its present state is taken for granted. Costs memory, a little time for each program,
-    /// and O(map units) now; changes no result.
+    /// Makes an idle device keep what recovery needs: a stamp in the out-of-band area of each copy, and a journal of
+    /// deallocations. The present state is assumed to be correct. This costs memory, a little time for each program,
+    /// and O(map units) now; results do not change.
     ///
     /// # Errors
-    /// [`SnapshotFault::Busy`] if the device is at work.
+    /// Returns [`SnapshotFault::Busy`] if the device is at work.
     pub fn record_stamps(&mut self) -> Result<(), SnapshotFault> {
         if !self.is_idle() {
             return Err(SnapshotFault::Busy);
@@ -43,7 +43,7 @@ impl Device {
         Ok(())
     }
 
-    /// Has the shadow, if there is one, note from now on what a power cut must leave (`Shadow::survivors`).
+    /// Makes the shadow, if any, note from now on what a power cut must leave (`Shadow::survivors`).
     pub fn watch_durability(&mut self) {
         let is_protected = self.is_protected();
         if let Some(shadow) = &mut self.shadow {
@@ -55,7 +55,7 @@ impl Device {
         self.buffered.as_ref().is_some_and(|b| b.is_protected())
     }
 
-    /// An operation is over, the map does not know it yet: what is in the out-of-band area of what it has written.
+    /// Stamps the out-of-band area of the data of a finished operation that the map does not know yet.
     #[cold]
     pub(super) fn stamp(&mut self, name: u32, op: &Op) {
         let Some(stamps) = &mut self.ftl.array.stamps else { return };
@@ -80,8 +80,8 @@ impl Device {
         }
     }
 
-    /// The map has taken in what an operation has written, but for what was out of date by then: that must not be found
-    /// again. Moved copies need no such care, they are no newer than their source.
+    /// Voids the stamps of copies that were out of date when the map took in an operation: recovery must not find them.
+    /// Moved copies need no such care, because they are not newer than their source.
     #[cold]
     pub(super) fn void_refused(&mut self, op: &Op) {
         if op.kind == OpKind::Erase {
@@ -100,7 +100,7 @@ impl Device {
         }
     }
 
-    /// A unit has been deallocated.
+    /// Notes a deallocated unit.
     #[cold]
     pub(super) fn note_trim(&mut self, lpn: Lpn) {
         let last = self.ftl.array.stamps.as_ref().map_or(0, |s| s.last());
@@ -110,15 +110,15 @@ impl Device {
         }
     }
 
-    /// A unit is being deallocated whose data was not durable yet. Who waits for that gets his answer now: the unit's older
-    /// copy must not come back.
+    /// Notes the deallocation of a unit whose data was not durable yet. Requests that wait for its durability are
+    /// answered now; the unit's older copy must not come back.
     #[cold]
     pub(super) fn note_lost(&mut self, lpn: Lpn) {
         self.note_trim(lpn);
         self.write_journal();
     }
 
-    /// Deallocations so far will survive a power cut.
+    /// Makes the deallocations so far survive a power cut.
     #[inline]
     pub(super) fn write_journal(&mut self) {
         if let Some(journal) = &mut self.journal {
@@ -126,8 +126,8 @@ impl Device {
         }
     }
 
-    /// Cuts power at `now`: what is left, and the shadow, which knows what the host was promised. `None` if the device
-    /// keeps no stamps ([`Device::record_stamps`]): nothing of it could be found again.
+    /// Cuts power at `now`. Returns what is left, and the shadow, which knows what the host was promised. Returns
+    /// `None` if the device keeps no stamps ([`Device::record_stamps`]): its data could not be found again.
     pub fn cut_power(mut self, now: Time) -> Option<(Durable, Option<Box<Shadow>>)> {
         let mut journal = *self.journal.take()?;
         if let Some(shadow) = &mut self.shadow {
@@ -137,7 +137,7 @@ impl Device {
         self.finish_lanes(&mut journal);
         let mut begun = Vec::new();
         self.backend.at_work_at(now, |op| begun.push(*op));
-        // What is torn of parity holds no data.
+        // Torn parity holds no data.
         begun.retain(|op| !Purpose::of(op).is_for_parity());
         for op in &begun {
             match op.kind {
@@ -171,8 +171,8 @@ impl Device {
         Some((Durable { array, base, journal, retired, cached, lines, placements, cut }, self.shadow))
     }
 
-    /// Blocks that have been erased while others of their reclaim unit have not: the translation layer learns of it when
-    /// all have.
+    /// Finishes erases of reclaim units of which only some blocks have been erased: the translation layer learns of an
+    /// erase when all blocks have been.
     fn finish_lanes(&mut self, journal: &mut Journal) {
         let erases: Vec<Slot> = self
             .backend
@@ -192,11 +192,11 @@ impl Device {
         }
     }
 
-    /// Gives an empty device, built from the same spec, what a power cut has left of another. Stamps go on. The shadow of
-    /// the other device goes on too: its account begins anew, and it knows what is in the pages.
+    /// Recovers in an empty device, built from the same spec, what a power cut has left of another. Stamps continue.
+    /// The shadow of the other device continues too, with a new account, and knows what is in the pages.
     ///
     /// # Errors
-    /// The device is at work, was used before, or has another shape.
+    /// Returns an error if the device is at work, was used before, or has a different shape.
     pub fn recover(
         &mut self,
         durable: Durable,
@@ -205,7 +205,8 @@ impl Device {
         self.recover_by(durable, shadow, |a, b| a > b).map(|(report, _)| report)
     }
 
-    /// The same with a rule of which copy is the newer one; and what the shadow says of the result, if it has watched.
+    /// As `recover`, with a rule for which copy is the newer one; also returns the shadow's verdict on the result, if
+    /// it has watched.
     pub fn recover_by(
         &mut self,
         durable: Durable,

@@ -1,4 +1,4 @@
-//! Host reads, also of units that were never written, and reads that wait for a line of the buffer.
+//! Host reads, including units that were never written and reads that wait for a line of the buffer.
 
 use super::{Device, Event, Out, milestone};
 use crate::device::buffered::Buffered;
@@ -20,7 +20,7 @@ impl Device {
         }
     }
 
-    /// Turns a read into operations: units that lie in one page are one operation.
+    /// Turns a read into operations: one for the units of each page.
     pub(super) fn read_now(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let active = &self.active[id];
         let command = active.command;
@@ -84,7 +84,7 @@ impl Device {
         self.look_ahead(&command, cx.now());
     }
 
-    /// A unit whose translation had to be waited for is read by itself.
+    /// Reads a unit separately because its translation had to wait.
     pub(super) fn read_late_unit(&mut self, id: u32, unit: u64, cx: &mut impl Cx<Event, Out>) {
         let command = self.active[id].command;
         let class = Class::host_read(command.priority);
@@ -121,7 +121,7 @@ impl Device {
         }
     }
 
-    /// One operation of a read, or of a read-modify-write, is done.
+    /// Completes one operation of a read, or of a read-modify-write.
     pub(super) fn host_read_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
         if self.ftl.unpin(op.slot) {
             self.reclaim_unpinned(op.slot, cx);
@@ -136,7 +136,7 @@ impl Device {
         self.data_read(op, cx);
     }
 
-    /// The data of a read is in the controller, or the zeroes that stand for it.
+    /// Handles the data of a read in the controller, or the zeroes in its place.
     pub(super) fn data_read(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
         let (id, now) = (op.owner, cx.now());
         let queue = self.active[id].command.queue;
@@ -164,7 +164,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Adds a unit to the run; if it lies in another page, begins a run of its own and returns the one before.
+    /// Adds a unit to the run; a unit of a different page begins a new run and returns the previous one.
     #[inline]
     fn add(run: &mut Option<Run>, page: u64, slot: Slot, bytes: u32) -> Option<Run> {
         match run {
@@ -178,28 +178,28 @@ impl Run {
     }
 }
 
-// Reads of units that were never written, where these cost as much as others.
+// Reads of units that were never written, where they cost as much as others.
 //
-// Nothing is written for them: the page that is read is the one where the unit would lie. What else that page holds,
-// or will, does not matter, and the answer is zeroes.
+// Nothing is written for them: the page that is read is the one where the unit would be. Its other present or future
+// contents do not matter, and zeroes are returned.
 
-/// What reading a unit costs that was never written.
+/// Cost of reading a unit that was never written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unwritten {
-    /// Nothing.
+    /// No cost.
     Free,
     /// A read of the page where writing the device in order would have put it.
     AsWritten,
-    /// A read of a page that its first read gives it, with the sectors that were read.
+    /// A read of a page assigned by its first read, with the sectors that were read.
     Created,
 }
 
-/// Units that reads have created.
+/// Units created by reads.
 pub(super) struct Absent {
     pub(super) rule: Unwritten,
-    /// Where each would lie, and the sectors that it would hold.
+    /// Slot that each unit would have, and the sectors that it would hold.
     created: FxHashMap<Lpn, (Slot, Sectors)>,
-    /// By group, how many were created there.
+    /// Number of units created in each group.
     taken: Vec<u64>,
 }
 
@@ -209,7 +209,7 @@ impl Absent {
         Absent { rule, created: FxHashMap::default(), taken }
     }
 
-    /// Appends the state; the rule is not part of it.
+    /// Appends the state, without the rule.
     pub(super) fn save(&self, out: &mut Vec<u8>) {
         let Absent { rule: _, created, taken } = self;
         let mut created: Vec<(Lpn, (Slot, Sectors))> = created.iter().map(|(lpn, at)| (*lpn, *at)).collect();
@@ -218,15 +218,14 @@ impl Absent {
         taken.save(out);
     }
 
-    /// Replaces the state by one that a device of the same rule saved; `None` if it is cut short or malformed.
+    /// Replaces the state with one saved by a device of the same rule; `None` if it is truncated or malformed.
     pub(super) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         self.created = Vec::load(input)?.into_iter().collect();
         self.taken = Vec::load(input).filter(|t: &Vec<u64>| t.len() == self.taken.len())?;
         Some(())
     }
 
-    /// Where a unit without data would lie, some of whose sectors are read. `None` if it costs nothing to know that it
-    /// has none.
+    /// Slot of a unit without data, some of whose sectors are read. `None` if the lookup alone shows that it has none.
     fn place(&mut self, lpn: Lpn, sectors: Sectors, ftl: &Ftl) -> Option<Slot> {
         if self.rule == Unwritten::Free {
             return None;
@@ -250,7 +249,7 @@ impl Absent {
         Some(slot)
     }
 
-    /// A unit is about to be written for the first time: what its creation has left beside the new sectors, and where.
+    /// Sectors left by a read-created unit beside those now written for the first time, and their slot.
     fn replaced(&mut self, lpn: Lpn, by: Sectors) -> Option<(Slot, Sectors)> {
         let (slot, sectors) = self.created.remove(&lpn)?;
         Some((slot, sectors & !by)).filter(|(_, left)| *left != 0)
@@ -258,12 +257,13 @@ impl Absent {
 }
 
 impl Device {
-    /// Whether a read of a unit that was never written costs what it would if it had been.
+    /// Returns true if reading a unit that was never written costs as much as reading a written one.
     pub fn reads_unwritten(&self) -> bool {
         self.absent.rule != Unwritten::Free
     }
 
-    /// A unit holds no data, so that zeroes are read. If that takes as long as reading data, where it would lie.
+    /// Handles a unit without data, which reads as zeroes. Returns its would-be slot if that takes as long as reading
+    /// data.
     #[cold]
     pub(super) fn finds_nothing(&mut self, id: u32, unit: u64, bytes: u32, now: Time) -> Option<Slot> {
         self.stats.unwritten_reads += 1;
@@ -294,13 +294,14 @@ impl Device {
         self.ledger.absent_reads += 1;
     }
 
-    /// Zeroes for a read have taken their time.
+    /// Completes the timed read of zeroes.
     pub(super) fn absent_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
         self.ledger.absent_reads -= 1;
         self.data_read(op, cx);
     }
 
-    /// A unit without data leaves the buffer. Whether it is merged first with what a read has created.
+    /// Handles a unit without data that leaves the buffer. Returns true if it is first merged with what a read has
+    /// created.
     pub(super) fn merges_absent(&mut self, buffered: &mut Buffered, flush: &Flush, now: Time) -> bool {
         let Some((slot, left)) = self.absent.replaced(flush.lpn, flush.present) else { return false };
         self.stats.merge_reads += 1;
@@ -310,7 +311,7 @@ impl Device {
         true
     }
 
-    /// What a read has created of a unit has been read: it goes on its way.
+    /// Continues the flush of a unit whose read-created sectors have been read.
     pub(super) fn absent_merge_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
         self.ledger.absent_reads -= 1;
         self.merged(op.owner, cx);
@@ -320,10 +321,11 @@ impl Device {
 // Reads that wait for a line of the buffer while every line is dirty (`flash.buffer.full_reads`).
 
 impl Device {
-    /// Whether a read waits for a line: the policy asks for it, every line is dirty, and some unit of the read has none.
+    /// Returns true if a read waits for a line: the policy asks for it, every line is dirty, and some unit of the read
+    /// has none.
     ///
-    /// It waits until the data that has been dirty for longest, and is not on its way, is on flash: each read that waits takes
-    /// a line of its own.
+    /// The read waits until the data that has been dirty longest, and is not in flight, is on flash: each waiting read
+    /// takes its own line.
     pub(super) fn waits_for_line(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) -> bool {
         if !self.buffered.as_ref().is_some_and(|b| b.parts.reads_wait) {
             return false;
@@ -340,7 +342,7 @@ impl Device {
         oldest.is_some()
     }
 
-    /// Starts the reads whose line is clean now, in the order in which they came.
+    /// Starts the reads whose line is clean now, in order of arrival.
     pub(super) fn resume_reads(&mut self, cx: &mut impl Cx<Event, Out>) {
         while let Some(buffered) = &mut self.buffered {
             let Some((write, id)) = buffered.reads.front().copied() else { return };

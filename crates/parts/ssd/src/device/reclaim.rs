@@ -1,4 +1,4 @@
-//! Garbage collection in time: one job a group moves the valid units of a victim and erases it.
+//! Garbage collection in time: one job per group moves the valid units of a victim and erases it.
 
 use super::{Device, Event, Out};
 use engine::{Cx, Mutant, Time, planted};
@@ -7,11 +7,11 @@ use ftl::purpose::Purpose;
 use nand::dies::op::{Class, Op, OpKind};
 use proto::{Lpn, Slot};
 
-/// Reclaiming one reclaim unit.
+/// Job that reclaims one reclaim unit.
 #[derive(Default)]
 pub(super) struct Job {
     ru: u64,
-    /// How far its slots have been looked through.
+    /// Number of slots examined so far.
     cursor: u32,
     scanned: bool,
     /// Page reads, programs and erases under way.
@@ -21,35 +21,35 @@ pub(super) struct Job {
     erasing: bool,
     /// Units that have been read and wait for a program unit to fill up.
     staged: Vec<(Lpn, Slot)>,
-    /// Waits for its die to have nothing else to do.
+    /// True if the job waits for its die to be otherwise idle.
     parked: bool,
-    /// Evens out wear instead of gaining space.
+    /// True if the job levels wear instead of gaining space.
     levels_wear: bool,
-    /// Empties a unit of the cache of one bit a cell.
+    /// True if the job empties a unit of the SLC cache.
     folds: bool,
 }
 
-/// How garbage collection shares the device with the host.
+/// Sharing of the device between garbage collection and the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GcMode {
-    /// Its operations wait in the dies' queues beside the host's; the die scheduler decides.
+    /// GC operations wait in the dies' queues beside the host's; the die scheduler decides.
     Preemptible,
-    /// Host data does not go to a group that is being reclaimed.
+    /// Host data avoids a group while it is being reclaimed.
     Foreground,
-    /// A group is reclaimed while its die has nothing else to do, until it comes down to the hard limit.
+    /// A group is reclaimed while its die is otherwise idle, until its free units fall to the hard limit.
     Background,
 }
 
-/// Garbage collection in time, as it is configured.
+/// Configuration of garbage collection in time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReclaimPolicy {
-    /// How it shares the device with the host.
+    /// Sharing of the device with the host.
     pub mode: GcMode,
-    /// Program units that a group holds in flight.
+    /// Program units in flight per group.
     pub window: u32,
-    /// Whether whole pages are copied inside their plane.
+    /// Copy-back: whole pages are copied inside their plane.
     pub copy_back: bool,
-    /// Whether moved data may go to any group that has space.
+    /// True if moved data may go to any group that has space.
     pub global: bool,
 }
 
@@ -68,25 +68,25 @@ engine::snapshot!(Job {
 });
 
 impl Job {
-    /// The reclaim unit.
+    /// Reclaim unit of the job.
     pub(super) fn ru(&self) -> u64 {
         self.ru
     }
 
-    /// Whether its blocks are being erased.
+    /// Returns true if the blocks of the unit are being erased.
     pub(super) fn is_erasing(&self) -> bool {
         self.erasing
     }
 
-    /// Blocks of its reclaim unit that have been erased.
+    /// Number of erased blocks of the reclaim unit.
     pub(super) fn erased(&self, lanes: u32) -> u32 {
         if self.erasing { lanes - self.erases } else { 0 }
     }
 }
 
 impl Device {
-    /// Starts a job in a group that is short of space, if none is running; one that waits for an idle die waits no
-    /// longer once the hard limit is reached.
+    /// Starts a job in a group that is short of space, unless one is running; a job that waits for an idle die stops
+    /// waiting once the hard limit is reached.
     #[inline]
     pub(super) fn reclaim(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) {
         let free = self.ftl.free(group);
@@ -108,7 +108,7 @@ impl Device {
             return;
         }
         let mut victim = self.ftl.pick_victim(group);
-        // Host data may have put a group over its share; then others have room for whatever it holds.
+        // Host data may have put a group over its share; then others have room for its excess.
         if victim.is_none() && self.ftl.share_left(group) < 0 && self.destination(group) != group {
             victim = self.ftl.pick_emptiest(group);
         }
@@ -130,7 +130,7 @@ impl Device {
         self.advance(group, cx);
     }
 
-    /// A die has run out of work: what waited for that goes on.
+    /// Resumes jobs that waited for a die to become idle.
     pub(super) fn die_idle(&mut self, die: u32, cx: &mut impl Cx<Event, Out>) {
         for group in self.ftl.geo.groups_of_die(die) {
             if self.jobs[group as usize].as_ref().is_some_and(|job| job.parked) {
@@ -140,14 +140,14 @@ impl Device {
         self.evict_to_idle(cx);
     }
 
-    /// Whether host data must not go to a group now.
+    /// Returns true if host data must not go to a group now.
     #[inline]
     pub(super) fn is_closed_to_host(&self, group: u32) -> bool {
         self.gc.mode == GcMode::Foreground && self.jobs[group as usize].is_some()
     }
 
-    /// The group that moved data of a group goes to. None takes more than its share of the logical space: a group full
-    /// of others' data would have nothing to reclaim for its own.
+    /// Group that takes a group's moved data. No group takes more than its share of the logical space: a group full of
+    /// others' data would have nothing to reclaim for its own.
     fn destination(&mut self, group: u32) -> u32 {
         if !self.gc.global {
             return group;
@@ -162,7 +162,7 @@ impl Device {
         group
     }
 
-    /// Issues what the job can do now.
+    /// Issues the operations that the job can begin now.
     fn advance(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) {
         let Some(mut job) = self.jobs[group as usize].take() else { return };
         self.issue_reads(group, &mut job, cx);
@@ -236,8 +236,8 @@ impl Device {
         }
     }
 
-    /// Copy-back moves whole pages inside a plane; a group of one plane has its frontier there. A group over its share
-    /// has to give data away: full victims copied inside it would gain nothing.
+    /// Returns true if whole pages are copied inside a plane. A group of one plane has its frontier there. A group over
+    /// its share has to give data away: copying full victims inside it would gain nothing.
     fn copies_back(&self, group: u32, units: u16) -> bool {
         let geo = &self.ftl.geo;
         let keeps = !self.gc.global || self.ftl.share_left(group) >= 0;
@@ -267,7 +267,7 @@ impl Device {
         true
     }
 
-    /// Who writes what a job moves.
+    /// Stream of the data that a job moves.
     fn mover(&self, job: &Job) -> Stream {
         match self.ftl.mover(job.ru, job.levels_wear) {
             Stream::Gc(placement) if planted(Mutant::WrongStream) => {
@@ -313,7 +313,7 @@ impl Device {
         }
     }
 
-    /// A page of the victim has been read: cores find a new place for its units.
+    /// Handles a page read from the victim: cores find new places for its units.
     pub(super) fn gc_read_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
         if let Some(shadow) = &mut self.shadow {
             shadow.keeps();
@@ -327,14 +327,14 @@ impl Device {
         }
     }
 
-    /// Cores have found it.
+    /// Handles units whose new places have been found.
     pub(super) fn place_found(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let (group, slot) = self.placing[id];
         self.placing.remove(id);
         self.placed(group, slot, cx);
     }
 
-    /// What has been read from a page on can be programmed. What the host has overwritten meanwhile need not move.
+    /// Stages the units read from a page for programming. Units overwritten by the host meanwhile need not move.
     fn placed(&mut self, group: u32, first: Slot, cx: &mut impl Cx<Event, Out>) {
         if let Some(job) = &mut self.jobs[group as usize] {
             job.reads -= 1;
@@ -355,7 +355,7 @@ impl Device {
         self.advance(group, cx);
     }
 
-    /// A program unit of moved data is durable.
+    /// Completes a durable program unit of moved data.
     pub(super) fn gc_program_done(&mut self, name: u32, op: &Op, cx: &mut impl Cx<Event, Out>) {
         self.ftl.program(op.slot);
         for n in 0..self.moves[name as usize].len() {
@@ -373,13 +373,13 @@ impl Device {
         self.advance(op.owner, cx);
     }
 
-    /// The last reader of a reclaim unit that is being reclaimed has gone.
+    /// Continues a job after the last reader of its reclaim unit is done.
     pub(super) fn reclaim_unpinned(&mut self, slot: Slot, cx: &mut impl Cx<Event, Out>) {
         let group = self.ftl.geo.group_of_ru(self.ftl.geo.ru_of_slot(slot));
         self.advance(group, cx);
     }
 
-    /// A block of the victim has been erased.
+    /// Handles an erased block of the victim.
     pub(super) fn erase_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
         let group = op.owner;
         let erased = self.jobs[group as usize].take_if(|job| {
@@ -391,7 +391,7 @@ impl Device {
         self.spare_jobs.push(job);
         let free = self.ftl.free(group);
         self.ftl.erased(ru);
-        // A block that has failed, or that is kept for the cache, gives nothing back.
+        // A failed block, or one kept for the cache, gives nothing back.
         if self.ftl.free(group) > free {
             self.gains_by_erase(group);
         }
@@ -405,19 +405,19 @@ impl Device {
         if self.folding.is_some() {
             self.fold(group, cx);
         }
-        // While space is short, what was moved last is likely to be moved again soon.
+        // While space is short, recently moved data is likely to be moved again soon.
         if self.jobs[group as usize].is_none() {
             self.write_back_moved(cx);
         }
         self.wake(group, cx);
         if self.gc.global {
             self.advance_staged(cx);
-            // Whoever waits elsewhere may find a place for what it has to move.
+            // Jobs that wait elsewhere may find a place for their data.
             self.stalled = true;
         }
     }
 
-    /// Space has appeared where any job's data may go.
+    /// Advances jobs when space has appeared where any job's data may go.
     fn advance_staged(&mut self, cx: &mut impl Cx<Event, Out>) {
         for group in 0..self.ftl.geo.groups {
             if self.jobs[group as usize].as_ref().is_some_and(|job| !job.staged.is_empty()) {

@@ -1,16 +1,16 @@
 //! Registers that gather writes, in time: units go into a register of their package, out of it when they are read, and
 //! from it into the array when their set needs the room.
 //!
-//! Registers are the buffer's lines: which units they hold, and which leave, is the buffer's word ([`Sets`]: one for each
-//! package, or each plane if registers are private). Here is which register holds a unit, and what is on its way. A unit is
-//! programmed into its home plane, which its address names.
+//! Registers are the buffer's lines: the buffer decides which units they hold and which leave ([`Sets`]: one for each
+//! package, or each plane if registers are private). This module tracks the register of each unit, and data in flight.
+//! A unit is programmed into its home plane, which its address selects.
 //!
 //! Decisions, made before any result was seen:
 //!
 //! * A unit's data is in the controller until it is in its register: a read meanwhile is answered there; its flush waits.
 //! * A unit that was written in part is completed by a read of the old page into the data register of its plane: a command
 //!   and a sensing, no data on the channel (ZnG reads and programs in one; here other operations may come between).
-//!   If the old page lies in another plane, it goes out to the controller, and so does the rest from its register.
+//!   If the old page is in another plane, it goes out to the controller, and so does the rest from its register.
 //! * A register is free when its page has been programmed, as in ZnG.
 //!
 //! [`Sets`]: ftl::buffer::Sets
@@ -24,7 +24,7 @@ use nand::dies::op::NO_OP;
 use nand::dies::{Transfer, Way};
 use proto::{Lpn, Slot};
 
-/// What a transfer is for.
+/// Purpose of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 enum Errand {
@@ -41,7 +41,7 @@ impl Errand {
 }
 
 impl Device {
-    /// What registers that gather writes have done since the window began, if there are some.
+    /// Counters of registers that gather writes since the window began, if any.
     pub fn register_counters(&self) -> Option<RegisterCounters> {
         match &self.buffered.as_ref()?.place {
             Place::Dram { .. } => None,
@@ -49,7 +49,7 @@ impl Device {
         }
     }
 
-    /// A part of a unit goes into its register, for a command. Nothing to do where the buffer is in DRAM.
+    /// Stores a part of a unit in its register, for a command. Does nothing if the buffer is in DRAM.
     pub(super) fn store(
         &mut self,
         buffered: &mut Buffered,
@@ -70,7 +70,7 @@ impl Device {
         self.backend.transfer(transfer, &mut Inside::of(cx));
     }
 
-    /// Starts the read of a unit that the buffer has, if a register holds it.
+    /// Starts the read of a buffered unit, if a register holds it.
     pub(super) fn reads_register(
         &mut self,
         id: u32,
@@ -92,7 +92,8 @@ impl Device {
         true
     }
 
-    /// A unit on its way to flash is whole, but in a register: whether it goes out to the controller first.
+    /// Starts the transfer to the controller of a complete unit in a register, where it must go there. Returns true if
+    /// it does.
     pub(super) fn takes_out(
         &mut self,
         buffered: &mut Buffered,
@@ -103,7 +104,7 @@ impl Device {
         let plane = registers.held[&lpn];
         let is_away = plane != home(&self.ftl.geo, lpn);
         registers.counters.moves += u64::from(is_away);
-        // What was completed in the controller is there already, but for what the register has.
+        // Parts completed in the controller are there already; the register has the rest.
         let out = registers.out.contains(&lpn) || (is_away && registers.exit == Exit::Controller);
         if out {
             registers.out.insert(lpn);
@@ -111,14 +112,14 @@ impl Device {
             let owner = registers.moving.insert(Moving { lpn, command: NO_OP, bytes });
             let (die, _) = self.ftl.geo.die_of_plane(plane);
             let transfer = Transfer { die, bytes, way: Way::Out, tag: Errand::TakeOut as u8, owner };
-            // What was queued before asks for its channel before.
+            // Earlier operations request their channel first.
             self.backend.kick(&mut Inside::of(cx));
             self.backend.transfer(transfer, &mut Inside::of(cx));
         }
         out
     }
 
-    /// Bytes that leave when the old page of a partly written unit is read: none if it completes the unit where it is.
+    /// Bytes sent out when the old page of a partly written unit is read: none if it completes the unit in place.
     pub(super) fn bytes_of_rest(&self, buffered: &mut Buffered, lpn: Lpn, old: Slot) -> u32 {
         let whole = self.unit_bytes as u32;
         let Place::Registers(registers) = &mut buffered.place else { return whole };
@@ -130,7 +131,7 @@ impl Device {
         whole
     }
 
-    /// Whether a flush has to wait until its unit is in its register.
+    /// Returns true if a flush has to wait until its unit is in its register.
     pub(super) fn awaits_register(buffered: &mut Buffered, flush: &Flush) -> bool {
         let Place::Registers(registers) = &mut buffered.place else { return false };
         let Some(coming) = registers.coming.get_mut(&flush.lpn) else { return false };
@@ -138,7 +139,7 @@ impl Device {
         true
     }
 
-    /// A transfer between the controller and a register is over.
+    /// Completes a transfer between the controller and a register.
     pub(super) fn transferred(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let transfer = self.backend.transferred(name, &mut Inside::of(cx));
         let Some(mut buffered) = self.buffered.take() else { return };
@@ -162,7 +163,7 @@ impl Device {
         self.buffered = Some(buffered);
     }
 
-    /// A part of a unit is in its register.
+    /// Completes the arrival of a part of a unit in its register.
     fn stored(&mut self, buffered: &mut Buffered, lpn: Lpn, id: u32, cx: &mut impl Cx<Event, Out>) {
         let Place::Registers(registers) = &mut buffered.place else { return };
         registers.counters.stores += 1;
@@ -179,12 +180,12 @@ impl Device {
         if self.active[id].next == self.active[id].end && !buffered.promises_flash(&command) {
             self.end_transfer(id, cx);
         } else {
-            // It waits for room, or for a barrier.
+            // The command waits for room, or for a barrier.
             self.active[id].pending -= 1;
         }
     }
 
-    /// A transfer of a command is over, which may be done.
+    /// Ends a transfer of a command, and the command if it was the last.
     fn end_transfer(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let active = &mut self.active[id];
         active.pending -= 1;
@@ -236,7 +237,7 @@ mod tests {
             self.device.submit(Command::new(0, op, page * PAGE, bytes), &mut self.cx);
         }
 
-        /// Until so many answers have come; when the last one came.
+        /// Runs until this many answers have arrived; returns the time of the last one.
         fn until(&mut self, answers: usize) -> Time {
             while self.cx.sent.len() < answers {
                 let event = self.cx.queue.pop().expect("something is under way");
@@ -246,14 +247,14 @@ mod tests {
             self.cx.queue.now()
         }
 
-        /// One command alone; how long it took.
+        /// Time of a single command.
         fn one(&mut self, op: IoOp, page: u64, bytes: u64) -> Time {
             let begin = self.cx.queue.now();
             self.submit(op, page, bytes);
             self.until(1) - begin
         }
 
-        /// As [`Bench::one`]; then nothing is under way.
+        /// As [`Bench::one`]; afterwards nothing is under way.
         fn flush(&mut self) -> Time {
             self.one(IoOp::Flush, 0, 0)
         }
@@ -297,7 +298,7 @@ mod tests {
     fn a_die_takes_data_while_it_programs() {
         let mut bench = Bench::new(nif());
         let idle = bench.one(IoOp::Write, 0, PAGE);
-        // The page is being programmed when the next write comes, and long after its data has.
+        // The page is being programmed when the next write arrives, long after its data.
         bench.submit(IoOp::Flush, 0, 0);
         let until = bench.cx.queue.now() + Time::from_us(50);
         while bench.cx.queue.now() < until {
@@ -318,7 +319,7 @@ mod tests {
         let mut bench = Bench::new(nif());
         bench.one(IoOp::Write, 0, PAGE);
         let whole = bench.flush();
-        // The other plane: the first page of its block as well.
+        // The other plane: again the first page of its block.
         bench.one(IoOp::Write, 1, PAGE);
         assert_eq!(bench.flush(), whole);
         let (sensing, program, _) = bench.times();
@@ -329,7 +330,7 @@ mod tests {
         assert_eq!(part - whole, bench.spec.channel.read_command() + sensing + second - program);
     }
 
-    /// Two pages of one plane: the second is in the register of the other plane, and is programmed behind the first.
+    /// Two pages of one plane: the second is in the register of the other plane, and is programmed after the first.
     #[test]
     fn a_page_reaches_its_plane_by_the_network() {
         let both = |network| {
@@ -347,7 +348,7 @@ mod tests {
         // 4 KiB by 8 bytes 800 million times a second.
         let shift = Time::from_ns(640);
         assert_eq!(both(nif()).0 - fcnet, shift);
-        // Out to the controller while the first is programmed, and in again with the program.
+        // Out to the controller while the first is programmed, and back in with the program.
         assert_eq!(both(RegisterNetwork::swnet).0 - fcnet, data_in + data);
     }
 

@@ -1,24 +1,24 @@
 //! Saving and loading an idle device.
 //!
-//! What is saved is everything that a device remembers between two commands, volatile and durable alike: every part and
-//! every policy, counters and random streams included. What it is built from is not: a snapshot is loaded into a device
-//! built from the same spec, at the time at which it was saved. The copy then answers as the original does, to the
-//! picosecond. A device with commands or operations under way is refused: they are names in the event queue, which
-//! belongs to the machine. Observers (shadow, timeline) are not part of a device's state.
+//! A snapshot holds everything that a device remembers between two commands, volatile and durable alike: every
+//! component and policy, including counters and random streams. It does not hold what the device is built from: it is
+//! loaded into a device built from the same spec, at the time at which it was saved. The copy then answers as the
+//! original does, to the picosecond. A device with commands or operations under way is refused: they are names in the
+//! event queue, which belongs to the machine. Observers (shadow, timeline) are not part of a device's state.
 
 use super::Device;
 use super::checks::Ledger;
 use engine::Snapshot;
 use std::fmt;
 
-/// Why a device was not saved or loaded.
+/// Reason why a device was not saved or loaded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SnapshotFault {
     /// Commands or operations are under way.
     Busy,
-    /// The snapshot is of a device of another shape.
+    /// The snapshot belongs to a device of a different shape.
     OtherDevice,
-    /// The snapshot is cut short or malformed; a device that was to be loaded must not be used any more.
+    /// The snapshot is truncated or malformed; a device that was to be loaded must not be used any more.
     Damaged,
 }
 
@@ -26,10 +26,10 @@ impl fmt::Display for SnapshotFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             SnapshotFault::Busy => {
-                "commands or operations are under way; only an idle device is saved or loaded"
+                "commands or operations are under way; only an idle device can be saved or loaded"
             }
-            SnapshotFault::OtherDevice => "the snapshot is of a device of another shape",
-            SnapshotFault::Damaged => "the snapshot is cut short or malformed",
+            SnapshotFault::OtherDevice => "the snapshot belongs to a device of a different shape",
+            SnapshotFault::Damaged => "the snapshot is truncated or malformed",
         })
     }
 }
@@ -37,7 +37,7 @@ impl fmt::Display for SnapshotFault {
 impl std::error::Error for SnapshotFault {}
 
 impl Device {
-    /// Whether no command is inside and no operation under way: nothing will happen until the next command.
+    /// Returns true if no command is inside and no operation under way: nothing happens until the next command.
     pub fn is_idle(&self) -> bool {
         self.active.is_empty()
             && self.placing.is_empty()
@@ -46,7 +46,7 @@ impl Device {
             && self.folding.as_ref().is_none_or(|f| f.is_idle())
     }
 
-    /// What two devices must share for one to be loaded from the other.
+    /// Shape that two devices must share for one to be loaded from the other.
     fn shape(&self) -> [u64; 6] {
         let parts = u64::from(self.buffered.is_some()) | u64::from(self.translation.is_some()) << 1;
         let parts = parts | u64::from(self.map_memory.is_some()) << 2;
@@ -54,17 +54,17 @@ impl Device {
         [slots, unit, groups, logical, hidden, parts]
     }
 
-    /// The same for their translation layers.
+    /// Shape of the translation layers.
     fn shape_of_map(&self) -> [u64; 5] {
         let geo = &self.ftl.geo;
         [geo.slots, self.unit_bytes, geo.groups.into(), self.ftl.logical(), self.ftl.hidden()]
     }
 
-    /// Appends what preconditioning has made of a device that no command has reached: its translation layer and its array. All
-    /// else is as it was built.
+    /// Appends the preconditioned state of a device that no command has reached: its translation layer and its array.
+    /// All else is as built.
     ///
     /// # Errors
-    /// [`SnapshotFault::Busy`]; nothing is appended then.
+    /// Returns [`SnapshotFault::Busy`], and appends nothing, if the device is at work.
     pub fn save_preconditioned(&self, out: &mut Vec<u8>) -> Result<(), SnapshotFault> {
         if !self.is_idle() {
             return Err(SnapshotFault::Busy);
@@ -74,11 +74,11 @@ impl Device {
         Ok(())
     }
 
-    /// Brings a device as it was built into a state that [`Device::save_preconditioned`] has saved, and takes it off the front of
+    /// Loads a state saved by [`Device::save_preconditioned`] into a device as built, and removes it from the front of
     /// `input`. The two devices agree in [`crate::spec::FlashState`] and in the seed.
     ///
     /// # Errors
-    /// The device is at work, or the state does not fit, is damaged, or contradicts itself.
+    /// Returns an error if the device is at work, or the state does not fit, is damaged, or contradicts itself.
     pub fn load_preconditioned(&mut self, input: &mut &[u8]) -> Result<(), SnapshotFault> {
         if !self.is_idle() {
             return Err(SnapshotFault::Busy);
@@ -93,7 +93,7 @@ impl Device {
     /// Appends the state of an idle device.
     ///
     /// # Errors
-    /// [`SnapshotFault::Busy`]; nothing is appended then.
+    /// Returns [`SnapshotFault::Busy`], and appends nothing, if the device is at work.
     pub fn save(&self, out: &mut Vec<u8>) -> Result<(), SnapshotFault> {
         if !self.is_idle() {
             return Err(SnapshotFault::Busy);
@@ -125,11 +125,11 @@ impl Device {
             journal,
             absent,
             folding,
-            // Nothing of it is under way in an idle device; what it did is with the rest.
+            // An idle device has no such work under way; counters are saved with the rest.
             parity: _,
             #[cfg(debug_assertions)]
                 trimmed: _,
-            // Of an idle device there is no command to give account of.
+            // An idle device has no command to account for.
             accounts: _,
         } = self;
         self.shape().save(out);
@@ -152,11 +152,11 @@ impl Device {
         Ok(())
     }
 
-    /// Replaces the state of an idle device by one that a device built from the same spec has saved, and takes it off
+    /// Replaces the state of an idle device with one saved by a device built from the same spec, and removes it from
     /// the front of `input`.
     ///
     /// # Errors
-    /// The device is at work, or the snapshot does not fit or is damaged.
+    /// Returns an error if the device is at work, or the snapshot does not fit or is damaged.
     pub fn load(&mut self, input: &mut &[u8]) -> Result<(), SnapshotFault> {
         if !self.is_idle() {
             return Err(SnapshotFault::Busy);

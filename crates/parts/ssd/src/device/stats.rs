@@ -1,4 +1,4 @@
-//! What the device has counted.
+//! Statistics of the device.
 
 use super::{AheadCounters, ParityCounters, SlcCounters};
 use ::stats::{Breakdown, Milestones};
@@ -9,7 +9,7 @@ use ftl::page_map::pages::PageCounters;
 use nand::dies::Backend;
 use proto::{Command, IoOp, Status};
 
-/// What a command waits for, in the order of its life.
+/// Milestones of a command, in the order of its life: each is something it waits for.
 pub const MILESTONES: [&str; COUNT] = [
     "submission",
     "controller",
@@ -24,7 +24,7 @@ pub const MILESTONES: [&str; COUNT] = [
     "channel",
     "durable",
 ];
-/// Milestones.
+/// Number of milestones.
 pub(super) const COUNT: usize = proto::MILESTONES;
 
 /// Indexes into [`MILESTONES`].
@@ -58,11 +58,11 @@ pub mod milestone {
 /// Counters of one measured window.
 #[derive(Clone, Debug)]
 pub struct DeviceStats {
-    /// Where the time of reads went.
+    /// Breakdown of read time.
     pub reads: Breakdown<COUNT>,
-    /// Where the time of writes went.
+    /// Breakdown of write time.
     pub writes: Breakdown<COUNT>,
-    /// Where the time of everything else went.
+    /// Breakdown of the time of all other commands.
     pub others: Breakdown<COUNT>,
     /// Reads of units that hold no data.
     pub unwritten_reads: u64,
@@ -70,34 +70,34 @@ pub struct DeviceStats {
     pub merge_reads: u64,
     /// Units deallocated.
     pub trimmed_units: u64,
-    /// Reclaim jobs.
+    /// Number of reclaim jobs.
     pub gc_runs: u64,
-    /// Units moved to even out wear.
+    /// Units moved to level wear.
     pub wear_units: u64,
-    /// Bytes written by the host, but for writes that were refused.
+    /// Bytes written by the host, without refused writes.
     pub written_bytes: u64,
-    /// Bytes of the host's writes that were refused: nothing of them was programmed.
+    /// Bytes of refused host writes: none of them was programmed.
     pub failed_bytes: u64,
-    /// What has left the buffer, if a policy of its own decides.
+    /// Evictions of the buffer, if a policy decides on them.
     pub evictions: EvictionCounters,
-    /// What went through the cache of one bit a cell, if there is one.
+    /// Traffic of the SLC cache, if any.
     pub slc: SlcCounters,
-    /// What parity did, if there is any.
+    /// Counters of parity, if any.
     pub parity: ParityCounters,
-    /// What the parts had counted when the window began.
+    /// Counters of the parts when the window began.
     pub(crate) origin: Origin,
 }
 
-/// What the parts of a device have done since the measured window began.
+/// Activity of a device's parts since the measured window began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceCounts {
-    /// Dies.
+    /// Number of dies.
     pub dies: u64,
-    /// Time for which they have been at work, summed, picoseconds.
+    /// Busy time of the dies, summed, in picoseconds.
     pub dies_busy_ps: u128,
-    /// Bytes over channels; none where they are not known.
+    /// Bytes over channels; `None` if unknown.
     pub channel_bytes: Option<u64>,
-    /// Bytes over the host's link, by the time for which it was booked: at least and at most.
+    /// Bytes over the host's link, minimum and maximum consistent with its busy time.
     pub link_bytes: Option<[u64; 2]>,
 }
 
@@ -109,37 +109,37 @@ pub(crate) struct Origin {
     pub(crate) ahead: AheadCounters,
     pub(crate) channel_busy: Vec<Time>,
     pub(crate) die_busy: Vec<Time>,
-    /// Of a link that sends one way at a time.
+    /// Busy time of a half-duplex link.
     pub(crate) link_busy: Time,
-    /// Programs of map units that the buffer owed.
+    /// Programs of map units owed by the buffer.
     pub(crate) owed: u64,
     pub(crate) pages: PageCounters,
 }
 
 engine::snapshot!(Origin { backend, ftl, ahead, channel_busy, die_busy, link_busy, owed, pages });
 
-/// What has left a buffer whose destaging a policy decides, and what it was told.
+/// Evictions of a buffer whose write-back a policy decides, and announcements to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EvictionCounters {
-    /// Map units that are on flash, by [`Pace`](ftl::buffer::destage::Pace): even, foreground, background.
+    /// Map units on flash, by [`Pace`](ftl::buffer::destage::Pace): even, foreground, background.
     pub units: [u64; Pace::COUNT],
-    /// Programs that brought them there.
+    /// Programs of these map units, by pace.
     pub programs: [u64; Pace::COUNT],
-    /// Page victimizations that the host has announced.
+    /// Page victimizations announced by the host.
     pub announcements: u64,
-    /// Pages of them, of [`proto::ANNOUNCED_PAGE`] bytes.
+    /// Announced pages, of [`proto::ANNOUNCED_PAGE`] bytes.
     pub announced_pages: u64,
 }
 engine::snapshot!(EvictionCounters { units, programs, announcements, announced_pages });
 
-/// What a buffer holds that is not on flash.
+/// Buffered data that is not on flash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Left {
-    /// Bytes of the host, those on their way to flash among them.
+    /// Bytes of the host, including those in flight to flash.
     pub bytes: u64,
-    /// Programs of map units that would bring them there.
+    /// Programs of map units needed to bring them there.
     pub units: u64,
-    /// The same when the measured window began.
+    /// Programs needed at the start of the measured window.
     pub units_before: u64,
 }
 
@@ -165,7 +165,7 @@ impl Default for DeviceStats {
 }
 
 impl DeviceStats {
-    /// Commands completed in the measured window.
+    /// Number of commands completed in the measured window.
     pub fn commands(&self) -> u64 {
         [&self.reads, &self.writes, &self.others].map(Breakdown::tasks).iter().sum()
     }
@@ -192,7 +192,7 @@ impl DeviceStats {
         }
     }
 
-    /// Commands whose latency was recorded.
+    /// Number of commands whose latency was recorded.
     pub fn recorded(&self) -> u64 {
         [&self.reads, &self.writes, &self.others].iter().map(|b| b.tasks()).sum()
     }

@@ -1,7 +1,7 @@
-//! Demand-cached mapping in time: look-ups that miss wait for a translation page, dirty parts that leave the cache are
-//! written back.
+//! Demand-cached mapping in time: look-ups that miss wait for a translation page; dirty entries evicted from the cache
+//! are written back.
 //!
-//! Translation pages are logical units behind the host's. Their place follows the stripe order of their own number;
+//! Translation pages are logical units after the host's. Their place follows the stripe order of their own number;
 //! garbage collection moves them like any other unit.
 
 use super::map_memory::Moved;
@@ -15,15 +15,15 @@ use nand::dies::op::{Class, Op, OpKind};
 use proto::{IoOp, Lpn, Slot};
 use rustc_hash::FxHashMap;
 
-/// What a demand-cached map is built from.
+/// Parts of a demand-cached map.
 pub struct TranslationParts {
-    /// The state machine.
+    /// State machine of the map cache.
     pub cache: MapCache,
     /// Bytes that a look-up moves over the channel.
     pub read_bytes: u32,
 }
 
-/// Who waits for a translation page, and for which unit's entry.
+/// Waiter for a translation page, and the unit whose entry it needs.
 #[derive(Clone, Copy, Debug)]
 enum Waiter {
     /// A command's unit.
@@ -32,7 +32,7 @@ enum Waiter {
     Flush(Flush),
 }
 
-/// What a translation page's operation is for.
+/// Purpose of an operation on a translation page.
 #[derive(Clone, Copy, Debug)]
 enum Errand {
     /// A look-up waits for the page.
@@ -43,10 +43,10 @@ enum Errand {
     WriteBack,
 }
 
-/// A translation page on its way to flash.
+/// Translation page in flight to flash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Back {
-    /// Not being programmed yet: what changes goes with it.
+    /// Not being programmed yet: further changes are included.
     Gathers,
     /// Being programmed.
     Programs,
@@ -54,19 +54,19 @@ enum Back {
     Again,
 }
 
-/// The cache, and what is on its way between it and flash.
+/// Map cache, and data in flight between it and flash.
 pub(super) struct Translation {
     pub(super) cache: MapCache,
     read_bytes: u32,
     waiting: FxHashMap<u64, Vec<Waiter>>,
     errands: Slab<Errand>,
-    /// Pages that are being written back, each once at a time.
+    /// Pages being written back, each once at a time.
     backs: FxHashMap<u64, Back>,
-    /// Pages that wait for their program unit to fill up, by group.
+    /// Pages waiting for their program unit to fill up, by group.
     gathered: Vec<Vec<u64>>,
-    /// Groups that a full program unit has found no space in.
+    /// Groups without space for a full program unit.
     stalled: Vec<u32>,
-    /// Pages that moves have changed, by group.
+    /// Pages changed by moves, by group.
     pub(super) moved: Vec<Moved>,
 }
 
@@ -84,7 +84,7 @@ impl Translation {
         }
     }
 
-    /// Whether the controller's memory has a unit's entry, and it may be newer than flash.
+    /// Returns true if the controller's memory has a unit's entry, which may be newer than flash.
     pub(super) fn knows(&self, lpn: u64) -> bool {
         let page = self.cache.page_of(lpn);
         self.cache.is_dirty(lpn)
@@ -94,8 +94,8 @@ impl Translation {
 }
 
 impl Translation {
-    /// Appends the state while no page is being read or programmed. Pages that wait for their program unit to fill up
-    /// are part of it: they are the write-backs.
+    /// Appends the state while no page is being read or programmed, including pages that wait for their program unit to
+    /// fill up: they are the write-backs.
     pub(super) fn save(&self, out: &mut Vec<u8>) {
         let Translation { cache, read_bytes: _, waiting: _, errands: _, backs: _, gathered, stalled, moved } =
             self;
@@ -105,7 +105,7 @@ impl Translation {
         moved.save(out);
     }
 
-    /// Replaces the state by one that a map of the same parameters saved; `None` if it is cut short or malformed.
+    /// Replaces the state with one saved by a map of the same parameters; `None` if it is truncated or malformed.
     pub(super) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         self.cache.restore(input)?;
         self.gathered = Vec::load(input).filter(|g: &Vec<Vec<u64>>| g.len() == self.gathered.len())?;
@@ -117,7 +117,7 @@ impl Translation {
 }
 
 impl Device {
-    /// Writes every translation page once, without time: the drive has been formatted.
+    /// Writes every translation page once, without time, as formatting does.
     pub fn format_map(&mut self) {
         if self.translation.is_none() {
             return;
@@ -147,13 +147,13 @@ impl Device {
         }
     }
 
-    /// Whether a command's unit can be translated now; if not, it will be told.
+    /// Returns true if a command's unit can be translated now; otherwise the command is resumed later.
     #[inline]
     pub(super) fn translates(&mut self, id: u32, unit: u64, cx: &mut impl Cx<Event, Out>) -> bool {
         self.translation.is_none() || self.looks_up(unit, Waiter::Command(id, unit), cx)
     }
 
-    /// Whether a unit on its way out of the buffer can be translated now; if not, it will be told.
+    /// Returns true if a unit leaving the buffer can be translated now; otherwise its flush is resumed later.
     pub(super) fn translates_flush(&mut self, flush: &Flush, cx: &mut impl Cx<Event, Out>) -> bool {
         self.translation.is_none() || self.looks_up(flush.lpn.0, Waiter::Flush(*flush), cx)
     }
@@ -183,7 +183,7 @@ impl Device {
         found
     }
 
-    /// Queues the read of a translation page; false if it was never written.
+    /// Queues the read of a translation page; returns false if it was never written.
     fn read_page(
         &mut self,
         translation: &mut Translation,
@@ -207,7 +207,7 @@ impl Device {
         true
     }
 
-    /// An operation on a translation page is done.
+    /// Completes an operation on a translation page.
     pub(super) fn map_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
         if op.kind == OpKind::Read && self.ftl.unpin(op.slot) {
             self.reclaim_unpinned(op.slot, cx);
@@ -267,7 +267,7 @@ impl Device {
         }
     }
 
-    /// A unit's place has changed: the map's cached part is newer than flash.
+    /// Updates the cached map after a unit's place has changed: it is newer than flash.
     #[inline]
     pub(super) fn map_changed(&mut self, lpn: Lpn, cx: &mut impl Cx<Event, Out>) {
         if self.translation.is_some() && lpn.0 < self.ftl.logical() {
@@ -337,7 +337,7 @@ impl Device {
         }
     }
 
-    /// A page is whole in memory: it joins others until they fill a program unit of their group.
+    /// Gathers a page that is complete in memory with others of its group, until they fill a program unit.
     fn program_page(&mut self, page: u64, cx: &mut impl Cx<Event, Out>) {
         let per_program = u64::from(self.ftl.geo.units_per_program);
         let group = self.ftl.geo.group_at(page / per_program);
@@ -349,7 +349,7 @@ impl Device {
         }
     }
 
-    /// Programs the pages that a group has gathered, as far as they fill program units.
+    /// Programs the pages gathered by a group, as far as they fill program units.
     fn program_pages(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) {
         let per_program = self.ftl.geo.units_per_program as usize;
         let first = self.ftl.logical();
@@ -382,7 +382,7 @@ impl Device {
         }
     }
 
-    /// Garbage collection has moved a unit. What the cache does not hold is not brought in for that: the page is noted.
+    /// Records that garbage collection has moved a unit. An uncached entry is not fetched for that: the page is noted.
     pub(super) fn map_moved(&mut self, lpn: Lpn) {
         if lpn.0 >= self.ftl.logical() {
             return;
@@ -403,7 +403,7 @@ impl Device {
         self.translation.as_ref().map_or_else(Vec::new, |t| t.stalled.clone())
     }
 
-    /// Space has appeared: pages that waited for it are written back.
+    /// Writes back pages that waited for space.
     pub(super) fn wake_write_backs(&mut self, cx: &mut impl Cx<Event, Out>) {
         let stalled = self.translation.as_mut().map(|t| std::mem::take(&mut t.stalled)).unwrap_or_default();
         for group in stalled {

@@ -1,4 +1,4 @@
-//! Host writes that are acknowledged from flash: they wait for space, find places, and are merged with old data of their units.
+//! Host writes acknowledged from flash: they wait for space, find places, and are merged with old data of their units.
 
 use super::{Active, Device, Event, Out, milestone, read::Run};
 use engine::{Cx, Mutant, Snapshot, Time, planted};
@@ -10,7 +10,7 @@ use proto::{Command, IoOp, Lpn, Slot};
 use rustc_hash::FxHashSet;
 
 impl Device {
-    /// The data of a write has arrived. Units that it covers in part must be read first.
+    /// Handles the arrived data of a write. Units that it covers in part must be read first.
     pub(super) fn data_in(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let active = &mut self.active[id];
         active.life.reach(milestone::HOST_TRANSFER, cx.now());
@@ -26,7 +26,7 @@ impl Device {
         }
     }
 
-    /// One of the entries that a write needs is here.
+    /// Handles one available map entry of a write.
     pub(super) fn write_translated(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         self.active[id].pending -= 1;
         if self.active[id].pending == 0 {
@@ -47,7 +47,7 @@ impl Device {
         }
     }
 
-    /// The units of a command that its next program writes, first and one past the last.
+    /// Units that the next program of a command writes, first and one past the last.
     fn next_piece(&self, active: &Active) -> Option<(u64, u64)> {
         if let Some(unit) = active.merge.as_ref().and_then(|m| m.alone.last()) {
             return Some((*unit, unit + 1));
@@ -58,7 +58,7 @@ impl Device {
         (active.next < active.end).then(|| (active.next, active.end.min(stripe_end())))
     }
 
-    /// Gives program units to the rest of a write, as far as there is space.
+    /// Assigns program units to the rest of a write, as far as there is space.
     pub(super) fn place(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         if self.active[id].waits {
             return;
@@ -107,7 +107,7 @@ impl Device {
         self.acknowledge_early(id, cx);
     }
 
-    /// A program unit of host data is durable.
+    /// Completes a durable program unit of host data.
     pub(super) fn host_program_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
         let id = op.owner;
         self.ftl.program(op.slot);
@@ -132,7 +132,7 @@ impl Device {
         let now = cx.now();
         let active = &mut self.active[id];
         if active.pending == 0 && active.is_placed() {
-            // Operations of one command may have been queued at different times, if it waited for space.
+            // Operations of one command may have been queued at different times if it waited for space.
             if op.queued == active.life.last() {
                 active.reach(milestone::DIE_WAIT, op.started);
                 active.reach(milestone::CHANNEL, op.sensed);
@@ -145,7 +145,7 @@ impl Device {
 }
 
 impl Active {
-    /// Whether nothing of it waits to be placed.
+    /// Returns true if nothing of the command waits to be placed.
     pub(super) fn is_placed(&self) -> bool {
         self.next == self.end && self.merge.as_ref().is_none_or(|m| m.alone.is_empty() && !m.is_reading())
     }
@@ -154,13 +154,13 @@ impl Active {
 // Commands that wait for free space in flash.
 
 impl Device {
-    /// The list that commands wait in for a group. An allocator that chooses the group may choose another one next
-    /// time: its commands wait together.
+    /// Index of the list in which commands wait for a group. An allocator that chooses the group may choose a different
+    /// one next time: its commands wait together.
     fn line(&self, group: u32) -> usize {
         if self.allocator.is_static() { group as usize } else { 0 }
     }
 
-    /// A command has found no space in a group.
+    /// Queues a command that has found no space in a group.
     pub(super) fn wait(&mut self, id: u32, group: u32, cx: &mut impl Cx<Event, Out>) {
         self.active[id].waits = true;
         let line = self.line(group);
@@ -168,7 +168,7 @@ impl Device {
         self.stalled |= !self.reclaim_for(group, cx);
     }
 
-    /// Reclaims where it helps those who wait for a group; false if nothing can be reclaimed now.
+    /// Reclaims where it helps those that wait for a group; returns false if nothing can be reclaimed now.
     pub(super) fn reclaim_for(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) -> bool {
         if self.allocator.is_static() && !self.gc.global {
             self.reclaim(group, cx);
@@ -178,7 +178,7 @@ impl Device {
         self.jobs.iter().any(Option::is_some)
     }
 
-    /// Something has happened since nothing could be reclaimed: tries again.
+    /// Retries a reclaim that was impossible before.
     #[cold]
     pub(super) fn retry(&mut self, cx: &mut impl Cx<Event, Out>) {
         self.stalled = false;
@@ -196,7 +196,7 @@ impl Device {
         }
     }
 
-    /// Space has appeared in a group: commands that waited for it go on, oldest first.
+    /// Resumes commands that waited for space in a group, oldest first.
     pub(super) fn wake(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) {
         self.wake_assemblies(group, cx);
         self.wake_write_backs(cx);
@@ -210,8 +210,7 @@ impl Device {
     }
 }
 
-/// Which units were written in the present window. Windows follow each other; one ends with the first write after its
-/// time.
+/// Units written in the present window. Windows follow each other; each ends with the first write after its time.
 #[derive(Clone, Debug)]
 pub(super) struct Rewrites {
     window: Time,
@@ -224,7 +223,7 @@ impl Rewrites {
         Rewrites { window, until: Time::ZERO, written: FxHashSet::default() }
     }
 
-    /// Appends the state; the length of a window is not part of it.
+    /// Appends the state, without the length of a window.
     pub(super) fn save(&self, out: &mut Vec<u8>) {
         let Rewrites { window: _, until, written } = self;
         let mut written: Vec<Lpn> = written.iter().copied().collect();
@@ -233,19 +232,19 @@ impl Rewrites {
         written.save(out);
     }
 
-    /// Replaces the state by a saved one; `None` if it is cut short or malformed.
+    /// Replaces the state with a saved one; `None` if it is truncated or malformed.
     pub(super) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         self.until = Time::load(input)?;
         self.written = Vec::load(input)?.into_iter().collect();
         Some(())
     }
 
-    /// A unit is written. Whether it was in this window before.
+    /// Notes a write of a unit. Returns true if it was written in this window before.
     pub(super) fn is_again(&mut self, lpn: Lpn) -> bool {
         !self.written.insert(lpn)
     }
 
-    /// The units of a write have been seen: its time may end the window.
+    /// Notes the end of a write: its time may end the window.
     pub(super) fn wrote(&mut self, now: Time) {
         if now > self.until {
             self.written.clear();
@@ -254,36 +253,36 @@ impl Rewrites {
     }
 }
 
-// Units that a command covers in part: their old data is read first, and goes with the new.
+// Units that a command covers in part: their old data is read first, and written with the new.
 //
 // Between that read and the program's end another command may change the unit. Then the old data is out of date, and
 // committing it would undo an acknowledged write. So the map changes by compare-and-swap on the copy that was read,
 // and a merge that loses the race begins again.
 
-/// No unit.
+/// Invalid unit number.
 const NONE: u64 = u64::MAX;
 
-/// The units that a command covers in part: its first, its last, or both.
+/// Units that a command covers in part: its first, its last, or both.
 #[derive(Clone, Debug)]
 pub(super) struct Merge {
     units: [u64; 2],
-    /// The old data that goes with each.
+    /// Old data of each unit.
     sources: [Source; 2],
-    /// Whether that is being read.
+    /// True while that data is being read.
     reading: [bool; 2],
     /// Units that wait to be placed alone.
     pub(super) alone: Vec<u64>,
 }
 
 impl Merge {
-    /// Whether old data is on its way.
+    /// Returns true while old data is being read.
     pub(super) fn is_reading(&self) -> bool {
         self.reading.contains(&true)
     }
 }
 
 impl Device {
-    /// The units that a command covers in part, if there are any.
+    /// Units that a command covers in part, if any.
     #[inline]
     pub(super) fn edges(&self, command: &Command) -> Option<Box<Merge>> {
         let is_aligned = (command.offset | command.bytes) & (self.unit_bytes - 1) == 0;
@@ -304,7 +303,7 @@ impl Device {
         }))
     }
 
-    /// Begins the merges of a command's edges.
+    /// Starts the merges of a command's edges.
     #[cold]
     pub(super) fn begin_merges(&mut self, id: u32, now: Time) {
         for edge in 0..2 {
@@ -314,7 +313,7 @@ impl Device {
         }
     }
 
-    /// Queues the read of an edge's old data; false if there is none.
+    /// Queues the read of an edge's old data; returns false without old data.
     fn begin_merge(&mut self, id: u32, edge: usize, now: Time) -> bool {
         let active = &mut self.active[id];
         let Some(merge) = &mut active.merge else { return false };
@@ -338,7 +337,7 @@ impl Device {
         true
     }
 
-    /// The old data of a unit that is written in part is here.
+    /// Handles the old data of a unit that is written in part.
     #[cold]
     pub(super) fn merge_read_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
         let id = op.owner;
@@ -361,8 +360,8 @@ impl Device {
         self.place(id, cx);
     }
 
-    /// A unit of host data is durable: the map names it, unless it came with old data that is out of date by now.
-    /// Gives the edge that has to be merged again.
+    /// Commits a durable unit of host data to the map, unless its old data is out of date by now. Returns the edge that
+    /// has to be merged again.
     #[inline]
     pub(super) fn commit_host(&mut self, id: u32, lpn: Lpn, slot: Slot) -> Option<usize> {
         if self.active[id].merge.is_none() {
@@ -387,14 +386,14 @@ impl Device {
         (!self.ftl.commit_merge(lpn, from, slot)).then_some(edge)
     }
 
-    /// Merges an edge with what the unit holds now.
+    /// Merges an edge with the unit's present data.
     #[cold]
     pub(super) fn merge_again(&mut self, id: u32, edge: usize, cx: &mut impl Cx<Event, Out>) {
         if self.begin_merge(id, edge, cx.now()) {
             return;
         }
         let active = &mut self.active[id];
-        // Zeroes need not be written over nothing.
+        // Zeroes need not be written where there is no data.
         if active.command.op == IoOp::Write
             && let Some(merge) = &mut active.merge
         {
@@ -403,7 +402,7 @@ impl Device {
         }
     }
 
-    /// Writes zeroes into the units that a command covers in part. False if none of them holds data.
+    /// Writes zeroes into the units that a command covers in part. Returns false if none of them holds data.
     #[cold]
     pub(super) fn zero_edges(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) -> bool {
         let command = self.active[id].command;
@@ -429,7 +428,7 @@ mod tests {
             rewrites.wrote(at);
             again
         };
-        // The first write of all begins a window, and is not in it.
+        // The very first write begins a window, and is not in it.
         assert!(!write(7, ms(1)) && !write(7, ms(2)) && write(7, ms(3)));
         assert!(!write(8, ms(11)) && write(8, ms(11)));
         assert!(write(7, ms(12)), "this write ends the window");

@@ -1,5 +1,5 @@
-//! Writes and reads. Registers gather the lines of a written page and make room for other pages; a read comes from them or
-//! from the array.
+//! Writes and reads. Registers gather the lines of a written page and make room for other pages; a read is served by
+//! them or by the array.
 
 use super::{Active, Direct, Event, Out};
 use super::{
@@ -12,21 +12,22 @@ use nand::registers::State;
 use proto::memory::{PAGE, Stage};
 use std::collections::hash_map::Entry;
 
-/// A page that waits for a register.
+/// Page that waits for a register.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiter {
     page: u64,
     plane: u32,
     lines: u64,
     app: u8,
-    /// Its write commands.
+    /// First of the page's write commands.
     first: u32,
     last: u32,
-    /// The page that waits behind it.
+    /// Next waiting page.
     after: u32,
 }
 
-/// Watches whether the registers of a package thrash: whether too many of its writes evict a page (ZnG, section III-C).
+/// Thrashing checker of a package: detects that too many of its writes evict a page from the registers (ZnG, section
+/// III-C).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Checker {
     writes: u32,
@@ -44,7 +45,7 @@ impl Checker {
 }
 
 impl Direct {
-    /// A write leaves its controller.
+    /// Handles a write that leaves its controller.
     pub(super) fn write_dispatched(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let active = &mut self.active[id];
         self.tally.command(Stage::Controller, &mut active.command, cx.now());
@@ -53,7 +54,7 @@ impl Direct {
         self.send(Cargo::Write(id), plane, lines, cx);
     }
 
-    /// The lines of a write are at their package.
+    /// Handles the lines of a write at their package.
     pub(super) fn write_arrived(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let active = &mut self.active[id];
         self.tally.command(Stage::FlashNetwork, &mut active.command, cx.now());
@@ -85,7 +86,7 @@ impl Direct {
         }
     }
 
-    /// A register takes the lines of a write, which is done.
+    /// Stores the lines of a write in a register, which completes the write.
     fn store(&mut self, id: u32, register: u32, cx: &mut impl Cx<Event, Out>) {
         if let Some(shadow) = &mut self.shadow {
             shadow.stored(id, register, &self.active[id].command);
@@ -107,7 +108,7 @@ impl Direct {
         }
     }
 
-    /// A write waits for a register of its set, behind the pages that wait already.
+    /// Queues a write for a register of its set, behind the pages already waiting.
     fn wait(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let (plane, command) = (self.active[id].place.plane, self.active[id].command);
         let page = command.page / PAGE;
@@ -125,7 +126,8 @@ impl Direct {
         self.make_room(name, command.demand, cx);
     }
 
-    /// Has as many pages leave a set as wait for it, and so many more that its reserve is free; they may be offered to the shared cache if a core waits for the room.
+    /// Evicts as many pages from a set as wait for it, plus enough to free its reserve. The pages may be offered to the
+    /// shared cache if a core waits for the room.
     pub(super) fn make_room(&mut self, name: u32, offered: bool, cx: &mut impl Cx<Event, Out>) {
         loop {
             let set = &self.registers.sets[name as usize];
@@ -137,15 +139,16 @@ impl Direct {
         }
     }
 
-    /// Has further pages leave where some wait for a merge.
+    /// Evicts further pages where some wait for a merge.
     pub(super) fn settle(&mut self, cx: &mut impl Cx<Event, Out>) {
         while let Some(set) = self.short.pop() {
             self.make_room(set, false, cx);
         }
     }
 
-    /// The page in a register has to leave: to the shared cache if the registers of its package thrash, else to flash. Not to
-    /// the cache for the sake of what the cache itself gives up: pages would go round between the two for ever.
+    /// Evicts the page in a register: to the shared cache if the registers of its package thrash, else to flash.
+    /// Evictions that make room for write-backs of the cache do not go back to it: pages would circulate between the
+    /// two for ever.
     fn evict(&mut self, register: u32, offered: bool, cx: &mut impl Cx<Event, Out>) {
         self.stats.evictions += 1;
         let record = *self.registers.get(register);
@@ -168,14 +171,14 @@ impl Direct {
         self.stats.parked += 1;
         self.ledger.offered += 1;
         cx.emit(Out::Park { page: record.page * PAGE, lines: record.lines, app: record.app });
-        // The answer comes before time advances: by this event the page is parked or has been refused.
+        // The answer comes before time advances: at this event, the page is parked or has been refused.
         cx.after(Time::ZERO, Event::Taken(register));
     }
 
-    /// The shared cache has no room for a page that was to be parked: it is programmed after all.
+    /// Programs a page after all, because the shared cache has no room for it.
     ///
     /// # Panics
-    /// If the page has not been offered, or time has advanced since.
+    /// Panics if the page has not been offered, or time has advanced since.
     pub fn refused(&mut self, page: u64, lines: u64, app: u8, cx: &mut impl Cx<Event, Out>) {
         let register = self.registers.offered(page / PAGE);
         let register = register.expect("a page is refused before time advances");
@@ -188,7 +191,7 @@ impl Direct {
         self.settle(cx);
     }
 
-    /// The shared cache has taken the page in a register, unless it has refused it.
+    /// Frees the register of a page that the shared cache has taken, unless it has refused the page.
     pub(super) fn taken(&mut self, register: u32, cx: &mut impl Cx<Event, Out>) {
         let record = *self.registers.get(register);
         if record.state != State::Offered {
@@ -204,7 +207,7 @@ impl Direct {
         self.release(register, cx);
     }
 
-    /// A page has left its register, which goes to the page that has waited longest.
+    /// Releases a register to the page that has waited longest.
     pub(super) fn release(&mut self, register: u32, cx: &mut impl Cx<Event, Out>) {
         self.registers.release(register);
         let record = *self.registers.get(register);
@@ -234,10 +237,10 @@ impl Direct {
     }
 }
 
-// Reads: from registers, or from the array of the plane.
+// Reads from registers, or from the array of the plane.
 
 impl Direct {
-    /// A read has reached its package.
+    /// Handles a read that has reached its package.
     pub(super) fn read_arrived(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let now = cx.now();
         let active = &mut self.active[id];
@@ -272,8 +275,9 @@ impl Direct {
         self.advance(place.plane, cx);
     }
 
-    /// Joins a fetch of the page that still waits or is being sensed; one that is on its way out, too, if the whole page
-    /// goes and the data register still holds it: what registers gain meanwhile is merged in as it leaves.
+    /// Joins a fetch of the page that still waits or is being sensed. A fetch on its way out is joined too, if the
+    /// whole page is sent and the data register still holds it: later data in registers is merged in as the page
+    /// leaves.
     fn share_fetch(&mut self, id: u32, page: u64, lines: u64, now: Time) -> bool {
         let Some(op) = self.fetches.as_ref().and_then(|f| f.get(&page).copied()) else { return false };
         let fetch = self.planes.op_mut(op);
@@ -282,7 +286,7 @@ impl Direct {
             return false;
         }
         fetch.lines |= lines;
-        // The first command stays the first: the others follow it in no particular order.
+        // The first command stays first: the others follow in arbitrary order.
         self.active[id].after = std::mem::replace(&mut self.active[fetch.first].after, id);
         self.stats.merged_reads += 1;
         if sensed && let Some(shadow) = &mut self.shadow {
@@ -291,7 +295,7 @@ impl Direct {
         true
     }
 
-    /// The array has sensed a page: it goes out.
+    /// Sends out a page that the array has sensed.
     pub(super) fn sensed(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let now = cx.now();
         let op = *self.planes.op(name);
@@ -319,7 +323,7 @@ impl Direct {
         self.planes.get(op.place.plane).held = held;
     }
 
-    /// A page has arrived at its controller: every command of the fetch is done.
+    /// Completes every command of a fetch whose page has arrived at its controller.
     pub(super) fn fetched(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let op = *self.planes.op(name);
         self.planes.remove(name);

@@ -1,4 +1,4 @@
-//! Operations of planes: their kinds, which one an array begins next, and what follows its end.
+//! Operations of planes: their kinds, the choice of the next one, and the actions at its end.
 
 use super::stats::Spending;
 use super::{Direct, Event, Out};
@@ -10,7 +10,7 @@ use nand::{numbers::NONE, planes};
 use proto::memory::PAGE;
 
 impl Direct {
-    /// A program joins those that wait for its plane.
+    /// Queues a program for its plane.
     pub(super) fn queue_program(&mut self, register: u32, cx: &mut impl Cx<Event, Out>) {
         let page = self.registers.get(register).page;
         let place = self.layout.place(page);
@@ -19,7 +19,7 @@ impl Direct {
         self.advance(place.plane, cx);
     }
 
-    /// Starts what waits for a plane, if its array and its data register are free.
+    /// Starts the next operation of a plane, if its array and its data register are free.
     pub(super) fn advance(&mut self, plane: u32, cx: &mut impl Cx<Event, Out>) {
         let now = cx.now();
         loop {
@@ -59,7 +59,7 @@ impl Direct {
         }
     }
 
-    /// The array of a plane works for `service` after `delay`.
+    /// Occupies the array of a plane for `service` after `delay`.
     pub(super) fn work(
         &mut self,
         plane: u32,
@@ -76,7 +76,7 @@ impl Direct {
         cx.after(delay + service, Event::ArrayDone(plane));
     }
 
-    /// Brings a page to its plane, if it lies in a register of another, and programs it.
+    /// Brings a page to its plane, if it is in a register of another one, and programs it.
     fn start_program(&mut self, name: u32, register: u32, cx: &mut impl Cx<Event, Out>) {
         let (from, plane) = (self.registers.get(register).plane, self.planes.op(name).place.plane);
         if from == plane {
@@ -99,14 +99,14 @@ impl Direct {
         }
     }
 
-    /// A page on its way to another plane is at the controller.
+    /// Continues with a page at the controller, on its way to another plane.
     pub(super) fn copied_out(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let plane = self.planes.op(name).place.plane;
         self.stats.bytes_in += PAGE;
         self.send(Cargo::CopyIn(name), plane, self.lines.all(), cx);
     }
 
-    /// Programs a page whose data are at its plane after `delay`. If not all its lines were written, the old page is read
+    /// Programs a page whose data reach its plane after `delay`. If not all lines were written, the old page is read
     /// into the data register first.
     pub(super) fn program(&mut self, name: u32, delay: Time, cx: &mut impl Cx<Event, Out>) {
         let op = *self.planes.op(name);
@@ -118,7 +118,7 @@ impl Direct {
         self.work(op.place.plane, does, delay, fill + self.times.program, cx);
     }
 
-    /// The array of a plane has finished.
+    /// Handles the end of an array operation.
     pub(super) fn array_done(&mut self, plane: u32, cx: &mut impl Cx<Event, Out>) {
         let work = std::mem::replace(&mut self.planes.get(plane).work, Work::Idle);
         match work {
@@ -132,7 +132,7 @@ impl Direct {
         self.advance(plane, cx);
     }
 
-    /// A page has been programmed into its log block: its register is free.
+    /// Frees the register of a page that has been programmed into its log block.
     fn programmed(&mut self, name: u32, register: u32, cx: &mut impl Cx<Event, Out>) {
         let op = *self.planes.op(name);
         self.planes.remove(name);
@@ -153,31 +153,31 @@ impl Direct {
     }
 }
 
-// What flash as memory asks of its planes and its network.
+// Types of flash as memory for its planes and its network.
 
-/// What an operation is for.
+/// Kind of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// Reads a page for commands.
     Read,
     /// Programs the page of a register.
     Program {
-        /// The register.
+        /// Number of the register.
         register: u32,
     },
 }
 
-/// An operation on a page.
+/// Operation on a page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Op {
     pub(super) kind: Kind,
     pub(super) place: Place,
     pub(super) page: u64,
-    /// Lines that a read is for.
+    /// Lines requested by a read.
     pub(super) lines: u64,
     /// First command of a read.
     pub(super) first: u32,
-    /// Until when the data register holds what a read has sensed; `MAX` before it is sensed.
+    /// Time until which the data register holds sensed data; `MAX` before it is sensed.
     pub(super) held: Time,
 }
 
@@ -186,7 +186,7 @@ impl Op {
         Op { kind, place, page, lines, first, held: Time::MAX }
     }
 
-    /// What its plane does.
+    /// Kind of work for the plane.
     pub(super) fn work(&self) -> planes::Kind {
         match self.kind {
             Kind::Read => planes::Kind::Read,
@@ -195,7 +195,7 @@ impl Op {
     }
 }
 
-/// What a message is.
+/// Cargo of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Cargo {
     /// Lines from the array, for the commands of an operation.
@@ -204,11 +204,11 @@ pub(super) enum Cargo {
     Held(u32),
     /// Lines of a write.
     Write(u32),
-    /// A page that goes out to the controller, on its way to the data register of an operation's plane.
+    /// A page sent out to the controller, on its way to the data register of an operation's plane.
     CopyOut(u32),
-    /// The same on its way back.
+    /// That page on its way back.
     CopyIn(u32),
-    /// Lines that the shared cache has taken; nobody waits for them.
+    /// Lines taken by the shared cache; nothing waits for them.
     Parked,
 }
 

@@ -1,8 +1,8 @@
 //! Merging a full log block with its data blocks: garbage collection by a helper thread of the cores (ZnG, section IV-A).
 //!
-//! An entry of the block table names a log block and its data blocks in all planes of a set, so that these are merged
-//! together, when the log block of one plane is full. The helper moves a page inside its plane, an array operation at a time;
-//! what waits for the plane goes first. Before each step the helper executes instructions on a multiprocessor
+//! An entry of the block table names a log block and its data blocks in all planes of a set: these are merged together
+//! when the log block of one plane is full. The helper moves a page inside its plane, one array operation at a time;
+//! other operations of the plane go first. Before each step, the helper executes instructions on a multiprocessor
 //! ([`Out::Help`]). The application whose write filled the log block waits for the end of the merge; others go on.
 
 use super::array::Kind;
@@ -16,24 +16,24 @@ use proto::Port;
 use proto::memory::{Help, MemCommand, Stage};
 use std::collections::VecDeque;
 
-/// A merge, waiting or under way.
+/// Merge, waiting or under way.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     log: u32,
     app: u8,
     merge: Option<Merge>,
-    /// Steps done, by plane of the set.
+    /// Steps completed, by plane of the set.
     steps: Box<[u32]>,
-    /// Whether the helper thread has executed its instructions for the next step, by plane of the set.
+    /// Progress of the helper thread on the next step, by plane of the set.
     helped: Box<[Helped]>,
-    /// Number of its helper thread.
+    /// Number of the helper thread.
     thread: u32,
     began: Time,
-    /// Programs that wait for it, by plane of the set.
+    /// Programs that wait for the merge, by plane of the set.
     aside: Box<[Queue]>,
 }
 
-/// How far the helper thread is with a step.
+/// Progress of the helper thread on a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Helped {
     No,
@@ -41,7 +41,7 @@ enum Helped {
     Yes,
 }
 
-/// The merges of a set of planes: the one under way, and those behind it.
+/// Merges of a set of planes: the one under way, and those behind it.
 #[derive(Clone, Debug)]
 pub(super) struct Reclaim {
     merge: u32,
@@ -54,12 +54,12 @@ impl Default for Reclaim {
     }
 }
 
-/// An application.
+/// State of an application.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct App {
-    /// Merges under way that block it.
+    /// Merges under way that block the application.
     merges: u32,
-    /// Its commands that wait for them to end.
+    /// First of the commands that wait for these merges.
     first: u32,
     last: u32,
 }
@@ -71,13 +71,13 @@ impl Default for App {
 }
 
 impl Direct {
-    /// Merges under way.
+    /// Number of merges under way.
     pub fn merging(&self) -> u64 {
         self.apps.iter().map(|app| u64::from(app.merges)).sum()
     }
 
-    /// Whether a command has to wait for merges to end. Write-backs go on: the application's data leave the shared cache
-    /// before the merge. Only one to a page for which a command waits already stays behind it.
+    /// Returns true if a command has to wait for merges. Write-backs go on: the application's data leave the shared
+    /// cache before the merge. Only a write-back to a page for which a command already waits stays behind that command.
     pub(super) fn is_blocked(&self, command: &MemCommand) -> bool {
         let app = &self.apps[usize::from(command.app)];
         if app.merges == 0 {
@@ -89,7 +89,7 @@ impl Direct {
         !is_write_back || waiting.any(|id| self.active[id].command.page == command.page)
     }
 
-    /// A command waits until no merge blocks its application.
+    /// Makes a command wait until no merge blocks its application.
     pub(super) fn block(&mut self, id: u32) {
         self.stats.blocked += 1;
         let app = &mut self.apps[usize::from(self.active[id].command.app)];
@@ -99,13 +99,13 @@ impl Direct {
         }
     }
 
-    /// A program waits for its log block to be merged.
+    /// Sets a program aside until its log block has been merged.
     pub(super) fn set_aside(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let op = *self.planes.op(name);
         let Kind::Program { register } = op.kind else { unreachable!("reads need no log block") };
         let log = self.blocks.log_of(op.place).expect("a log block without room exists");
         let record = *self.registers.get(register);
-        // It will be long: another page may leave its register instead.
+        // This takes long: a different page may leave its register instead.
         self.registers.sets[record.set as usize].leaving -= 1;
         self.short.push(record.set);
         let job = self.job_of(log, record.app);
@@ -114,13 +114,13 @@ impl Direct {
         self.begin_merge(self.blocks.logs[log].set, cx);
     }
 
-    /// A log block takes no more pages: it is merged when its set of planes has no other merge. `app` filled it.
+    /// Queues the merge of a full log block; it begins when its set of planes has no other merge. `app` filled it.
     pub(super) fn queue_merge(&mut self, log: u32, app: u8, cx: &mut impl Cx<Event, Out>) {
         self.job_of(log, app);
         self.begin_merge(self.blocks.logs[log].set, cx);
     }
 
-    /// The merge that a log block waits for.
+    /// Merge that a log block waits for.
     fn job_of(&mut self, log: u32, app: u8) -> u32 {
         let record = &mut self.blocks.logs[log];
         if record.merge == NONE {
@@ -134,7 +134,7 @@ impl Direct {
         record.merge
     }
 
-    /// Begins the next merge of a set of planes, if none is under way and no program into its log block is.
+    /// Begins the next merge of a set of planes, unless one is under way or a program into its log block is.
     fn begin_merge(&mut self, set: u32, cx: &mut impl Cx<Event, Out>) {
         let reclaim = &mut self.reclaims[set as usize];
         let Some(name) = reclaim.behind.front().copied().filter(|_| reclaim.merge == NONE) else {
@@ -165,13 +165,13 @@ impl Direct {
         }
     }
 
-    /// The merge under way in a set of planes.
+    /// Merge under way in a set of planes.
     pub(super) fn merge_of(&self, set: u32) -> Option<&Merge> {
         let name = self.reclaims[set as usize].merge;
         if name == NONE { None } else { self.merges[name].merge.as_ref() }
     }
 
-    /// What the merge under way does next in a plane, as soon as the helper thread has executed its instructions for it.
+    /// Next step of the merge in a plane, once the helper thread has executed its instructions.
     #[inline]
     pub(super) fn helped_step(&mut self, plane: u32, cx: &mut impl Cx<Event, Out>) -> Option<Step> {
         let step = self.step(plane)?;
@@ -191,21 +191,21 @@ impl Direct {
         (*helped == Helped::Yes).then_some(step)
     }
 
-    /// The helper thread of the merge under way in a plane, and how far it is with the next step there.
+    /// Helper thread of the merge in a plane, and its progress on the next step there.
     fn helper_in(&mut self, plane: u32) -> (u32, &mut Helped) {
         let (set, member) = self.blocks.set_of(plane);
         let job = &mut self.merges[self.reclaims[set as usize].merge];
         (job.thread, &mut job.helped[member])
     }
 
-    /// The helper thread has executed its instructions for the next step in a plane.
+    /// Handles the end of the helper thread's instructions for the next step in a plane.
     pub fn helped(&mut self, plane: u32, cx: &mut impl Cx<Event, Out>) {
         *self.helper_in(plane).1 = Helped::Yes;
         self.advance(plane, cx);
         self.settle(cx);
     }
 
-    /// What the merge under way does next in a plane.
+    /// Next step of the merge in a plane.
     #[inline]
     fn step(&self, plane: u32) -> Option<Step> {
         let (set, member) = self.blocks.set_of(plane);
@@ -214,7 +214,7 @@ impl Direct {
         self.blocks.step(merge, plane, job.steps[member])
     }
 
-    /// Nothing else waits for a plane: its merge goes on.
+    /// Starts a merge step in a plane with nothing else to do.
     pub(super) fn start_step(&mut self, plane: u32, step: Option<Step>, cx: &mut impl Cx<Event, Out>) {
         self.planes.get(plane).work = Work::Step;
         *self.helper_in(plane).1 = Helped::No;
@@ -225,7 +225,7 @@ impl Direct {
         self.work(plane, does, Time::ZERO, service, cx);
     }
 
-    /// A step of a merge is done in a plane.
+    /// Completes a merge step in a plane.
     pub(super) fn step_done(&mut self, plane: u32, cx: &mut impl Cx<Event, Out>) {
         match self.step(plane).expect("a step has been started") {
             Step::Copy { from, to } => {
@@ -278,7 +278,7 @@ impl Direct {
         self.advance_set(set, cx);
     }
 
-    /// A merge that blocked an application has ended; after the last one its commands go on.
+    /// Ends a merge that blocked an application; after the last one, its commands go on.
     fn unblock(&mut self, name: u8, cx: &mut impl Cx<Event, Out>) {
         let app = &mut self.apps[usize::from(name)];
         app.merges -= 1;

@@ -1,16 +1,16 @@
 //! Flash as memory: planes behind flash controllers on the cores' network, without an SSD engine (ZnG, sections III-B to
 //! IV-C).
 //!
-//! A command is taken by the dispatcher of its controller and crosses the flash network. A read is served by the registers
-//! of its package if they hold all its lines, else the array of its plane senses the page into the plane's data
-//! register, which is taken until the page has left through a port. A write is done when a register has taken its
-//! lines. A page that has to leave its register is programmed into the log block of its data block.
+//! The dispatcher of its controller takes a command, which then crosses the flash network. A read is served by the
+//! registers of its package if they hold all its lines. Otherwise the array of its plane senses the page into the
+//! plane's data register, which is occupied until the page has left through a port. A write is done when a register has
+//! taken its lines. A page evicted from its register is programmed into the log block of its data block.
 //!
-//! Commands for a page take effect in the order in which they arrive: writes follow each other on one way, a read waits
-//! for a write of what it reads. The pages of an application are its own: a merge holds back its commands alone.
+//! Commands for a page take effect in order of arrival: writes follow each other on one path, and a read waits for a
+//! write of the lines it reads. The pages of an application are its own: a merge delays only its commands.
 //!
-//! Addresses are those of the block table's logical side: caches in front are indexed by them, and a merge, which moves
-//! data to other blocks, moves no address.
+//! Addresses are those of the block table's logical side: caches in front are indexed by them, and a merge moves data
+//! to other blocks but does not change addresses.
 
 mod access;
 mod array;
@@ -47,19 +47,19 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 engine::events! {
-    /// The part's own events.
+    /// Internal events of the component.
     pub enum Event {
         /// A read has reached its package.
         Arrived(u32),
         /// A write leaves its controller.
         Dispatched(u32),
-        /// Something on the network.
+        /// An event of the network.
         Network(network::Event),
         /// The array of a plane has finished.
         ArrayDone(u32),
         /// The data register of a plane may be free.
         PlaneFree(u32),
-        /// The page in a register has been taken by the shared cache, unless it has been refused.
+        /// The shared cache has taken the page in a register, unless it has refused it.
         Taken(u32),
     }
 }
@@ -71,31 +71,31 @@ impl From<network::Event> for Event {
     }
 }
 
-/// Messages that the part sends.
+/// Messages sent by the component.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Out {
     /// A command is done: the lines of a read are at the controller, those of a write in a register.
     Done(MemCommand),
-    /// The registers thrash: the shared cache is to keep these lines of a page, or to say [`Direct::refused`] before time
-    /// advances.
+    /// The registers thrash: the shared cache must keep these lines of a page, or refuse with [`Direct::refused`]
+    /// before time advances.
     ///
-    /// It refuses a page that it has writes under way to: they are newer than these lines. A read of the page that is under
-    /// way may bring older lines: those that it keeps from here are the newer ones.
+    /// The cache refuses a page with its own writes under way: they are newer than these lines. A read of the page
+    /// under way may bring older lines: the ones offered here are newer.
     Park {
         /// First byte of the page.
         page: u64,
-        /// Its dirty lines.
+        /// Dirty lines of the page.
         lines: u64,
-        /// The application that wrote them last.
+        /// Application that wrote them last.
         app: u8,
     },
-    /// The helper thread of a merge is to execute instructions; [`Direct::helped`] answers.
+    /// Request to the helper thread of a merge to execute instructions; answered by [`Direct::helped`].
     Help(Help),
-    /// Merging of log blocks begins to block an application, or blocks it no longer.
+    /// Begin or end of the time in which merges of log blocks block an application.
     Reclaim {
-        /// The application.
+        /// Number of the application.
         app: u8,
-        /// Whether it begins.
+        /// True at the beginning.
         begins: bool,
     },
 }
@@ -103,29 +103,29 @@ pub enum Out {
 /// Times of the array.
 #[derive(Clone, Copy, Debug)]
 struct Times {
-    /// The search of the log's page table and the read.
+    /// Search of the log's page table, plus the read.
     sense: Time,
     program: Time,
     erase: Time,
 }
 
-/// A command inside.
+/// Command inside.
 #[derive(Clone, Copy, Debug)]
 struct Active {
     command: MemCommand,
     place: Place,
-    /// When it left its controller.
+    /// Time at which the command left its controller.
     left: Time,
-    /// The next command that shares its fetch, waits for the same register, merge or write.
+    /// Next command that shares the fetch, or waits for the same register, merge or write.
     after: u32,
-    /// Of a write: the latest read that waits for it.
+    /// Latest read that waits for this write.
     readers: u32,
 }
 
-/// Writes to a page on their way to its register.
+/// Writes to a page in flight to its register.
 #[derive(Clone, Copy, Debug)]
 struct Coming {
-    /// The latest one.
+    /// Latest of these writes.
     last: u32,
     lines: u64,
 }
@@ -139,7 +139,7 @@ pub struct Direct {
     blocks: Blocks,
     registers: Registers,
     register_network: RegisterNetwork,
-    /// How pages go from a register to the data register of another plane.
+    /// Path of pages from a register to the data register of another plane.
     link: Link,
     planes: Planes<Op>,
     network: Network<Cargo>,
@@ -148,23 +148,23 @@ pub struct Direct {
     dispatch: Time,
     latency: Time,
     active: Slab<Active>,
-    /// Reads that others may share, by page.
+    /// Reads that others may join, by page.
     fetches: Option<FxHashMap<u64, u32>>,
-    /// Writes on their way, by page.
+    /// Writes in flight, by page.
     coming: FxHashMap<u64, Coming>,
     waiters: Slab<Waiter>,
     /// Pages that wait for a register.
     waiting: FxHashMap<u64, u32>,
-    /// Registers of a set that are kept free.
+    /// Registers of a set kept free.
     reserve: u32,
-    /// The thrashing checkers of the packages.
+    /// Thrashing checkers of the packages.
     checkers: Option<Vec<Checker>>,
     threshold: (u32, u32),
     merges: Slab<Job>,
     helper: DirectHelper,
-    /// Helper threads so far: one a merge.
+    /// Helper threads so far: one per merge.
     threads: u32,
-    /// The merges of each set of planes.
+    /// Merges of each set of planes.
     reclaims: Vec<Reclaim>,
     /// Sets of registers where pages wait for a merge, so that others may have to leave.
     short: Vec<u32>,
@@ -177,13 +177,13 @@ pub struct Direct {
     shadow: Option<Box<Shadow>>,
     meter: Option<Box<DirectMeter>>,
     reach: u64,
-    /// What happened since the window began.
+    /// Statistics since the window began.
     pub stats: DirectStats,
-    /// What commands have waited for.
+    /// Waits of commands.
     pub tally: Tally,
 }
 
-/// Registers of a set that are kept free: the spec's share, rounded down.
+/// Registers of a set kept free: the spec's share, rounded down.
 fn reserve(spec: &DirectSpec, packages: &Packages, private: bool) -> u32 {
     let planes = if private { 1 } else { packages.package_planes };
     let registers = f64::from(planes * (spec.registers.count - 1));
@@ -191,10 +191,12 @@ fn reserve(spec: &DirectSpec, packages: &Packages, private: bool) -> u32 {
 }
 
 impl Direct {
-    /// Idle flash, whose commands are for lines of `line` bytes. Keys of errors are relative to the part's table.
+    /// Creates idle flash, whose commands are for lines of `line` bytes. Keys of errors are relative to the part's
+    /// table.
     ///
     /// # Errors
-    /// What [`DirectSpec::check`] says; a line of another size than 64, 128, 256 or 512 B (key `line`).
+    /// Returns the errors of [`DirectSpec::check`], or refuses a line size other than 64, 128, 256 or 512 B (key
+    /// `line`).
     pub fn new(spec: &DirectSpec, seed: u64, line: u64) -> Result<Direct, SpecError> {
         spec.check()?;
         let lines = mem::lines_of(line)?;
@@ -256,12 +258,12 @@ impl Direct {
         })
     }
 
-    /// Flash controllers.
+    /// Number of flash controllers.
     pub fn controllers(&self) -> u16 {
         self.dispatchers.len() as u16
     }
 
-    /// The controller of the page at an address.
+    /// Controller of the page at an address.
     #[inline]
     pub fn controller_of(&self, page: u64) -> u16 {
         self.network.controller(self.packages.package(self.layout.place(page / PAGE).plane).0)
@@ -277,16 +279,16 @@ impl Direct {
         self.reach
     }
 
-    /// Commands inside.
+    /// Number of commands inside.
     pub fn outstanding(&self) -> usize {
         self.active.len()
     }
 
-    /// Lets the log blocks of the addresses in `bytes` have only `left` free pages left, filled with copies of pages of
-    /// `bytes` drawn at random. Takes no time; a precondition. From the beginning of an entry of the block table on.
+    /// Leaves only `left` free pages in the log blocks of the addresses in `bytes`, filling them with copies of random
+    /// pages of `bytes`. Takes no time; a precondition. The range begins with an entry of the block table.
     ///
     /// # Panics
-    /// If the range reaches beyond the address space.
+    /// Panics if the range reaches beyond the address space.
     pub fn fill_logs(&mut self, bytes: Range<u64>, left: u32) {
         assert!(bytes.end <= self.capacity(), "{bytes:?} of {} bytes", self.capacity());
         let mut logs: BTreeMap<(u32, u32), Vec<(u32, u32)>> = BTreeMap::new();
@@ -299,16 +301,16 @@ impl Direct {
         }
     }
 
-    /// Only these bytes of the address space hold data; all before them are an application's that has been named already.
-    /// From the beginning of an entry of the block table on.
+    /// Marks only these bytes of the address space as holding data; all before them belong to applications named
+    /// earlier. The range begins with an entry of the block table.
     pub fn occupy(&mut self, bytes: Range<u64>) {
         for (place, pages) in self.data_blocks(bytes) {
             self.blocks.occupy(place.plane, place.slot, pages);
         }
     }
 
-    /// The data blocks of an address range that begins with an entry of the block table: the place of the first page of
-    /// each, and how many of its pages are in the range.
+    /// Data blocks of an address range that begins with an entry of the block table: the place of the first page of
+    /// each, and the number of its pages in the range.
     fn data_blocks(&self, bytes: Range<u64>) -> Vec<(Place, u32)> {
         let (entry_pages, group) = (self.reach / PAGE, u64::from(self.layout.group()));
         let entries = bytes.start / self.reach..bytes.end.div_ceil(self.reach);
@@ -321,10 +323,10 @@ impl Direct {
         blocks.map(held).collect()
     }
 
-    /// A command arrives at its controller.
+    /// Accepts a command at its controller.
     ///
     /// # Panics
-    /// If its page lies beyond the address space, or it asks for no line, or for one beyond its page.
+    /// Panics if the page is beyond the address space, or if the command requests no line or a line beyond its page.
     pub fn command(&mut self, mut command: MemCommand, cx: &mut impl Cx<Event, Out>) {
         let page = command.page / PAGE;
         assert!(page < self.layout.pages, "the address {:#x} is beyond {:#x}", command.page, self.capacity());
@@ -355,7 +357,7 @@ impl Direct {
         self.go_on(id, cx);
     }
 
-    /// A command that waits for no other goes to its controller, unless a merge blocks it.
+    /// Sends a command that waits for no other to its controller, unless a merge blocks it.
     fn go_on(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         if self.is_blocked(&self.active[id].command) {
             self.block(id);
@@ -364,7 +366,7 @@ impl Direct {
         }
     }
 
-    /// A command joins the dispatcher's queue.
+    /// Queues a command at the dispatcher.
     fn admit(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let (now, active) = (cx.now(), &mut self.active[id]);
         let package = self.packages.package(active.place.plane).0;
@@ -378,7 +380,7 @@ impl Direct {
         }
     }
 
-    /// Runs one of the part's own events.
+    /// Runs one internal event.
     pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out>) {
         match event {
             Event::Arrived(id) => self.read_arrived(id, cx),
@@ -395,8 +397,8 @@ impl Direct {
         self.settle(cx);
     }
 
-    /// Sends lines of a page of `plane` between its package and the package's controller. Returns when they have left where
-    /// they were.
+    /// Sends lines of a page of `plane` between its package and the package's controller. Returns the time at which
+    /// they have left their source.
     fn send(&mut self, cargo: Cargo, plane: u32, lines: u64, cx: &mut impl Cx<Event, Out>) -> Time {
         if let Some(meter) = &mut self.meter {
             meter.transfer(self.lines.bytes_of(lines), cx.now());
@@ -405,7 +407,7 @@ impl Direct {
         self.network.send(&self.packages, (cargo, cargo.way()), plane, lines, &mut Inside::of(cx))
     }
 
-    /// An operation joins those that wait for its plane.
+    /// Queues an operation for its plane.
     fn join(&mut self, op: Op, now: Time) -> u32 {
         self.planes.join(now, op.place.plane, op.work(), op)
     }
@@ -421,7 +423,7 @@ impl Direct {
         }
     }
 
-    /// A command is done with what it last waited for.
+    /// Completes a command after its last wait.
     fn complete(&mut self, id: u32, stage: Stage, cx: &mut impl Cx<Event, Out>) {
         let mut command = self.active[id].command;
         self.active.remove(id);
@@ -433,25 +435,25 @@ impl Direct {
         cx.emit(Out::Done(command));
     }
 
-    /// What registers hold that flash does not: at the end of a run it stays there.
+    /// Register contents that are not on flash: at the end of a run they stay in the registers.
     pub fn dirty(&self) -> Dirty {
         let (registers, lines) = self.registers.used();
         Dirty { registers, lines }
     }
 
-    /// How long resources have been busy since the window began.
+    /// Busy times of resources since the window began.
     pub fn busy(&self, now: Time) -> DirectBusy {
         let (ports, links) = self.network.busy(now);
         DirectBusy { planes: self.planes.busy(now), ports, links }
     }
 
-    /// Planes since the window began, and what they do now.
+    /// Activity of the planes since the window began, and at present.
     pub fn counts(&self) -> DirectCounts {
         let (planes, busy_ps) = self.planes.booked();
         DirectCounts { planes, at_work: self.planes.at_work(), busy_ps }
     }
 
-    /// Starts the measured window: what happened before is forgotten.
+    /// Starts the measured window and clears the statistics.
     pub fn reset_stats(&mut self, now: Time) {
         let mut plane_writes = std::mem::take(&mut self.stats.plane_writes);
         plane_writes.fill(0);
@@ -467,8 +469,8 @@ impl Direct {
         }
     }
 
-    /// Follows the data of every line, at a cost of memory and time and no change of results. For an idle part before its
-    /// first command.
+    /// Attaches a shadow that follows the data of every line; it costs memory and time, and does not change results.
+    /// The component must be idle, before its first command.
     pub fn attach_shadow(&mut self) {
         assert!(self.ledger.arrived == 0, "a shadow sees every command");
         self.shadow = Some(Box::default());

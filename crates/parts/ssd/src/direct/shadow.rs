@@ -1,7 +1,7 @@
-//! Follows the data of every line: a version with each write, which travels as the data do.
+//! Shadow of flash as memory: a version with each write, which travels with the data of every line.
 //!
-//! A read has to bring, for each line, the version that the last write command before it brought, or a later one. Lines
-//! that the shared cache has taken are its own affair until they are written back.
+//! A read has to return, for each line, the version written by the last write command before it, or a later one. Lines
+//! taken by the shared cache are not followed until they are written back.
 
 use super::array::Op;
 use ftl::log::{Blocks, Spot};
@@ -10,7 +10,7 @@ use proto::memory::{Lines, MemCommand, PAGE};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// A version for each line that a page may have; zero is what was there at the start.
+/// Version of each line of a page; zero is the initial data.
 type Versions = [u32; Lines::MOST];
 
 const UNWRITTEN: Versions = [0; Lines::MOST];
@@ -19,27 +19,27 @@ fn lines_of(mask: u64) -> impl Iterator<Item = usize> {
     (0..Lines::MOST).filter(move |line| mask >> line & 1 == 1)
 }
 
-/// What cores know of a page.
+/// Versions of a page as known to the cores.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     written: Versions,
     parked: u64,
 }
 
-/// Nothing has been written yet.
+/// Versions of a page without any write.
 const UNKNOWN: Known = Known { written: UNWRITTEN, parked: 0 };
 
-/// A command inside: for a write what it writes; for a read the least it may bring, then what it brings.
+/// Command inside: the version a write stores; or the minimum a read may return, then the version it returns.
 #[derive(Clone, Copy, Debug)]
 struct Follow {
     page: u64,
     versions: Versions,
     brings: Versions,
-    /// Lines that are checked.
+    /// Checked lines.
     lines: u64,
 }
 
-/// Follows the data of every line.
+/// Shadow of the data of every line.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shadow {
     /// Version of the latest write command.
@@ -48,15 +48,15 @@ pub(super) struct Shadow {
     commands: BTreeMap<u32, Follow>,
     registers: FxHashMap<u32, Versions>,
     array: BTreeMap<(u32, Spot), Versions>,
-    /// What the data register holds for a read.
+    /// Versions in the data register for a read.
     sensed: FxHashMap<u32, Versions>,
-    /// Lines of reads checked, and those that were wrong.
+    /// Lines of reads checked, and the wrong ones.
     pub(super) checked: u64,
     pub(super) wrong: u64,
 }
 
 impl Shadow {
-    /// A command arrives.
+    /// Follows an arriving command.
     pub(super) fn arrived(&mut self, id: u32, command: &MemCommand) {
         let page = command.page / PAGE;
         let known = self.known.entry(page).or_insert(UNKNOWN);
@@ -74,7 +74,7 @@ impl Shadow {
         self.commands.insert(id, Follow { page, versions, brings: UNWRITTEN, lines });
     }
 
-    /// A command is done.
+    /// Checks a completed command.
     pub(super) fn done(&mut self, id: u32, command: &MemCommand) {
         let Some(follow) = self.commands.remove(&id) else { return };
         if command.write {
@@ -87,7 +87,7 @@ impl Shadow {
         }
     }
 
-    /// A register takes the lines of a write.
+    /// Follows the lines of a write into a register.
     pub(super) fn stored(&mut self, id: u32, register: u32, command: &MemCommand) {
         let Some(follow) = self.commands.get(&id) else { return };
         let versions = self.registers.entry(register).or_insert(UNWRITTEN);
@@ -96,7 +96,7 @@ impl Shadow {
         }
     }
 
-    /// `below`, with the lines on top that registers hold, the newest uppermost.
+    /// Versions of `below` overlaid with the lines in registers, the newest on top.
     fn on_top(&self, page: u64, below: Versions, registers: &Registers) -> Versions {
         let (mut versions, mut taken) = (below, 0);
         for register in registers.holding(page) {
@@ -109,7 +109,7 @@ impl Shadow {
         versions
     }
 
-    /// A read takes all its lines from registers.
+    /// Follows a read served by registers alone.
     pub(super) fn held(&mut self, id: u32, page: u64, registers: &Registers) {
         let brings = self.on_top(page, UNWRITTEN, registers);
         if let Some(follow) = self.commands.get_mut(&id) {
@@ -117,7 +117,7 @@ impl Shadow {
         }
     }
 
-    /// The array has sensed a page for a read.
+    /// Follows a page sensed for a read.
     pub(super) fn sensed(&mut self, id: u32, name: u32, op: &Op, blocks: &Blocks, registers: &Registers) {
         let spot = blocks.locate(op.place).0;
         let page = self.array.get(&(op.place.plane, spot)).copied().unwrap_or(UNWRITTEN);
@@ -125,7 +125,7 @@ impl Shadow {
         self.joined(id, name, op.page, registers);
     }
 
-    /// A read shares what a data register holds.
+    /// Follows a read that joins the contents of a data register.
     pub(super) fn joined(&mut self, id: u32, name: u32, page: u64, registers: &Registers) {
         let brings = self.on_top(page, self.sensed[&name], registers);
         if let Some(follow) = self.commands.get_mut(&id) {
@@ -133,7 +133,7 @@ impl Shadow {
         }
     }
 
-    /// A register has been programmed over the old copy of its page.
+    /// Follows the program of a register over the old copy of its page.
     pub(super) fn programmed(
         &mut self,
         plane: u32,
@@ -149,13 +149,13 @@ impl Shadow {
         self.array.insert((plane, new), page);
     }
 
-    /// A merge has moved a page.
+    /// Follows a page moved by a merge.
     pub(super) fn copied(&mut self, plane: u32, from: Spot, to: Spot) {
         let page = self.array.get(&(plane, from)).copied().unwrap_or(UNWRITTEN);
         self.array.insert((plane, to), page);
     }
 
-    /// A block has been erased.
+    /// Follows the erase of a block.
     pub(super) fn erased(&mut self, plane: u32, block: u32) {
         let spots = |page| (plane, Spot { block, page });
         let gone: Vec<_> = self.array.range(spots(0)..=spots(u32::MAX)).map(|(spot, _)| *spot).collect();
@@ -164,7 +164,7 @@ impl Shadow {
         }
     }
 
-    /// The shared cache has taken lines of a page.
+    /// Follows lines of a page taken by the shared cache.
     pub(super) fn parked(&mut self, page: u64, lines: u64) {
         self.known.entry(page).or_insert(UNKNOWN).parked |= lines;
         for follow in self.commands.values_mut().filter(|f| f.page == page) {
@@ -199,7 +199,7 @@ mod tests {
         }
     }
 
-    /// A line is written and programmed; then a read looks for it in the log block, or, wrongly, where it was before.
+    /// Writes and programs a line; then a read looks for it in the log block or, wrongly, at its former place.
     fn read_after_program(finds_log: bool) -> u64 {
         let spec = crate::direct::tests::small();
         let packages = spec.geometry.packages();

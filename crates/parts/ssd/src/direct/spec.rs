@@ -1,4 +1,4 @@
-//! Flash as memory, as a user writes it.
+//! Spec of flash as memory.
 
 use super::stats::DirectEnergySpec;
 use config::SpecError;
@@ -22,88 +22,88 @@ use serde::{Deserialize, Serialize};
     product(1 << 22, "registers", &["geometry.channels", "geometry.packages", "geometry.dies", "geometry.planes", "registers.count"]),
 ]))]
 pub struct DirectSpec {
-    /// How many of everything. Pages are of 4 KiB.
+    /// Geometry of the flash array. Pages are 4 KiB.
     pub geometry: DirectGeometry,
-    /// How addresses become flash pages.
+    /// Mapping of addresses to flash pages.
     pub mapping: DirectMapping,
-    /// The arrays of the planes.
+    /// Arrays of the planes.
     pub array: DirectArray,
-    /// The registers, which gather writes.
+    /// Registers that gather writes.
     pub registers: DirectRegisters,
-    /// The flash controllers.
+    /// Flash controllers.
     pub controller: DirectController,
-    /// What connects controllers and packages.
+    /// Network between controllers and packages.
     pub network: FlashNetwork,
-    /// Bytes that name a command on the network: a read sends them alone, a write in front of its lines.
+    /// Size of a command on the network: a read sends only this, a write sends it in front of its lines.
     #[schemars(extend("x-maximum" = "1MiB"))]
     pub command: Bytes,
-    /// How much of a page that has been read from the array goes to the controller.
+    /// Part of a page read from the array that goes to the controller.
     pub transfer: Transfer,
-    /// Dirty pages that the registers have no room for go to the shared cache; left out, all are programmed.
+    /// Redirection of dirty pages that do not fit in the registers to the shared cache; if omitted, all are programmed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirect: Option<DirectRedirect>,
-    /// The helper thread that merges log blocks; left out, what it executes costs nothing.
+    /// Helper thread that merges log blocks; if omitted, its execution costs nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub helper: Option<DirectHelper>,
-    /// What it spends; left out, it reports no energy.
+    /// Energy of operations; if omitted, the device reports no energy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<DirectEnergySpec>,
 }
 
-/// The flash controllers.
+/// Flash controllers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DirectController {
-    /// How many there are. Each serves the packages that it is nearest to.
+    /// Number of controllers. Each serves the packages nearest to it.
     #[schemars(range(min = 1, max = 1_024))]
     pub count: u32,
-    /// Time between two requests that a controller's dispatcher takes.
+    /// Time between two requests taken by a controller's dispatcher.
     pub dispatch: Duration,
-    /// Time that the controller works on a request, others alongside.
+    /// Latency of a request in the controller; requests overlap.
     pub latency: Duration,
 }
 
-/// The helper thread that merges log blocks, one a merge (ZnG, section IV-A). The multiprocessors of the GPU in front execute
-/// threads in turn; the cores of a server do so without cost.
+/// Helper thread that merges log blocks, one per merge (ZnG, section IV-A). The GPU's multiprocessors execute such
+/// threads in turn; a server's cores do so without cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DirectHelper {
-    /// Instructions of the helper thread before each page that a merge moves; zero: the page is moved at once.
+    /// Instructions of the helper thread before each page that a merge moves; if zero, the page is moved at once.
     #[schemars(range(max = 1_000_000), extend("x-unit" = "instructions"))]
     pub page: u32,
-    /// Instructions of the helper thread before each block that a merge erases; zero: the block is erased at once.
+    /// Instructions of the helper thread before each block that a merge erases; if zero, the block is erased at once.
     #[schemars(range(max = 1_000_000), extend("x-unit" = "instructions"))]
     pub block: u32,
 }
 
-/// When pages are redirected to the shared cache.
+/// Redirection of pages to the shared cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DirectRedirect {
-    /// Writes of a package after each of which the checker judges it anew.
+    /// Writes of a package between two evaluations by the thrashing checker.
     #[schemars(range(min = 1))]
     pub window: u32,
-    /// Share of these writes above which, if they evict a page from the registers, the registers thrash.
+    /// Share of these writes that evict a page from the registers, above which the registers thrash.
     pub threshold: Share,
 }
 
 config::policies! {
-    /// How much of a page that has been read from the array goes to the controller.
+    /// Part of a page read from the array that goes to the controller.
     #[derive(Copy, Eq)]
     pub family Transfer: choice {
         /// The whole page.
         default page,
-        /// The lines that were asked for.
+        /// The requested lines.
         lines,
     }
 }
 
 impl DirectSpec {
-    /// Whether it can be built; keys relative to the part's table.
+    /// Checks that the spec can be built; keys are relative to the part's table.
     ///
     /// # Errors
-    /// Counts of zero or beyond what is modelled, counts that do not divide, too few blocks for the log blocks and a merge,
-    /// more controllers than packages, a mesh with another number of routers than packages.
+    /// Counts of zero or above the limits, counts that do not divide, too few blocks for the log blocks and a merge,
+    /// more controllers than packages, or a mesh whose number of routers differs from the number of packages.
     pub fn check(&self) -> Result<(), SpecError> {
         self.geometry.check()?;
         self.mapping.check(&self.geometry)?;
@@ -128,7 +128,7 @@ impl DirectSpec {
                 mesh.check().map_err(below)?;
                 if mesh.routers() != packages {
                     let what = format!(
-                        "{} rows of {} routers for {packages} packages; a mesh has a router for each",
+                        "{} rows of {} routers for {packages} packages; a mesh needs one router per package",
                         mesh.rows, mesh.columns
                     );
                     return Err(SpecError::new("network.mesh.rows", what));
@@ -139,14 +139,14 @@ impl DirectSpec {
                 SpecError::positive("network.bus.width", bus.width.get())?;
                 SpecError::positive("network.bus.rate", bus.rate.per_s())?;
                 if self.geometry.ports != 1 {
-                    let what = format!("{} ports a package on a bus, which reaches one", self.geometry.ports);
+                    let what = format!("{} ports a package; a bus reaches one port", self.geometry.ports);
                     return Err(SpecError::new("geometry.ports", what));
                 }
                 self.geometry.channels
             }
         };
         if count > places {
-            let what = format!("{count} controllers, but only {places} places for them on the flash network");
+            let what = format!("{count} controllers; the flash network has room for at most {places}");
             return Err(SpecError::new("controller.count", what));
         }
         Ok(())

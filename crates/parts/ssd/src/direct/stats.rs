@@ -16,27 +16,27 @@ use stats::{Activity, Attojoules, EnergyReport, Meter};
 /// Counters since the window began.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DirectStats {
-    /// When the window began.
+    /// Start of the window.
     pub since: Time,
     /// Read commands that have arrived.
     pub reads: u64,
     /// Write commands that have arrived.
     pub writes: u64,
-    /// Commands that have waited because a merge blocks their application.
+    /// Commands that waited because a merge blocked their application.
     pub blocked: u64,
-    /// Reads that have waited for a write of what they read to be in its register.
+    /// Reads that waited until a write of their lines was in its register.
     pub held_reads: u64,
-    /// Reads that registers alone have served.
+    /// Reads served entirely by registers.
     pub register_reads: u64,
-    /// Reads that registers have served in part: the array gave the rest.
+    /// Reads served partly by registers and partly by the array.
     pub partial_reads: u64,
-    /// Reads that share a fetch that another read had begun.
+    /// Reads that joined a fetch begun by another read.
     pub merged_reads: u64,
     /// Pages read from the arrays for reads.
     pub array_reads: u64,
-    /// Of these, pages found in a log block.
+    /// Array reads, among these, of pages in a log block.
     pub log_reads: u64,
-    /// Old pages read because an evicted one was written in part.
+    /// Old pages read because an evicted page was written in part.
     pub fill_reads: u64,
     /// Pages read by merges of log blocks.
     pub gc_reads: u64,
@@ -50,38 +50,38 @@ pub struct DirectStats {
     pub register_hits: u64,
     /// Writes to a page that no register held.
     pub register_misses: u64,
-    /// Pages that had to leave their register.
+    /// Pages evicted from their register.
     pub evictions: u64,
     /// Pages moved from a register of one plane to the data register of another.
     pub moves: u64,
     /// Evicted pages offered to the shared cache.
     pub parked: u64,
-    /// Of these, refused by it and programmed after all.
+    /// Offered pages that the shared cache refused: they were programmed after all.
     pub refused: u64,
-    /// Merges of a log block that have ended.
+    /// Completed merges of a log block.
     pub gc_runs: u64,
-    /// How long they took, summed.
+    /// Total duration of these merges.
     pub gc_time: Time,
-    /// When the first merge of the window began.
+    /// Begin of the first merge of the window.
     pub gc_begun: Option<Time>,
-    /// When the latest one ended.
+    /// End of the last merge.
     pub gc_ended: Option<Time>,
-    /// Bytes from packages to controllers, commands apart.
+    /// Bytes from packages to controllers, without commands.
     pub bytes_out: u64,
-    /// Bytes from controllers to packages, commands apart.
+    /// Bytes from controllers to packages, without commands.
     pub bytes_in: u64,
-    /// Different pages read from the arrays for reads.
+    /// Distinct pages read from the arrays for reads.
     pub pages_read: u64,
-    /// Different pages programmed because a register was needed.
+    /// Distinct pages programmed because a register was needed.
     pub pages_programmed: u64,
-    /// Different pages that write commands were for.
+    /// Distinct pages addressed by write commands.
     pub pages_written: u64,
     /// Write commands for each plane, channel first.
     pub plane_writes: Vec<u32>,
 }
 
 impl DirectStats {
-    /// Pages read from the arrays, whatever for: as often the page tables of log blocks have been searched.
+    /// Pages read from the arrays for any purpose; also the number of searches in page tables of log blocks.
     pub fn senses(&self) -> u64 {
         self.array_reads + self.fill_reads + self.gc_reads
     }
@@ -91,40 +91,41 @@ impl DirectStats {
         self.senses() * PAGE
     }
 
-    /// Pages programmed, whatever for.
+    /// Pages programmed for any purpose.
     pub fn programs(&self) -> u64 {
         self.eviction_programs + self.gc_programs
     }
 
-    /// How often a page that reads fetch from the arrays is fetched.
+    /// Average number of array fetches of a page that reads fetch.
     pub fn reaccess(&self) -> f64 {
         ratio(self.array_reads, self.pages_read)
     }
 
-    /// How often a page that evictions program is programmed.
+    /// Average number of programs of a page that evictions program.
     pub fn write_redundancy(&self) -> f64 {
         ratio(self.eviction_programs, self.pages_programmed)
     }
 
-    /// Read commands that an array serves to a page that is read at all: [`DirectStats::reaccess`], had none been merged.
+    /// Average number of read commands, served by the array, to a page read at all: [`DirectStats::reaccess`] without
+    /// joined reads.
     pub fn reads_per_page(&self) -> f64 {
         ratio(self.reads - self.register_reads, self.pages_read)
     }
 
-    /// Write commands to a page that is written at all.
+    /// Average number of write commands to a page written at all.
     pub fn writes_per_page(&self) -> f64 {
         ratio(self.writes, self.pages_written)
     }
 }
 
-/// What flash as memory has done, as its planes and its counters know it.
+/// Activity of flash as memory, from its planes and counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirectCounts {
-    /// Planes.
+    /// Number of planes.
     pub planes: u64,
-    /// Of these, arrays that are at work: what they do may not be counted yet.
+    /// Arrays at work among these: their operations may not be counted yet.
     pub at_work: u64,
-    /// How long arrays have worked, or will have, picoseconds.
+    /// Busy time of the arrays in picoseconds, past or scheduled.
     pub busy_ps: u128,
 }
 
@@ -132,7 +133,7 @@ fn ratio(count: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { count as f64 / of as f64 }
 }
 
-/// How long resources have been busy since the window began.
+/// Busy times of resources since the window began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DirectBusy {
     /// Arrays of the planes.
@@ -143,23 +144,23 @@ pub struct DirectBusy {
     pub links: Spread,
 }
 
-/// What registers hold that flash does not.
+/// Register contents that are not on flash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dirty {
-    /// Registers.
+    /// Number of registers.
     pub registers: u64,
-    /// Lines written in them.
+    /// Number of lines written in them.
     pub lines: u64,
 }
 
-/// Which pages have been met: a bitmap that grows where it is used.
+/// Set of pages: a bitmap that grows where it is used.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PageSet {
     chunks: Vec<Option<Box<[u64; CHUNK]>>>,
     used: Vec<u32>,
 }
 
-/// Words of a piece of the bitmap: 4 KiB.
+/// Words per piece of the bitmap: 4 KiB.
 const CHUNK: usize = 512;
 
 impl PageSet {
@@ -168,7 +169,7 @@ impl PageSet {
         PageSet { chunks: std::iter::repeat_with(|| None).take(chunks).collect(), used: Vec::new() }
     }
 
-    /// Adds a page; whether it is new.
+    /// Adds a page; returns true if it is new.
     #[inline]
     pub(super) fn add(&mut self, page: u64) -> bool {
         let (word, bit) = ((page / 64) as usize, 1u64 << (page % 64));
@@ -192,7 +193,7 @@ impl PageSet {
     }
 }
 
-// What flash as memory spends.
+// Energy of flash as memory.
 
 const READ: usize = 0;
 const PROGRAM: usize = 1;
@@ -211,19 +212,20 @@ const ACTIVITIES: [Activity; 7] = [
     Activity::state("controllers on"),
 ];
 
-/// What flash as memory spends.
+/// Energies of flash as memory.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DirectEnergySpec {
-    /// Energy of a page that is read from its array.
+    /// Energy of reading a page from its array.
     pub read: Energy,
-    /// Energy of a page that is programmed.
+    /// Energy of programming a page.
     pub program: Energy,
-    /// Energy of a block that is erased.
+    /// Energy of erasing a block.
     pub erase: Energy,
-    /// Energy of a byte of lines on the network between controllers and packages, either way, all hops together.
+    /// Energy per byte of lines on the network between controllers and packages, in either direction, over all hops.
     pub transfer: Energy,
-    /// Power of a plane; that of its array at work, if operations do not have it already.
+    /// Power of a plane, idle and with its array at work; the second only if the operations' energy does not include
+    /// it.
     pub plane: StatePower,
     /// Power of all controllers together.
     pub controllers_on: Power,
@@ -233,18 +235,18 @@ impl DirectEnergySpec {
     pub(super) fn check(&self) -> Result<(), SpecError> {
         let StatePower { idle, busy } = self.plane;
         if busy < idle {
-            let what = format!("{busy} at work are less than {idle} without");
+            let what = format!("a busy power of {busy} is below the idle power of {idle}");
             return Err(SpecError::new("energy.plane.busy", what));
         }
         Ok(())
     }
 }
 
-/// What an array does in one go: pages read, pages programmed, blocks erased.
+/// Energy-consuming array work in one step: pages read, pages programmed, blocks erased.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spending(pub(super) u64, pub(super) u64, pub(super) u64);
 
-/// What flash as memory has spent: all planes take the idle power all the time, those at work more.
+/// Energy meter of flash as memory: every plane draws idle power all the time, planes at work draw more.
 pub(super) struct DirectMeter {
     costs: DirectEnergySpec,
     meter: Meter,
@@ -258,7 +260,7 @@ impl DirectMeter {
         DirectMeter { costs, meter }
     }
 
-    /// An array works; it counts when it begins.
+    /// Counts the work of an array when it begins.
     pub(super) fn work(&mut self, does: Spending, from: Time, to: Time) {
         let Spending(reads, programs, erases) = does;
         let costs = [
@@ -276,7 +278,7 @@ impl DirectMeter {
         self.meter.spend_over(PLANES_WORK, from, to, busy.microwatts().saturating_sub(idle.microwatts()));
     }
 
-    /// So many bytes go over the network.
+    /// Counts `bytes` sent over the network.
     pub(super) fn transfer(&mut self, bytes: u64, now: Time) {
         let byte = Attojoules::from(self.costs.transfer.attojoules());
         self.meter.spend(TRANSFER, now, byte * Attojoules::from(bytes));
@@ -288,27 +290,27 @@ impl DirectMeter {
 }
 
 impl Direct {
-    /// Energy since the window began; `None` if the spec does not say what things cost.
+    /// Energy since the window began; `None` without energies in the spec.
     pub fn energy(&self, now: Time) -> Option<EnergyReport> {
         self.meter.as_ref().map(|meter| meter.meter.report(now))
     }
 }
 
-// Checks that hold between any two events. Each side of an equation is counted in another part.
+// Checks that hold between any two events. The two sides of an equation are counted in different components.
 
-/// What has happened since the first command.
+/// Counts since the first command.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ledger {
-    /// Commands.
+    /// Commands arrived.
     pub(super) arrived: u64,
     pub(super) done: u64,
-    /// Reads of the array queued, and done.
+    /// Array reads queued, and completed.
     pub(super) fetches: u64,
     pub(super) sensed: u64,
-    /// Pages queued to be programmed from registers, and programmed.
+    /// Pages queued for a program from registers, and programmed.
     pub(super) leaving: u64,
     pub(super) left: u64,
-    /// Pages offered to the shared cache, taken and refused by it.
+    /// Pages offered to the shared cache, taken by it, and refused by it.
     pub(super) offered: u64,
     pub(super) taken: u64,
     pub(super) refused: u64,
@@ -330,7 +332,7 @@ impl Direct {
         self.ledger.given_up
     }
 
-    /// Whether what was counted in one place agrees with what was counted in another.
+    /// Checks that counts from different places agree.
     pub fn checks(&self) -> Vec<Check> {
         let ledger = &self.ledger;
         let (mut reads, mut programs) = (0, 0);
@@ -386,12 +388,12 @@ impl Direct {
         checks
     }
 
-    /// Every block of a set of planes is data, log, free or part of the set's merge.
+    /// Checks that every block of a set of planes is data, log, free or part of the set's merge.
     fn blocks_are_kept(&self) -> Check {
         let merge = |set| self.merge_of(set);
         let all = (self.blocks.blocks as usize, self.blocks.blocks as usize);
         let lost = self.blocks.census(merge).filter(|census| *census != all).count();
-        let detail = format!("{lost} sets of planes with blocks that are lost or in two places");
+        let detail = format!("{lost} sets of planes have blocks that are lost or in two places");
         Check { name: "no block is lost", ok: lost == 0, detail }
     }
 }

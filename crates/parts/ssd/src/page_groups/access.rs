@@ -1,4 +1,4 @@
-//! Accesses of groups on media: pages on dies, and the link in front of the channels.
+//! Accesses of groups to media: pages on dies, and the link in front of the channels.
 
 use super::{Event, GroupsFlash};
 use engine::resource::Serial;
@@ -13,7 +13,7 @@ use net::energy::{LinkEnergySpec, LinkMeter};
 use proto::Slot;
 use proto::groups::Tell;
 
-/// What a group is accessed for.
+/// Purpose of an access to a group.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Purpose {
     /// A kernel's read.
@@ -24,36 +24,36 @@ pub(super) enum Purpose {
     Chore(u32),
 }
 
-/// A group that is read or programmed, or a block that is erased.
+/// Access under way: a group that is read or programmed, or a block that is erased.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Access {
     pub(super) purpose: Purpose,
-    /// The group, or the first one of the block.
+    /// Group accessed, or the first one of the block.
     pub(super) group: Physical,
     pub(super) class: Class,
-    /// Operations of dies that are to come.
+    /// Outstanding operations of dies.
     pub(super) left: u32,
-    /// Of a read: when the pages that have left their channels are over the link.
+    /// End of the link transfers of pages that have left their channels; reads only.
     over: Time,
-    /// When it began.
+    /// Time at which the access began.
     pub(super) since: Time,
 }
 
-/// What operations of groups consist of.
+/// Media of operations on groups.
 pub(super) struct Media {
     planes: u32,
     blocks: u32,
     pages: u32,
     pub(super) page_bytes: u32,
-    /// Pages of a group.
+    /// Pages per group.
     pub(super) group_pages: u32,
-    /// Pages that do the same, of which one is simulated.
+    /// Pages that behave alike, of which one is simulated.
     pub(super) alike: Alike,
-    /// Dies that are simulated.
+    /// Number of simulated dies.
     pub(super) dies: u32,
-    /// Dies of a channel that a block lies on.
+    /// Dies of a channel that a block spans.
     pub(super) spread: u32,
-    /// Erases so far, by block.
+    /// Erase count of each block.
     erases: Vec<u32>,
 }
 
@@ -73,7 +73,7 @@ impl Media {
         }
     }
 
-    /// Operations of dies on a group, those that are simulated.
+    /// Number of simulated die operations on a group.
     pub(super) fn operations(&self) -> u32 {
         self.group_pages / self.alike.pages()
     }
@@ -83,7 +83,7 @@ impl Media {
         self.page_bytes * self.alike.planes
     }
 
-    /// An operation on one page, or on its block; with those of other planes if they do the same.
+    /// Operation on one page or its block, together with those of other planes if they behave alike.
     fn op(&self, kind: OpKind, class: Class, at: Address, block: u32, owner: u32) -> Op {
         let plane = u64::from(at.die) * u64::from(self.planes) + u64::from(at.plane);
         let place = plane * u64::from(self.blocks) + u64::from(at.block);
@@ -95,12 +95,12 @@ impl Media {
     }
 }
 
-/// The link, first in, first out each way.
+/// Link between channels and accelerator, first in, first out in each direction.
 pub(super) struct Link {
     rate: Rate,
-    /// To the accelerator: a grant for each page that is simulated, and those that do the same behind it.
+    /// Direction to the accelerator: a grant for each simulated page, followed by the pages that behave alike.
     pub(super) inward: Serial,
-    /// To the channels: a grant a group.
+    /// Direction to the channels: one grant per group.
     pub(super) outward: Serial,
     pub(super) meter: Option<Box<LinkMeter>>,
 }
@@ -115,12 +115,12 @@ impl Link {
         }
     }
 
-    /// How long pages, one behind the other, keep it.
+    /// Service time of consecutive pages.
     pub(super) fn service(&self, bytes: u64, pages: u32) -> Time {
         self.rate.time(bytes).times(pages.into())
     }
 
-    /// Pages are on their way to the accelerator, one behind the other; when the last is over.
+    /// Sends consecutive pages to the accelerator; returns the arrival of the last one.
     fn carry_in(&mut self, now: Time, bytes: u64, pages: u32) -> Time {
         let service = self.service(bytes, pages);
         let over = self.inward.grant(now, service);
@@ -128,7 +128,7 @@ impl Link {
         over
     }
 
-    /// A group is on its way to the channels; when it is over.
+    /// Sends a group to the channels; returns its arrival.
     fn carry_out(&mut self, now: Time, bytes: u64) -> Time {
         let service = self.rate.time(bytes);
         let over = self.outward.grant(now, service);
@@ -153,13 +153,13 @@ impl GroupsFlash {
         name
     }
 
-    /// Begins to read a group.
+    /// Starts reading a group.
     pub(super) fn begin_read(&mut self, purpose: Purpose, group: Physical, class: Class, now: Time) {
         let name = self.access(purpose, group, class, self.media.operations(), now);
         self.queue(name, OpKind::Read, now);
     }
 
-    /// Begins to bring a group to the channels, where it is programmed.
+    /// Starts the transfer of a group to the channels, where it is programmed.
     pub(super) fn begin_program(
         &mut self,
         purpose: Purpose,
@@ -174,7 +174,7 @@ impl GroupsFlash {
         cx.after(over - now, Event::Crossed(name));
     }
 
-    /// A group has reached the channels.
+    /// Programs a group that has reached the channels.
     pub(super) fn program(&mut self, name: u32, now: Time) {
         self.queue(name, OpKind::Program, now);
     }
@@ -189,7 +189,7 @@ impl GroupsFlash {
         }
     }
 
-    /// Begins to erase a block.
+    /// Starts erasing a block.
     pub(super) fn begin_erase(&mut self, purpose: Purpose, block: u32, now: Time) {
         let left = self.media.operations() * self.media.spread;
         let name = self.access(purpose, self.layout().group(block, 0), Class::Erase, left, now);
@@ -202,7 +202,7 @@ impl GroupsFlash {
         self.media.erases[block as usize] += 1;
     }
 
-    /// A die has done its part of an access; what has been read crosses the link.
+    /// Completes a die's part of an access; data read crosses the link.
     pub(super) fn page_done(&mut self, op: u32, cx: &mut impl Cx<Event, Tell>) {
         let Op { owner, kind, .. } = self.backend.ops[op];
         self.backend.ops.remove(op);
@@ -223,7 +223,7 @@ impl GroupsFlash {
         }
     }
 
-    /// An access is over.
+    /// Completes an access.
     pub(super) fn access_done(&mut self, name: u32, cx: &mut impl Cx<Event, Tell>) {
         let access = self.accesses[name];
         self.accesses.remove(name);

@@ -1,8 +1,9 @@
-//! Reads of kernels without events of their pages, where nothing but reads goes on.
+//! Reads of kernels without events for their pages, used while only reads are under way.
 //!
-//! A section is hundreds of groups of a few arrays, and most sections come while nothing but others is read. Those are [worked out at once](nand::dies::batch), and a read has
-//! one event, at its end. If anything else comes between, all of them begin again at the moments when they came, page by page and up to the present, as if there had been no batch.
-//! What they count is counted then, or at the end of the batch.
+//! A section is hundreds of groups of a few arrays, and most sections arrive while only other reads are under way. Such
+//! reads are [computed in one step](nand::dies::batch), and each has one event, at its end. If any other request
+//! arrives in between, all of them are replayed from their arrival times, page by page up to the present, as if there
+//! had been no batch. Their counts are made then, or at the end of the batch.
 
 use super::access::{Link, Purpose};
 use super::{Event, GroupsFlash};
@@ -14,48 +15,48 @@ use nand::dies::op::Class;
 use proto::groups::Tell;
 use std::ops::Range;
 
-/// Most groups of a batch: what has to begin again if something comes between.
+/// Maximum groups of a batch: the amount that has to be replayed if another request arrives.
 const MOST: usize = 1 << 14;
-/// The event that stands for a moment of the past.
+/// Event that marks a moment of the past.
 const MOMENT: Event = Event::Told(u32::MAX);
 
-/// A read of a batch.
+/// Read of a batch.
 #[derive(Clone, Debug)]
 struct Read {
     request: u32,
     groups: Range<usize>,
-    /// When the last of them has arrived.
+    /// Arrival of the last group.
     over: Time,
     is_told: bool,
 }
 
-/// Reads that are worked out at once.
+/// Reads computed in one step.
 #[derive(Default)]
 pub(super) struct Batches {
-    /// Whether there are to be none.
+    /// True if batches are disabled.
     is_off: bool,
     reads: Vec<Read>,
-    /// Groups of all of them.
+    /// Groups of all reads.
     pub(super) groups: Vec<(Logical, Physical)>,
     batch: Batch,
-    /// When groups have arrived, in the order in which they leave their channels.
+    /// Arrival times of groups, in the order in which they leave their channels.
     over: Vec<Time>,
-    /// The link when all have.
+    /// State of the link after all arrivals.
     inward: Serial,
-    /// The same when reads came last, and how many groups were on it or over.
+    /// State of the link at the last arrival of reads, and the number of groups on it or done.
     saved: (Serial, usize),
-    /// The next end of a read, and the event that stands for it: those before it have been overtaken.
+    /// Next end of a read, and the event that marks it: earlier such events are obsolete.
     next: Time,
     turn: u32,
 }
 
 impl Batches {
-    /// Whether no read of a batch is under way.
+    /// Returns true if no read of a batch is under way.
     pub(super) fn is_empty(&self) -> bool {
         self.reads.is_empty()
     }
 
-    /// Forgets the batch before.
+    /// Clears the previous batch.
     fn clear(&mut self, link: &Link) {
         self.reads.clear();
         self.batch.clear();
@@ -63,7 +64,7 @@ impl Batches {
         self.saved = (link.inward.clone(), 0);
     }
 
-    /// The place of the first group of a read that comes now.
+    /// Place of the first group of a read that arrives now.
     pub(super) fn next_group(&mut self) -> usize {
         if self.reads.is_empty() {
             self.groups.clear();
@@ -71,7 +72,7 @@ impl Batches {
         self.groups.len()
     }
 
-    /// Groups cross the link, in so many grants each; when each read is over.
+    /// Sends groups over the link, in `grants` grants each, and notes the end of each read.
     fn cross(&mut self, service: Time, grants: u32) {
         let (left, before) = self.batch.left();
         self.over.truncate(self.saved.1);
@@ -91,12 +92,13 @@ impl Batches {
 }
 
 impl GroupsFlash {
-    /// From now on every page of a read has its events: for somebody who stops at moments of his own. Results do not depend on it.
+    /// Gives every page of a read its events from now on, for callers that stop at arbitrary moments. Results do not
+    /// depend on it.
     pub fn one_by_one(&mut self) {
         self.batches.is_off = true;
     }
 
-    /// Groups of a read begin, those from the given one on: at once if nothing but reads goes on.
+    /// Starts the groups of a read from the given one on; in one step if only reads are under way.
     pub(super) fn begin_reads(&mut self, request: u32, first: usize, cx: &mut impl Cx<Event, Tell>) {
         let groups = first..self.batches.groups.len();
         if groups.is_empty() {
@@ -109,7 +111,7 @@ impl GroupsFlash {
         self.begin_each(request, groups, cx.now());
     }
 
-    /// Groups of a read begin, page by page.
+    /// Starts the groups of a read, page by page.
     fn begin_each(&mut self, request: u32, groups: Range<usize>, now: Time) {
         for at in groups {
             let (logical, group) = self.batches.groups[at];
@@ -117,7 +119,7 @@ impl GroupsFlash {
         }
     }
 
-    /// Whether reads are worked out at once now: a batch is under way, or can begin.
+    /// Returns true if reads are computed in one step now: a batch is under way, or can begin.
     fn joins_batch(&mut self, now: Time) -> bool {
         let batches = &mut self.batches;
         if batches.is_off || batches.groups.len() > MOST {
@@ -139,7 +141,7 @@ impl GroupsFlash {
         begins
     }
 
-    /// Works out what follows from a read; whether that is of use: all that is spent must lie in one window of power.
+    /// Computes a read in one step. Returns false if that cannot be used: all energy must fall in one window of power.
     fn works_out(&mut self, request: u32, groups: Range<usize>, now: Time) -> bool {
         let Batches { batch, reads, groups: all, .. } = &mut self.batches;
         let layout = self.visor.layout();
@@ -161,7 +163,7 @@ impl GroupsFlash {
         is_one
     }
 
-    /// Sees to it that whoever waits for the read that is over next is told.
+    /// Schedules the end of the next read to complete.
     fn tell_next(&mut self, cx: &mut impl Cx<Event, Tell>) {
         let batches = &mut self.batches;
         let open = batches.reads.iter().filter(|read| !read.is_told);
@@ -173,13 +175,13 @@ impl GroupsFlash {
         }
     }
 
-    /// A read of a batch is over.
+    /// Completes a read of a batch.
     pub(super) fn tell(&mut self, turn: u32, cx: &mut impl Cx<Event, Tell>) {
         let now = cx.now();
         if turn != self.batches.turn || self.batches.next != now {
             return;
         }
-        // One at most: what crosses the link last of each does so at its own time.
+        // At most one: the last link transfer of each read ends at its own time.
         let (mut over, mut open) = (None, false);
         for read in &mut self.batches.reads {
             if read.over == now && !read.is_told {
@@ -199,9 +201,9 @@ impl GroupsFlash {
         self.tell_next(cx);
     }
 
-    /// All reads of a batch are over: what they count is counted.
+    /// Counts all reads of a batch, which are complete.
     fn carried_out(&mut self, now: Time) {
-        // Kept meanwhile, so that its memory stays.
+        // Kept meanwhile, so that its memory is reused.
         let mut batches = std::mem::take(&mut self.batches);
         let Batches { reads, groups, batch, over, inward, .. } = &mut batches;
         let begins = self.requests[reads[0].request].since;
@@ -235,7 +237,7 @@ impl GroupsFlash {
         self.batches = batches;
     }
 
-    /// Something else comes between: the reads of the batch go on page by page.
+    /// Dissolves the batch because another request has arrived: its reads go on page by page.
     pub fn unfold(&mut self, cx: &mut impl Cx<Event, Tell>) {
         if self.batches.reads.is_empty() {
             return;
@@ -251,7 +253,7 @@ impl GroupsFlash {
             self.backend.kick(&mut Inside::of(&mut past));
         }
         self.relive(now, &mut past);
-        // Who has been told is not told again.
+        // Completed reads are not reported again.
         let told = reads.iter().filter(|read| read.is_told).count();
         for (_, tell) in past.sent.drain(..).skip(told) {
             cx.emit(tell);
@@ -266,7 +268,7 @@ impl GroupsFlash {
         }
     }
 
-    /// What has happened up to a moment, itself included, happens again.
+    /// Replays events up to and including a moment.
     fn relive(&mut self, until: Time, past: &mut Recorder<Event, Tell>) {
         past.late(until - past.now(), MOMENT);
         while let Some(event) = past.queue.pop() {

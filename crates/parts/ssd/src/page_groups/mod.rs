@@ -1,31 +1,31 @@
-//! Flash of page groups in time: what an accelerator asks for, on dies behind channels behind a link.
+//! Flash of page groups in time: serves an accelerator with dies behind channels behind a link.
 //!
-//! [`control::groups`](ftl::page_groups) decides, without time; this part carries out. A read of a group is a read of
-//! its pages on the dies of all channels, planes together, and each page crosses the link when it has left its channel; a
-//! write crosses the link as a whole, and is then programmed. The part speaks [`proto::groups`]; what translation costs the core
-//! that asks is the asker's.
+//! [`control::groups`](ftl::page_groups) decides, without time; this component executes. A read of a group is a read of
+//! its pages on the dies of all channels, planes together; each page crosses the link when it has left its channel. A
+//! write crosses the link as a whole, and is then programmed. The component speaks [`proto::groups`]; the requester
+//! accounts for the core time of translation.
 //!
-//! All channels do the same at the same time, since every operation is on a group and a group lies on the same page of the same
-//! die of each, and so do the planes of a die: where dies do not differ (`cell.spread`, `cell.errors`), one channel is simulated, and stands for all, and an operation
-//! on a page stands for those of all planes.
+//! All channels do the same at the same time: every operation is on a group, and a group is on the same page of the
+//! same die of each channel. The planes of a die behave alike too. Where dies do not differ (`cell.spread`,
+//! `cell.errors`), one channel is simulated for all, and an operation on a page represents those of all planes.
 //!
-//! What the paper leaves open is *chosen* so:
+//! Details that the paper leaves open are *chosen* as follows:
 //!
-//! * Groups of a request are begun in the order of their numbers, all at once; dies serve in their scheduler's order. A write that
-//!   finds no free number waits until reclaim has made room, and those that come later wait behind it.
-//! * What Storengine moves and dumps lies in the accelerator's memory meanwhile, and crosses the link as data of kernels does: the
-//!   controllers in front of the channels have queues and no memory (section 2.2).
-//! * Each step of Storengine's first asks for its core ([`Tell::Work`]). An operation is what a request to the controllers
-//!   names: a page of all planes of a die on all channels. Entries are those of the map that are looked at or changed, victims'
-//!   counts of valid groups among them.
-//! * The dies' classes are those of a drive: reads and data of kernels are a host's, what is moved is garbage collection's, groups
-//!   of the map and metadata are mapping pages that nobody waits for.
-//! * Dumps begin at multiples of their period, where a kernel has changed an entry since the last one began. What reclaim alone
-//!   has changed waits for that one, and stands in spare areas until then: on full flash dumps and reclaim would else keep one
-//!   another going for ever. One that is still under way
-//!   then puts the next one off.
+//! * Groups of a request begin in the order of their numbers, all at once; dies serve in their scheduler's order. A
+//!   write that finds no free number waits until reclaim has made room, and later ones wait behind it.
+//! * Data that Storengine moves or dumps stay in the accelerator's memory meanwhile, and cross the link as data of
+//!   kernels do: the controllers in front of the channels have queues and no memory (section 2.2).
+//! * Each step of Storengine first asks for its core ([`Tell::Work`]). An operation is the unit of a request to the
+//!   controllers: a page of all planes of a die on all channels. Entries are those of the map that are examined or
+//!   changed, including the victims' counts of valid groups.
+//! * The dies' classes are those of a drive: reads and data of kernels belong to a host, moved data to garbage
+//!   collection, and groups of the map and metadata are mapping pages without waiters.
+//! * Dumps begin at multiples of their period, where a kernel has changed an entry since the last one began. Changes
+//!   made by reclaim alone wait for that dump, and are kept in spare areas until then: on full flash, dumps and reclaim
+//!   would otherwise keep each other going for ever. A dump still under way at that time delays the next one.
 //! * A group that was never written is zeroes, and is answered without media.
-//! * Bad blocks (`bad_blocks`) are replaced by a plane's next good one, in the controllers: planes have as many blocks as the worst of them has good ones.
+//! * Bad blocks (`bad_blocks`) are replaced by a plane's next good one, in the controllers: every plane has as many
+//!   blocks as the worst one has good blocks.
 
 mod access;
 mod batch;
@@ -61,17 +61,17 @@ use stats::Ledger;
 use std::collections::{BTreeMap, VecDeque};
 
 engine::events! {
-    /// The part's own events.
+    /// Internal events of the component.
     pub enum Event {
         /// The last page of a group has reached the accelerator's memory.
         Arrived(u32),
         /// A group to be programmed has reached the controllers of the channels.
         Crossed(u32),
-        /// A dump is due: there is one timer, the first.
+        /// A dump is due: only one timer exists, the first.
         Dump(u16),
-        /// A read that was worked out at once is over, if this event has not been overtaken.
+        /// A read computed in one step is complete, unless this event is obsolete.
         Told(u32),
-        /// Something in the dies or on a channel.
+        /// An event of the dies or channels.
         Dies(dies::Event),
     }
 }
@@ -87,7 +87,7 @@ impl From<dies::Event> for Event {
 pub struct GroupsFlash {
     visor: Flashvisor,
     storengine: Storengine,
-    /// Blocks of planes that were bad from the beginning.
+    /// Blocks of planes that were bad from the factory.
     bad_blocks: u64,
     backend: Backend,
     media: Media,
@@ -102,26 +102,27 @@ pub struct GroupsFlash {
     by_tag: FxHashMap<u32, u32>,
     /// Steps of Storengine's under way.
     chores: Slab<Chore>,
-    /// Whether Storengine may have a step, or a write a number, that it did not have before.
+    /// True if Storengine may have a new step, or a write a number.
     stirred: bool,
-    /// Entries that Storengine has looked at, and that no step has been charged with.
+    /// Entries examined by Storengine and not yet charged to a step.
     looked: u64,
     timer: Timer,
-    /// Locks that have been granted and not been passed on.
+    /// Locks granted and not passed on.
     granted: Vec<Granted>,
     ledger: Ledger,
     shadow: Option<Box<Shadow>>,
-    /// Counters at the beginning of the window.
+    /// Counters at the start of the window.
     origin: (GroupCounters, BackendCounters, GroupsBusy),
-    /// What happened since the window began.
+    /// Statistics since the window began.
     pub stats: GroupsFlashStats,
 }
 
 impl GroupsFlash {
-    /// Erased flash. Keys of errors are relative to the part's table.
+    /// Creates erased flash. Keys of errors are relative to the part's table.
     ///
     /// # Errors
-    /// What [`GroupsFlashSpec::check`] says; another number of cell times than there are page types.
+    /// Returns the errors of [`GroupsFlashSpec::check`], or that the number of cell times differs from the number of
+    /// page types.
     pub fn new(spec: &GroupsFlashSpec, context: &Built) -> Result<GroupsFlash, SpecError> {
         spec.check()?;
         let (groups, bad_blocks) = spec.good(context)?;
@@ -166,37 +167,38 @@ impl GroupsFlash {
         })
     }
 
-    /// The arithmetic of groups, blocks and addresses.
+    /// Arithmetic of groups, blocks and addresses.
     pub fn layout(&self) -> &Layout {
         self.visor.layout()
     }
 
-    /// Blocks of planes that were bad from the beginning.
+    /// Number of blocks of planes that were bad from the factory.
     pub fn bad_blocks(&self) -> u64 {
         self.bad_blocks
     }
 
-    /// Groups of data that fit.
+    /// Capacity in groups of data.
     pub fn capacity(&self) -> u32 {
         self.visor.capacity()
     }
 
-    /// The first `groups` page groups were written before the start, once and in order. Takes no time.
+    /// Treats the first `groups` page groups as written before the start, once and in order. Takes no time.
     ///
     /// # Errors
-    /// More than fits.
+    /// Returns an error if the groups do not fit.
     ///
     /// # Panics
-    /// If something has been written, or a shadow is attached already.
+    /// Panics if something has been written, or a shadow is attached already.
     pub fn assume_written(&mut self, groups: u32) -> Result<(), GroupError> {
         assert!(self.shadow.is_none(), "a shadow learns what is there when it is attached");
         self.visor.assume_written(groups)
     }
 
-    /// The accelerator asks.
+    /// Accepts a request of the accelerator.
     ///
     /// # Panics
-    /// If a range ends before it begins, two locks have one tag, or a tag of [`Ask::Unlock`] or [`Ask::Worked`] is unknown.
+    /// Panics if a range ends before it begins, two locks have one tag, or a tag of [`Ask::Unlock`] or [`Ask::Worked`]
+    /// is unknown.
     pub fn ask(&mut self, ask: Ask, cx: &mut impl Cx<Event, Tell>) {
         if !matches!(ask, Ask::Read { .. }) {
             self.unfold(cx);
@@ -211,7 +213,7 @@ impl GroupsFlash {
         self.settle(cx);
     }
 
-    /// Runs one of the part's own events.
+    /// Runs one internal event.
     pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Tell>) {
         if !matches!(event, Event::Told(_)) {
             self.unfold(cx);
@@ -230,7 +232,7 @@ impl GroupsFlash {
         self.settle(cx);
     }
 
-    /// Takes finished operations from the dies and begins what can be, until nothing is left to do now.
+    /// Takes finished operations from the dies and starts what is possible, until nothing is left to do now.
     #[inline]
     fn settle(&mut self, cx: &mut impl Cx<Event, Tell>) {
         while let Some(op) = self.backend.finished.pop_front() {
@@ -242,45 +244,47 @@ impl GroupsFlash {
         self.backend.kick(&mut Inside::of(cx));
     }
 
-    /// Whether no request and no step of Storengine's is under way. Locks may be held, and a dump may be due later.
+    /// Returns true if no request and no step of Storengine is under way. Locks may be held, and a dump may be due
+    /// later.
     pub fn is_idle(&self) -> bool {
         self.requests.is_empty() && self.chores.is_empty() && self.storengine.is_idle()
     }
 
-    /// Reads and writes that have not been answered.
+    /// Number of reads and writes that have not been answered.
     pub fn outstanding(&self) -> usize {
         self.requests.len()
     }
 
-    /// What Flashvisor and Storengine have done since the window began.
+    /// Counters of Flashvisor and Storengine since the window began.
     pub fn counters(&self) -> GroupCounters {
         stats::between(&self.visor.counters, &self.origin.0)
     }
 
-    /// Whether pages have errors, so that some are read again.
+    /// Returns true if pages have errors, so that some are read again.
     pub fn has_errors(&self) -> bool {
         self.backend.has_errors()
     }
 
-    /// What dies have done since the window began, pages by class.
+    /// Counters of the dies since the window began, pages by class.
     pub fn media(&self) -> BackendCounters {
         self.backend.counters.since(&self.origin.1).times(self.media.alike)
     }
 
-    /// How long resources have been busy since the window began.
+    /// Busy times of resources since the window began.
     pub fn busy(&self, now: Time) -> GroupsBusy {
         self.busy_so_far(now).since(&self.origin.2)
     }
 
-    /// Energy of dies, channels, their controllers and the link since the window began; `None` if the spec does not say what they
-    /// cost. The controllers are at work while a group is read or programmed or a block is erased, its way over the link included.
+    /// Energy of dies, channels, their controllers and the link since the window began; `None` without energies in the
+    /// spec. The controllers are active while a group is read or programmed or a block is erased, including its time on
+    /// the link.
     pub fn energy(&self, now: Time) -> Option<EnergyReport> {
         let mut energy = self.backend.meter.as_ref()?.report(now);
         energy.add(&self.link.meter.as_ref()?.report(now));
         Some(energy)
     }
 
-    /// What dies and link have done since the beginning; `None` while a die has something to do.
+    /// Activity of dies and link since the beginning; `None` while a die has work.
     pub fn counts(&self) -> Option<GroupsCounts> {
         if !self.backend.is_at_rest() || !self.batches.is_empty() {
             return None;
@@ -301,7 +305,7 @@ impl GroupsFlash {
         })
     }
 
-    /// Forgets what was spent.
+    /// Resets the energy counters.
     pub fn reset_energy(&mut self, now: Time) {
         if let Some(meter) = &mut self.backend.meter {
             meter.reset(now);
@@ -311,23 +315,23 @@ impl GroupsFlash {
         }
     }
 
-    /// Starts the measured window: what happened before is forgotten.
+    /// Starts the measured window and clears the statistics.
     pub fn reset_stats(&mut self, now: Time) {
         self.reset_energy(now);
         self.stats.reset(now);
         self.origin = (self.visor.counters, self.backend.counters.clone(), self.busy_so_far(now));
     }
 
-    /// Looks on at every command of its dies. Channels that do the same are shown as one.
+    /// Attaches an observer of every die command. Channels that behave alike are shown as one.
     pub fn observe(&mut self, observer: Box<dyn Observer>) {
         self.backend.observer = Some(observer);
     }
 
-    /// Follows the version of every group, at a cost of memory and time and no change of results. After
-    /// [`assume_written`](GroupsFlash::assume_written), before anything is asked.
+    /// Attaches a shadow that follows the version of every group; it costs memory and time, and does not change
+    /// results. Call it after [`assume_written`](GroupsFlash::assume_written), before any request.
     ///
     /// # Panics
-    /// If something has been asked.
+    /// Panics if a request has been made.
     pub fn attach_shadow(&mut self) {
         assert!(self.ledger.requests == 0, "a shadow sees every request");
         let counters = self.visor.counters;
@@ -336,36 +340,36 @@ impl GroupsFlash {
     }
 }
 
-// Follows the version of every group: a number with each write, which travels as the data do.
+// Shadow of the version of every group: a number with each write, which travels with the data.
 //
-// A read has to find, at its beginning and at its end, the version of the newest write of its group that was done when the read
-// began. Of writes of one group that are under way together the one that got its number last is the newest.
+// At its beginning and at its end, a read has to find the version of the newest write of its group that was done when
+// the read began. Among overlapping writes of one group, the one that got its number last is the newest.
 
-/// Which write of all, by the order of their numbers; zero is what was there from the start.
+/// Number of a write, in the order of numbers; zero is the initial data.
 type Version = u64;
 
-/// What a group of flash holds: nothing of a kernel's is a group of the map, or metadata.
+/// Contents of a group of flash; `None` for a group of the map, or metadata.
 type Held = Option<(Logical, Version)>;
 
-/// Follows the version of every group.
+/// Shadow of the version of every group.
 struct Shadow {
     latest: Version,
-    /// Writes under way, by where they go.
+    /// Writes under way, by destination.
     coming: FxHashMap<u32, Version>,
-    /// The newest version of each group of which the write is done.
+    /// Newest completed version of each group.
     newest: FxHashMap<u32, Version>,
     flash: BTreeMap<u32, Held>,
-    /// What reads under way have found, by group and place: all of the same place find the same.
+    /// Versions found by reads under way, by group and place: reads of one place find the same.
     found: FxHashMap<(u32, u32), (Version, u32)>,
-    /// What Storengine has read and not programmed, by task.
+    /// Data that Storengine has read and not programmed, by task.
     carried: FxHashMap<u32, Held>,
-    /// Reads checked, and those that were wrong.
+    /// Reads checked, and the wrong ones.
     checked: u64,
     wrong: u64,
 }
 
 impl Shadow {
-    /// Learns what is there from the start.
+    /// Takes the initial contents.
     fn new(visor: &mut Flashvisor) -> Shadow {
         let (mut newest, mut flash) = (FxHashMap::default(), BTreeMap::new());
         for logical in (0..visor.data()).map(Logical) {
@@ -385,7 +389,7 @@ impl Shadow {
         }
     }
 
-    /// A read begins: where the map says that its group is.
+    /// Notes the place of a group when a read begins.
     fn looked_up(&mut self, logical: Logical, group: Option<Physical>) {
         let newest = self.newest.get(&logical.0).copied();
         let held = group.and_then(|group| self.flash.get(&group.0).copied().flatten());
@@ -396,7 +400,7 @@ impl Shadow {
         }
     }
 
-    /// A read ends: what it found is still there.
+    /// Checks at the end of a read that its data is still there.
     fn read(&mut self, logical: Logical, group: Physical) {
         let key = (logical.0, group.0);
         let Some((version, reads)) = self.found.get_mut(&key) else { return };
@@ -408,13 +412,13 @@ impl Shadow {
         }
     }
 
-    /// A write has its number.
+    /// Notes the number of a write.
     fn begin_write(&mut self, write: Write) {
         self.latest += 1;
         self.coming.insert(write.group.0, self.latest);
     }
 
-    /// A write is programmed.
+    /// Notes a programmed write.
     fn written(&mut self, write: Write) {
         let version = self.coming.remove(&write.group.0).expect("a write under way");
         self.hold(write.group, Some((write.logical, version)));
@@ -422,17 +426,17 @@ impl Shadow {
         *newest = version.max(*newest);
     }
 
-    /// A group is programmed: it was erased before.
+    /// Notes the contents of a programmed group, which was erased before.
     fn hold(&mut self, group: Physical, held: Held) {
         let old = self.flash.insert(group.0, held);
         self.wrong += u64::from(old.is_some());
     }
 
-    /// A step of Storengine's has been performed.
+    /// Follows a completed step of Storengine.
     fn performed(&mut self, task: Task, step: Step) {
         match step {
             Step::Read { group, .. } => {
-                // One that was overwritten before it was programmed stays behind until its name is used again.
+                // A group overwritten before its program stays behind until its name is reused.
                 let held = self.flash.get(&group.0).copied().flatten();
                 self.carried.insert(task.0, held);
             }
@@ -445,7 +449,7 @@ impl Shadow {
         }
     }
 
-    /// A block begins to be erased.
+    /// Notes the start of a block's erase.
     fn erased(&mut self, block: u32, layout: &Layout) {
         let first = layout.group(block, 0).0;
         for group in first..first + layout.block_groups() {

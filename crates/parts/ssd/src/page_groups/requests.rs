@@ -1,4 +1,4 @@
-//! Requests of kernels: reads, writes and mapped sections; and the steps of Storengine beside them.
+//! Requests of kernels: reads, writes and mapped sections; and the concurrent steps of Storengine.
 
 use super::access::{Access, Purpose};
 use super::{Event, GroupsFlash};
@@ -10,13 +10,13 @@ use ftl::page_groups::{
 use nand::dies::op::Class;
 use proto::groups::{Groups, Tell, Work};
 
-/// A read or a write that has not been answered.
+/// Read or write that has not been answered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     tag: u32,
     groups: Groups,
     is_write: bool,
-    /// Groups that have been begun, or that have failed.
+    /// Groups that have begun or failed.
     pub(super) begun: u32,
     pub(super) under_way: u32,
     failed: u32,
@@ -24,12 +24,12 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Groups that are not done.
+    /// Number of groups that are not done.
     pub(super) fn open(&self) -> u32 {
         self.groups.count() - self.begun + self.under_way
     }
 
-    /// What its asker is told when all are done.
+    /// Answer to the requester when all groups are done.
     pub(super) fn told(&self) -> Tell {
         Tell::Done { tag: self.tag, failed: self.failed }
     }
@@ -52,7 +52,7 @@ impl GroupsFlash {
         self.requests.insert(request)
     }
 
-    /// A kernel reads groups.
+    /// Starts a kernel's read of groups.
     pub(super) fn read(&mut self, tag: u32, groups: Groups, cx: &mut impl Cx<Event, Tell>) {
         let now = cx.now();
         let name = self.request(tag, groups, false, now);
@@ -81,26 +81,26 @@ impl GroupsFlash {
         self.answer(name, cx);
     }
 
-    /// A group of a request cannot be read or written.
+    /// Marks a group of a request as failed.
     fn fail(&mut self, request: u32) {
         self.requests[request].failed += 1;
         self.stats.groups_failed += 1;
         self.ledger.done += 1;
     }
 
-    /// A kernel writes groups.
+    /// Starts a kernel's write of groups.
     pub(super) fn write(&mut self, tag: u32, groups: Groups, cx: &mut impl Cx<Event, Tell>) {
         let name = self.request(tag, groups, true, cx.now());
         if self.short.is_empty() && self.begin_writes(name, cx) {
             self.answer(name, cx);
         } else {
             self.short.push_back(name);
-            // Where a number is missing, reclaim may have a block to begin with.
+            // If a number is missing, reclaim may have a block to begin with.
             self.stirred = true;
         }
     }
 
-    /// Begins what a write has numbers for; whether that is all of it.
+    /// Starts the groups of a write that have numbers. Returns true if all have.
     fn begin_writes(&mut self, name: u32, cx: &mut impl Cx<Event, Tell>) -> bool {
         while !self.requests[name].is_begun() {
             let logical = self.requests[name].next();
@@ -124,7 +124,7 @@ impl GroupsFlash {
         true
     }
 
-    /// Writes that waited for numbers go on, in the order in which they came.
+    /// Resumes writes that waited for numbers, in order of arrival.
     pub(super) fn retry(&mut self, cx: &mut impl Cx<Event, Tell>) {
         while let Some(name) = self.short.front().copied() {
             if !self.begin_writes(name, cx) {
@@ -136,7 +136,7 @@ impl GroupsFlash {
         }
     }
 
-    /// A group that a kernel reads is in its memory.
+    /// Completes a group read into a kernel's memory.
     pub(super) fn group_read(
         &mut self,
         request: u32,
@@ -154,7 +154,7 @@ impl GroupsFlash {
         self.group_done(request, cx);
     }
 
-    /// A group that a kernel writes is programmed.
+    /// Completes a programmed group of a kernel's write.
     pub(super) fn group_written(
         &mut self,
         request: u32,
@@ -189,7 +189,7 @@ impl GroupsFlash {
         }
     }
 
-    /// A request has been answered.
+    /// Forgets an answered request.
     pub(super) fn answered(&mut self, name: u32, now: Time) {
         let Request { since, is_write, .. } = self.requests[name];
         self.requests.remove(name);
@@ -199,9 +199,9 @@ impl GroupsFlash {
     }
 }
 
-// Data sections that are mapped: range locks, and who waits for one.
+// Mapped data sections: range locks, and their waiters.
 
-/// A section that is mapped, or is to be.
+/// Section that is mapped, or waits to be.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Section {
     tag: u32,
@@ -211,7 +211,7 @@ pub(super) struct Section {
 }
 
 impl GroupsFlash {
-    /// A section is to be mapped.
+    /// Requests the lock of a section.
     pub(super) fn lock(&mut self, tag: u32, groups: Groups, write: bool, cx: &mut impl Cx<Event, Tell>) {
         self.ledger.locks += 1;
         self.stats.locks += 1;
@@ -229,7 +229,7 @@ impl GroupsFlash {
         }
     }
 
-    /// A section is given back, or is not wanted any more.
+    /// Returns a section, or withdraws its request.
     pub(super) fn unlock(&mut self, tag: u32) {
         let name = self.by_tag.remove(&tag).unwrap_or_else(|| panic!("no lock has the tag {tag}"));
         let lock = self.sections[name].lock.expect("it has been asked for");
@@ -239,7 +239,7 @@ impl GroupsFlash {
         self.stirred = true;
     }
 
-    /// Tells those who wait for a lock no more.
+    /// Tells waiters that their locks have been granted.
     pub(super) fn pass_on(&mut self, cx: &mut impl Cx<Event, Tell>) {
         let now = cx.now();
         for granted in self.granted.drain(..) {
@@ -252,23 +252,23 @@ impl GroupsFlash {
     }
 }
 
-// What Storengine does, step by step: core time, then media.
+// Steps of Storengine: core time, then media.
 
-/// A step under way.
+/// Step under way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chore {
     task: Task,
     step: Step,
-    /// Whether the core has done its work.
+    /// True if the core has done its work.
     is_begun: bool,
 }
 
-/// When dumps begin.
+/// Timer of dumps.
 pub(super) struct Timer {
     period: Time,
-    /// A kernel has changed an entry since the last dump began: the next one is due.
+    /// True if a kernel has changed an entry since the last dump began: the next one is due.
     is_armed: bool,
-    /// It was due while one was under way; how many had ended then.
+    /// Number of completed dumps when one came due during another.
     missed: Option<u64>,
 }
 
@@ -277,14 +277,14 @@ impl Timer {
         Timer { period, is_armed: false, missed: None }
     }
 
-    /// From `now` to the next multiple of the period.
+    /// Time from `now` to the next multiple of the period.
     fn wait(&self, now: Time) -> Time {
         Time::from_ps(self.period.ps() - now.ps() % self.period.ps())
     }
 }
 
 impl GroupsFlash {
-    /// Takes what Storengine can do now, tells those who have got their locks, and goes on with writes.
+    /// Starts possible steps of Storengine, passes on granted locks, and resumes writes.
     pub(super) fn keep(&mut self, cx: &mut impl Cx<Event, Tell>) {
         while std::mem::take(&mut self.stirred) {
             while let Some((task, step)) = self.next_step() {
@@ -304,11 +304,11 @@ impl GroupsFlash {
         next
     }
 
-    /// Asks for the core that keeps the flash.
+    /// Requests the core that manages the flash.
     fn call_core(&mut self, task: Task, step: Step, cx: &mut impl Cx<Event, Tell>) {
         let (entries, operations) = match step {
             Step::ReadMeta { .. } | Step::Read { .. } => (0, 1),
-            // The entry is changed when it is done.
+            // The entry is changed at the end of the step.
             Step::Program { .. } => (1, 1),
             Step::Copy { entries } => (entries, 0),
             Step::WriteMeta { entries, .. } => (entries, 1),
@@ -323,7 +323,7 @@ impl GroupsFlash {
         cx.emit(Tell::Work { tag, work: Work { entries, operations } });
     }
 
-    /// The core has done the work of a step: on with it.
+    /// Continues a step whose core work is done.
     pub(super) fn worked(&mut self, tag: u32, cx: &mut impl Cx<Event, Tell>) {
         let now = cx.now();
         let chore = &mut self.chores[tag];
@@ -350,7 +350,7 @@ impl GroupsFlash {
         }
     }
 
-    /// A step has been performed.
+    /// Completes a step.
     pub(super) fn performed(&mut self, name: u32) {
         let Chore { task, step, .. } = self.chores[name];
         self.chores.remove(name);
@@ -362,7 +362,7 @@ impl GroupsFlash {
         self.stirred = true;
     }
 
-    /// A kernel has changed an entry of the map: a dump is due at the next multiple of the period.
+    /// Notes that a kernel has changed an entry of the map: a dump is due at the next multiple of the period.
     pub(super) fn map_has_changed(&mut self, cx: &mut impl Cx<Event, Tell>) {
         if !self.timer.is_armed {
             self.timer.is_armed = true;
@@ -370,7 +370,7 @@ impl GroupsFlash {
         }
     }
 
-    /// A dump is due.
+    /// Starts a dump that is due.
     pub(super) fn dump_is_due(&mut self) {
         if self.storengine.begin_dump() {
             self.timer.is_armed = false;
@@ -381,7 +381,7 @@ impl GroupsFlash {
         }
     }
 
-    /// A dump that could not begin because of another is due again when that one has ended.
+    /// Reschedules a dump that was delayed by another one, now complete.
     fn make_up(&mut self, cx: &mut impl Cx<Event, Tell>) {
         if self.timer.missed.is_some_and(|dumps| dumps < self.visor.counters.dumps) {
             self.timer = Timer::new(self.timer.period);

@@ -1,4 +1,4 @@
-//! Flash of page groups and its media, as a user writes them.
+//! Spec of flash with page groups and its media.
 
 use crate::spec::{Built, CellSpec, ChannelSpec, FlashEnergySpec, GeometrySpec, Programming};
 use config::SpecError;
@@ -13,53 +13,53 @@ use nand::geometry::Geometry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Flash that an accelerator governs by itself: page groups, what they lie on, and the link to the accelerator.
+/// Flash managed by an accelerator: page groups, their media, and the link to the accelerator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GroupsFlashSpec {
-    /// Page groups: what they consist of, how numbers become places, and how Storengine keeps them.
+    /// Page groups: their composition, the mapping of numbers to places, and their management by Storengine.
     pub groups: GroupsSpec,
-    /// The memory cells: page types and their times.
+    /// Memory cells: page types and their times.
     pub cell: CellSpec,
-    /// The channels between the link and the dies.
+    /// Channels between the link and the dies.
     pub channel: ChannelSpec,
-    /// Which operation a free die takes next.
+    /// Die scheduler: the operation that a free die takes next.
     pub scheduler: Scheduling,
-    /// What connects the channels' controllers with the accelerator.
+    /// Link between the channels' controllers and the accelerator.
     pub link: GroupLink,
-    /// Blocks that are bad from the factory; left out, none is.
+    /// Factory bad blocks; none if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bad_blocks: Option<GroupBadBlocksSpec>,
-    /// What it spends; left out, it reports no energy.
+    /// Energy of operations; if omitted, the device reports no energy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<FlashEnergySpec>,
 }
 
-/// The link between the controllers of the channels and the accelerator's memory: both directions at the same time, each first in,
-/// first out.
+/// Link between the channels' controllers and the accelerator's memory: full duplex, first in, first out in each
+/// direction.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GroupLink {
-    /// Data a second each way, packets' own bytes taken off.
+    /// Data rate in each direction, in bytes per second, without packet overhead.
     ///
     /// FlashAbacus has four SRIO lanes of 5 Gbit/s (Table 1): 2.0 GB/s after 8b/10b, 1.83 GB/s with 24 B around each packet of 256 B.
     pub rate: Bandwidth,
 }
 
-/// Blocks of planes that do not work. A controller puts the next good block of the plane in place of each, so that every plane has as many as the worst one: a page group is the same page of the same block on all
-/// channels.
+/// Factory bad blocks of planes. A controller replaces each with the next good block of the plane, so that every plane
+/// has as many as the worst one: a page group is the same page of the same block on all channels.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GroupBadBlocksSpec {
-    /// Probability that a block is bad from the factory; each plane draws its own. Data sheets guarantee 98 % good blocks.
+    /// Probability that a block is bad from the factory, drawn for each plane. Data sheets guarantee 98 % good blocks.
     pub factory: Share,
 }
 
 impl GroupsFlashSpec {
-    /// Page groups on what the factory has left, and how many blocks of planes are bad.
+    /// Page groups on the good blocks, and the number of bad blocks of planes.
     ///
     /// # Errors
-    /// Too few good blocks.
+    /// Returns an error if too few blocks are good.
     pub(super) fn good(&self, context: &Built) -> Result<(GroupsSpec, u64), SpecError> {
         let mut groups = self.groups.clone();
         let Some(GroupBadBlocksSpec { factory }) = self.bad_blocks else { return Ok((groups, 0)) };
@@ -67,18 +67,19 @@ impl GroupsFlashSpec {
         let Factory { blocks, lost } = Factory::draw(&geo, factory.get(), context.seed, &context.name);
         let lost = lost.into_iter().max().unwrap_or(0);
         if lost >= groups.geometry.blocks {
-            let what = format!("a plane has {lost} bad blocks of {}", groups.geometry.blocks);
-            return Err(SpecError::new("bad_blocks.factory", what).help("0% to 5%"));
+            let what = format!("a plane has too few good blocks: {lost} bad of {}", groups.geometry.blocks);
+            return Err(SpecError::new("bad_blocks.factory", what).help("allowed are 0% to 5%"));
         }
         groups.geometry.blocks -= lost;
         groups.check().map_err(|fault| fault.within("groups"))?;
         Ok((groups, blocks))
     }
 
-    /// Whether it can be built; keys relative to the part's table.
+    /// Checks that the spec can be built; keys are relative to the part's table.
     ///
     /// # Errors
-    /// What the tables `groups`, `cell` and `channel` cannot be; word lines that are programmed as one; a link without rate.
+    /// Invalid values in the tables `groups`, `cell` and `channel`; word lines that are programmed as one; a link
+    /// without rate.
     pub fn check(&self) -> Result<(), SpecError> {
         self.groups.check().map_err(|fault| fault.within("groups"))?;
         let geometry = &self.groups.geometry;
@@ -92,14 +93,15 @@ impl GroupsFlashSpec {
             page_size: geometry.page,
         })?;
         if self.cell.programming != Programming::page {
-            let what = "page groups are programmed page by page, as the numbers of their log are handed out";
-            return Err(SpecError::new("cell.programming", what).help("`cell.programming = \"page\"`"));
+            let what = "page groups are programmed page by page, in the order of their log";
+            return Err(SpecError::new("cell.programming", what).help("set `cell.programming = \"page\"`"));
         }
         self.channel.check()?;
         SpecError::positive("link.rate", self.link.rate.bytes_per_s())
     }
 
-    /// Both planes of a die work on each page of a group, at the same place: they always share a command.
+    /// Policy of the back end. Both planes of a die work on each page of a group, at the same place: they always share
+    /// a command.
     pub(super) fn policy(&self, fold: bool) -> BackendPolicy {
         BackendPolicy {
             scheduler: self.scheduler.build(&()),

@@ -1,4 +1,4 @@
-//! Statistics: what happened, how busy resources were, and checks of the counts.
+//! Statistics of page groups: counts, busy times of resources, and checks of the counts.
 
 use super::{GroupsFlash, access::Purpose};
 use crate::check::Check;
@@ -7,24 +7,24 @@ use ftl::page_groups::GroupCounters;
 use nand::dies::op::Class;
 use stats::Histogram;
 
-/// What happened since the window began. Times in histograms are in picoseconds.
+/// Statistics since the window began. Times in histograms are in picoseconds.
 #[derive(Clone, Debug, Default)]
 pub struct GroupsFlashStats {
-    /// When the window began.
+    /// Start of the window.
     pub since: Time,
     /// Groups read from media for kernels.
     pub groups_read: u64,
-    /// Groups that were read and never written: zeroes, without media.
+    /// Groups that were read but never written: zeroes, without media.
     pub groups_unwritten: u64,
     /// Groups programmed for kernels.
     pub groups_written: u64,
-    /// Groups behind the end of the flash, or more data than fits.
+    /// Groups beyond the end of the flash, or more data than fits.
     pub groups_failed: u64,
-    /// Locks asked for.
+    /// Locks requested.
     pub locks: u64,
-    /// How long those waited that were not free at once.
+    /// Waiting time of locks that were not free at once.
     pub lock_wait: Histogram,
-    /// How long writes waited for reclaim, until the last of their groups had a number.
+    /// Waiting time of writes for reclaim, until the last of their groups had a number.
     pub space_wait: Histogram,
     /// Time of a group from its request to the accelerator's memory.
     pub group_read: Histogram,
@@ -34,16 +34,16 @@ pub struct GroupsFlashStats {
     pub read: Histogram,
     /// Time of a whole write.
     pub write: Histogram,
-    /// Steps of Storengine's.
+    /// Steps of Storengine.
     pub steps: u64,
-    /// Entries that its core looked at or changed for them.
+    /// Entries examined or changed by Storengine's core in these steps.
     pub entries: u64,
-    /// Dumps that were put off because the one before was under way.
+    /// Dumps delayed because the previous one was under way.
     pub dumps_late: u64,
 }
 
 impl GroupsFlashStats {
-    /// Forgets everything and keeps the memory.
+    /// Clears the statistics and keeps the memory.
     pub(super) fn reset(&mut self, now: Time) {
         let histogram = |old: &mut Histogram| {
             old.clear();
@@ -62,23 +62,23 @@ impl GroupsFlashStats {
     }
 }
 
-/// How long resources have been busy, summed over those of a kind.
+/// Busy times of resources, summed over each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupsBusy {
     /// Dies, from a command to the end of its data.
     pub dies: Time,
     /// Channels.
     pub channels: Time,
-    /// The link, to the accelerator.
+    /// Direction of the link to the accelerator.
     pub link_in: Time,
-    /// The link, to the channels.
+    /// Direction of the link to the channels.
     pub link_out: Time,
 }
 
-/// What dies and link have done since the beginning.
+/// Activity of dies and link since the beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupsCounts {
-    /// Dies.
+    /// Number of dies.
     pub dies: u64,
     /// Pages read.
     pub read: u64,
@@ -116,7 +116,7 @@ impl GroupsFlash {
     }
 }
 
-/// What was counted since `origin`.
+/// Counts since `origin`.
 pub(super) fn between(now: &GroupCounters, origin: &GroupCounters) -> GroupCounters {
     GroupCounters {
         lookups: now.lookups - origin.lookups,
@@ -134,28 +134,28 @@ pub(super) fn between(now: &GroupCounters, origin: &GroupCounters) -> GroupCount
     }
 }
 
-// Checks that hold between any two events. Each side of an equation is counted in another part.
+// Checks that hold between any two events. The two sides of an equation are counted in different components.
 
-/// What has happened since the start.
+/// Counts since the start.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ledger {
-    /// Reads and writes.
+    /// Number of reads and writes.
     pub(super) requests: u64,
     pub(super) answered: u64,
-    /// Groups of them.
+    /// Groups of these reads and writes.
     pub(super) asked: u64,
     pub(super) done: u64,
-    /// Groups that kernels have programmed.
+    /// Groups programmed by kernels.
     pub(super) written: u64,
     pub(super) locks: u64,
     pub(super) unlocks: u64,
-    /// Steps of Storengine's.
+    /// Steps of Storengine.
     pub(super) steps: u64,
     pub(super) steps_done: u64,
 }
 
 impl GroupsFlash {
-    /// Whether what was counted in one place agrees with what was counted in another.
+    /// Checks that counts from different places agree.
     pub fn checks(&self) -> Vec<Check> {
         let ledger = &self.ledger;
         let open: u64 = self.requests.live().map(|(_, request)| u64::from(request.open())).sum();
@@ -204,7 +204,7 @@ impl GroupsFlash {
         checks
     }
 
-    /// Storengine may have locks, too.
+    /// Checks the locks of sections; Storengine may have locks, too.
     fn sections_are_locked(&self, held: u64) -> Check {
         let (locked, waiting) = self.visor.locks.counts();
         let wait = self.sections.len() as u64 - held;

@@ -1,4 +1,4 @@
-//! Specs for tests, and an accelerator around the part.
+//! Test specs, and an accelerator around the component.
 
 use super::spec::{GroupLink, GroupsFlashSpec};
 use super::{Event, GroupsFlash};
@@ -42,47 +42,47 @@ fn with_media(groups: GroupsSpec) -> GroupsFlashSpec {
     }
 }
 
-/// The prototype: 32 dies of 342 blocks, 171 a plane, of 384 pages of 8 KiB.
+/// Prototype: 32 dies of 342 blocks, 171 a plane, of 384 pages of 8 KiB.
 pub(super) fn prototype(translation: GroupTranslation) -> GroupsFlashSpec {
     let groups = control::prototype(2, translation);
     let geometry = GroupGeometry { blocks: 171, pages: 384, ..groups.geometry };
     with_media(GroupsSpec { geometry, ..groups })
 }
 
-/// 1,024 groups of 512 B; a dump each 100 ms.
+/// Small spec: 1,024 groups of 512 B; a dump every 100 ms.
 pub(super) fn small(translation: GroupTranslation) -> GroupsFlashSpec {
     let mut spec = with_media(control::small(translation));
     spec.groups.dump.period = Duration::new(Time::from_ms(100));
     spec
 }
 
-/// Groups from the first to the last.
+/// Range of groups, from the first to the last.
 pub(super) fn groups(first: u32, last: u32) -> Groups {
     Groups { first, last }
 }
 
-/// The part, and an accelerator whose core does work at once, or when it is told to.
+/// Component under test, and an accelerator whose core works at once, or on request.
 pub(super) struct Rig {
     pub(super) flash: GroupsFlash,
     pub(super) cx: Recorder<Event, Tell>,
-    /// Messages that have been looked at.
+    /// Messages already examined.
     seen: usize,
-    /// Events that have run.
+    /// Events run so far.
     pub(super) steps: u64,
     pub(super) works_at_once: bool,
-    /// Work that its core has not done.
+    /// Outstanding work of the core.
     pub(super) works: Vec<(u32, Work)>,
 }
 
 impl Rig {
-    /// With so many groups from the start, followed by a shadow.
+    /// Creates a rig with `base` initial groups and a shadow.
     pub(super) fn new(spec: &GroupsFlashSpec, base: u32) -> Rig {
         let mut rig = Rig::unwatched(spec, base, true);
         rig.flash.attach_shadow();
         rig
     }
 
-    /// Without a shadow; `fold` if events without contention are folded.
+    /// Creates a rig without a shadow; with `fold`, events without contention are folded.
     pub(super) fn unwatched(spec: &GroupsFlashSpec, base: u32, fold: bool) -> Rig {
         let context = Built { seed: 1, name: "groups".into(), fold };
         let mut flash = GroupsFlash::new(spec, &context).expect("a sound spec");
@@ -103,7 +103,7 @@ impl Rig {
         self.ask(Ask::Lock { tag, groups, write });
     }
 
-    /// The core does some of its work.
+    /// Lets the core do some of its work.
     pub(super) fn work(&mut self, which: usize) {
         let (tag, _) = self.works.swap_remove(which);
         self.ask(Ask::Worked { tag });
@@ -121,7 +121,7 @@ impl Rig {
         }
     }
 
-    /// Runs the next event; whether there was one.
+    /// Runs the next event. Returns false if there was none.
     pub(super) fn step(&mut self) -> bool {
         let Some(event) = self.cx.queue.pop() else { return false };
         self.steps += 1;
@@ -130,18 +130,18 @@ impl Rig {
         true
     }
 
-    /// Runs until nothing is left to happen.
+    /// Runs until no event is left.
     pub(super) fn run(&mut self) {
         while self.step() {}
         self.check();
     }
 
-    /// When a message was sent.
+    /// Time at which a message was sent.
     pub(super) fn when(&self, tell: Tell) -> Option<Time> {
         self.cx.sent.iter().find(|(_, sent)| *sent == tell).map(|(at, _)| *at)
     }
 
-    /// Asks, and returns how long it takes until it is done.
+    /// Sends a request, and returns the time until it is done.
     pub(super) fn time(&mut self, ask: Ask) -> Time {
         let (Ask::Read { tag, .. } | Ask::Write { tag, .. }) = ask else { panic!("no answer to {ask:?}") };
         let (from, before) = (self.now(), self.cx.sent.len());

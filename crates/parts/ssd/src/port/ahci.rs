@@ -1,12 +1,12 @@
 //! AHCI and native command queuing over Serial ATA: one queue of at most 32 commands, whose frames and data share one wire.
 //!
-//! Sources: AHCI 1.3.1, chapter 5 (how the host adapter issues commands); Serial ATA specification, revision 3.x, native command
-//! queuing (FPDMA). A command is a Register FIS, which the drive answers at once, so that the next may come. Each transfer begins with a
-//! DMA Setup, which activates the first Data FIS of a write; before each further one the drive sends a DMA Activate. Set Device Bits
-//! says that a command is done.
+//! Sources: AHCI 1.3.1, chapter 5 (how the host adapter issues commands); Serial ATA specification, revision 3.x,
+//! native command queuing (FPDMA). A command is a Register FIS, which the drive answers at once, so that the next may
+//! come. Each transfer begins with a DMA Setup, which activates the first Data FIS of a write; before each further one
+//! the drive sends a DMA Activate. Set Device Bits reports that a command is done.
 //!
-//! What it leaves out: commands that cannot be queued (FLUSH CACHE, TRIM without queuing) are queued like others, and each page that
-//! has been read is a transfer of its own, at its offset in the command's data.
+//! Simplifications: commands that cannot be queued (FLUSH CACHE, TRIM without queuing) are queued like others, and each
+//! page that has been read is a transfer of its own, at its offset in the command's data.
 
 use super::interface::{Entry, LinkBusy, Protocol};
 use engine::{Ticket, Time};
@@ -14,35 +14,36 @@ use net::sata::{DATA_PAYLOAD, Fis, Link};
 use stats::EnergyReport;
 use std::collections::VecDeque;
 
-/// Commands that a port of a host adapter has slots for, and a drive has tags for (AHCI 1.3.1, section 1.1; FPDMA's tag of five bits).
+/// Maximum command slots of a host adapter's port, and tags of a drive (AHCI 1.3.1, section 1.1; FPDMA's tag of five
+/// bits).
 pub const SLOTS_MAX: u32 = 32;
 
 /// Slots and times.
 #[derive(Clone, Copy, Debug)]
 pub struct AhciParams {
-    /// Commands that are under way at once.
+    /// Maximum outstanding commands.
     pub slots: u32,
-    /// From the driver's register writes until the adapter sends the command.
+    /// Time from the driver's register writes until the adapter sends the command.
     pub command: Time,
-    /// From Set Device Bits in the adapter to host software running.
+    /// Time from Set Device Bits in the adapter until host software runs.
     pub interrupt: Time,
 }
 
-/// A port of a host adapter with the drive's end of the link.
+/// Port of a host adapter with the drive's end of the link.
 #[derive(Clone, Debug)]
 pub struct AhciPort {
     link: Link,
     params: AhciParams,
-    /// Commands that the driver has, each with its place in the order of events; the first first.
+    /// Commands at the driver, each with its place in the order of events, oldest first.
     waiting: VecDeque<(u32, Ticket)>,
-    /// Of those, how many the adapter knows of.
+    /// Number of these that the adapter knows.
     issued: usize,
-    /// Slots that are taken.
+    /// Slots in use.
     taken: u32,
 }
 
 impl AhciPort {
-    /// An idle one.
+    /// Creates an idle port.
     pub fn new(link: Link, params: AhciParams) -> AhciPort {
         AhciPort { link, params, waiting: VecDeque::new(), issued: 0, taken: 0 }
     }
@@ -118,7 +119,7 @@ impl Protocol for AhciPort {
         self.link.reset_energy(now);
     }
 
-    /// Nothing is outstanding: no command waits, and all slots are free.
+    /// Appends the state; nothing is outstanding, so no command waits and all slots are free.
     fn save(&self, out: &mut Vec<u8>) {
         let AhciPort { link, params: _, waiting: _, issued: _, taken: _ } = self;
         link.save(out);
@@ -134,7 +135,7 @@ mod tests {
     use super::*;
     use engine::EventQueue;
 
-    /// Bytes a second of 6 Gb/s that are no ALIGN: 600 MB/s x 254 / 256.
+    /// Bytes per second of 6 Gb/s without ALIGN primitives: 600 MB/s x 254 / 256.
     const RATE: u64 = 595_312_500;
     /// Dwords around each frame: X_RDY, R_RDY, SOF, CRC, EOF, WTRM, R_OK, SYNC.
     const AROUND: u64 = 8;
@@ -144,7 +145,7 @@ mod tests {
         AhciPort::new(Link::new(600_000_000, Time::ZERO), params)
     }
 
-    /// Time of frames of so many Dwords, each rounded by itself.
+    /// Time of frames of the given lengths in Dwords, each rounded separately.
     fn frames(dwords: &[u64]) -> Time {
         dwords.iter().fold(Time::ZERO, |sum, n| sum + Time::transfer((n + AROUND) * 4, RATE))
     }
@@ -167,7 +168,7 @@ mod tests {
         assert!(port.fetch(Time::ZERO).is_none());
     }
 
-    /// The adapter does not know of a command before its registers have been written.
+    /// The adapter does not know a command before its registers have been written.
     #[test]
     fn a_command_is_fetched_when_it_has_been_issued() {
         let (mut port, mut places) = (port(32), EventQueue::<u32>::new());
@@ -177,7 +178,7 @@ mod tests {
         assert!(port.fetch(Time::ZERO).is_some());
     }
 
-    /// Five Dwords there and five back, the first there before R_OK and SYNC.
+    /// Five Dwords sent and five back, the first sent before R_OK and SYNC.
     #[test]
     fn a_command_is_a_frame_and_its_answer() {
         let (mut port, mut places) = (port(32), EventQueue::<u32>::new());
@@ -202,8 +203,8 @@ mod tests {
         assert_eq!(writes.busy(end), LinkBusy::Either(all));
     }
 
-    /// Reads and writes of 128 KiB together move no more than either alone: the wire is one. DMA Setup and 16 Data FIS are 32,927
-    /// Dwords with what is around them: 592 MB/s.
+    /// Reads and writes of 128 KiB together move no more than either alone: they share one wire. DMA Setup and 16 Data
+    /// FIS are 32,927 Dwords including framing: 592 MB/s.
     #[test]
     fn reads_and_writes_share_the_rate() {
         let (mut port, bytes) = (port(32), 128 << 10);

@@ -1,46 +1,46 @@
-//! A controller's cores: what they work on, how long, and how their times vary.
+//! Controller cores: their work, its duration, and its variation.
 
 use super::upkeep::Upkeep;
 use engine::{Rng, Snapshot, Time, resource::Pool};
 
-/// A controller's cores.
+/// Cores of a controller.
 #[derive(Clone, Debug)]
 pub struct CoreParams {
-    /// Those that take commands.
+    /// Number of cores that take commands.
     pub cores: u32,
-    /// Core time a map unit of a command, on top of that of the command.
+    /// Additional core time of each map unit of a command.
     pub unit: Time,
-    /// How the times of commands differ, if they do.
+    /// Variation of the times of commands, if any.
     pub varied: Option<Varied>,
-    /// Those that take writes alone, if there are some.
+    /// Dedicated write cores, if any.
     pub writers: Option<WriterParams>,
-    /// Core time that collection needs for each map unit that it moves.
+    /// Core time of each map unit moved by garbage collection.
     pub moved: Time,
 }
 
-/// Cores that take writes alone.
+/// Cores that only process writes.
 #[derive(Clone, Debug)]
 pub struct WriterParams {
-    /// How many.
+    /// Number of cores.
     pub cores: u32,
-    /// Core time a write.
+    /// Core time of each write.
     pub command: Time,
-    /// Core time a map unit of a write, on top.
+    /// Additional core time of each map unit of a write.
     pub unit: Time,
-    /// How the times of writes differ, if they do.
+    /// Variation of the times of writes, if any.
     pub varied: Option<Varied>,
-    /// What is left to do when they have been acknowledged, if anything is.
+    /// Work left after acknowledgement, if any.
     pub upkeep: Option<Upkeep>,
 }
 
-/// Cores at work.
+/// State of the cores.
 pub(super) struct Cores {
     commands: Team,
     writers: Option<Writers>,
     moved: Time,
 }
 
-/// Cores that take writes alone.
+/// State of the dedicated write cores.
 struct Writers {
     team: Team,
     command: Time,
@@ -63,7 +63,7 @@ impl Writers {
     }
 }
 
-/// Cores that share their work.
+/// Team of cores that share their work.
 struct Team {
     pool: Pool,
     unit: Time,
@@ -75,7 +75,7 @@ impl Team {
         Team { pool: Pool::new(cores.max(1) as usize), unit, varied }
     }
 
-    /// What a command costs that costs this by itself and touches so many map units.
+    /// Cost of a command with base time `cost` that touches `units` map units.
     #[inline]
     fn cost(&mut self, mut cost: Time, units: u64) -> Time {
         if self.unit > Time::ZERO {
@@ -87,7 +87,7 @@ impl Team {
         cost
     }
 
-    /// When one has worked on it.
+    /// Returns the end of a core's work.
     #[inline]
     fn work(&mut self, now: Time, cost: Time, units: u64) -> Time {
         let cost = self.cost(cost, units);
@@ -115,7 +115,7 @@ impl Cores {
         Cores { commands: Team::new(cores, unit, varied), writers: writers.map(Writers::new), moved }
     }
 
-    /// When they have worked on a command that costs this by itself and touches so many map units.
+    /// Returns the end of the cores' work on a command with base time `cost` that touches `units` map units.
     #[inline]
     pub(super) fn work(&mut self, now: Time, writes: bool, cost: Time, units: u64) -> Time {
         match &mut self.writers {
@@ -124,7 +124,8 @@ impl Cores {
         }
     }
 
-    /// When they have found a new place for so many map units of collection: writers do it, if there are some.
+    /// Returns the time at which cores have found new places for `units` map units of garbage collection: write cores
+    /// do this, if any.
     #[inline]
     pub(super) fn moves(&mut self, now: Time, units: u64) -> Time {
         let team = self.writers.as_mut().map_or(&mut self.commands, |writers| &mut writers.team);
@@ -139,7 +140,7 @@ impl Cores {
         self.writers.as_ref()?.upkeep.as_ref()
     }
 
-    /// Time that they have been busy up to `now`, all together.
+    /// Busy time of all cores up to `now`.
     pub(super) fn busy(&self, now: Time) -> Time {
         let busy = self.teams().fold(Time::ZERO, |busy, team| busy + team.pool.busy(now));
         self.upkeep().map_or(busy, |upkeep| busy + upkeep.busy(now))
@@ -167,13 +168,13 @@ fn grant(pool: &mut Pool, now: Time, cost: Time) -> Time {
     if cost == Time::ZERO { now } else { pool.grant(now, cost) }
 }
 
-// Times that are not always the same: firmware takes other paths, waits for its memory, or has something of its own to do.
+// Varying times: firmware takes other paths, waits for its memory, or has work of its own to do.
 //
-// A time is drawn anew each time, from a gamma distribution about its mean: never below zero, close to a bell for small
-// spreads, mostly short and rarely very long for large ones. Sums of such times are gamma distributed too, so that a queue in
+// Each time is drawn from a gamma distribution around its mean: never below zero, nearly bell-shaped for small spreads,
+// mostly short and rarely very long for large ones. Sums of such times are gamma distributed too, so that a queue in
 // front of one core has a closed form.
 
-/// Draws about a mean.
+/// Random times around a mean.
 #[derive(Clone, Debug)]
 pub struct Varied {
     gamma: Gamma,
@@ -181,12 +182,12 @@ pub struct Varied {
 }
 
 impl Varied {
-    /// Times whose standard deviation is `spread` times their mean; none, if they are always the same.
+    /// Creates times whose standard deviation is `spread` times their mean; `None` if they are constant.
     pub fn new(spread: f64, rng: Rng) -> Option<Varied> {
         (spread > 0.0).then(|| Varied { gamma: Gamma::of_mean_one(spread), rng })
     }
 
-    /// A time of that mean.
+    /// Draws a time with that mean.
     pub(super) fn of(&mut self, mean: Time) -> Time {
         Time::from_ps((mean.ps() as f64 * self.gamma.draw(&mut self.rng)) as u64)
     }
@@ -200,15 +201,15 @@ impl Varied {
     }
 }
 
-/// A gamma distribution, as Marsaglia and Tsang draw it ("A simple method for generating gamma variables", ACM TOMS 26, 2000).
+/// Gamma distribution by Marsaglia and Tsang ("A simple method for generating gamma variables", ACM TOMS 26, 2000).
 /// Logarithms and powers are those of `libm`: the platform's own differ in their last bit.
 #[derive(Clone, Copy, Debug)]
 struct Gamma {
-    /// Their `d`, of the shape or, where that is below one, of the shape and one.
+    /// Parameter `d` of the paper, of the shape or, where that is below one, of the shape plus one.
     d: f64,
-    /// Their `c`.
+    /// Parameter `c` of the paper.
     c: f64,
-    /// One over the shape, where that is below one.
+    /// Inverse of the shape, where that is below one.
     boost: Option<f64>,
     scale: f64,
 }
@@ -238,12 +239,12 @@ impl Gamma {
     }
 }
 
-/// Above zero, below or at one.
+/// Draws a number above zero, up to and including one.
 fn open_unit(rng: &mut Rng) -> f64 {
     1.0 - rng.unit()
 }
 
-/// A standard normal number (Box and Muller, 1958).
+/// Draws a standard normal number (Box and Muller, 1958).
 fn normal(rng: &mut Rng) -> f64 {
     libm::sqrt(-2.0 * libm::log(open_unit(rng))) * libm::cos(std::f64::consts::TAU * rng.unit())
 }
@@ -316,8 +317,8 @@ mod tests {
         assert_eq!(cores(None, 0).load(&mut [].as_slice()), None);
     }
 
-    /// Mean and percentiles of sums that have the shapes 1, 4 and 16 together, of draws of larger shapes and of much smaller ones, against
-    /// those of the gamma distribution.
+    /// Mean and percentiles of sums that together have shapes 1, 4 and 16, of draws of larger shapes and of much
+    /// smaller ones, against those of the gamma distribution.
     #[test]
     fn sums_have_the_percentiles_of_the_sum() {
         // Quantiles 0.5 and 0.99 of the gamma distributions of shape 1, 4 and 16, from chi-squared tables: half of those of 2, 8

@@ -1,4 +1,5 @@
-//! The port of a drive: its host interfaces, controller cores, and a link that may sleep. It knows nothing of what a command asks for.
+//! Port of a drive: its host interfaces, controller cores, and a link that may sleep. It does not know what a command
+//! asks for.
 
 use crate::port::cores::{CoreParams, Cores};
 use crate::port::interface::{Entry, Interface, LinkBusy, Protocol};
@@ -7,29 +8,29 @@ use engine::{Snapshot, Ticket, Time};
 use proto::INNER;
 use stats::EnergyReport;
 
-/// How commands reach the device.
+/// Paths of commands to the device.
 #[derive(Clone, Debug)]
 pub struct HostParams {
-    /// The host's way.
+    /// Entrance of the host.
     pub outer: Entrance,
-    /// Sleep of the host's link, if it sleeps.
+    /// Sleep of the host's link, if enabled.
     pub sleep: Option<LinkSleep>,
-    /// The way of a processor inside the drive, if there is one.
+    /// Entrance of a processor inside the drive, if any.
     pub inner: Option<Entrance>,
-    /// Controller cores, which both share.
+    /// Controller cores shared by both entrances.
     pub cores: CoreParams,
 }
 
-/// One way into the device.
+/// Entrance of the device.
 #[derive(Clone, Debug)]
 pub struct Entrance {
-    /// The link and its protocol.
+    /// Link with its protocol.
     pub interface: Interface,
-    /// Core time a command.
+    /// Core time of each command.
     pub command_cost: Time,
 }
 
-/// The port of a drive.
+/// Port of a drive.
 pub struct Host {
     outer: Entrance,
     sleep: Option<LinkSleep>,
@@ -45,13 +46,13 @@ impl Entrance {
 }
 
 impl Host {
-    /// An idle port.
+    /// Creates an idle port.
     pub fn new(params: HostParams) -> Host {
         let HostParams { outer, sleep, inner, cores } = params;
         Host { outer, sleep, inner, cores: Cores::new(cores) }
     }
 
-    /// The way by which commands of a queue come and go.
+    /// Entrance used by commands of a queue.
     #[inline]
     fn way(&mut self, queue: u16) -> &mut Entrance {
         match &mut self.inner {
@@ -60,7 +61,8 @@ impl Host {
         }
     }
 
-    /// The command `id` is in its submission queue, and the doorbell rings. `reserve` takes its place in the order of events.
+    /// Handles command `id` in its submission queue, with its doorbell. `reserve` takes its place in the order of
+    /// events.
     #[inline]
     pub fn enters(&mut self, queue: u16, now: Time, id: u32, reserve: impl FnOnce() -> Ticket) -> Entry {
         let entry = self.way(queue).interface.enters(queue & !INNER, id, reserve);
@@ -70,43 +72,43 @@ impl Host {
         }
     }
 
-    /// A doorbell has arrived: one more entry of the queue may be fetched.
+    /// Handles a doorbell: one more entry of the queue may be fetched.
     pub fn doorbell(&mut self, queue: u16) {
         self.way(queue).interface.doorbell(queue & !INNER);
     }
 
-    /// Fetches a command from the queues that lie beside `queue`, if the controller has room: its name, its place in the
-    /// order of events, and how long that takes.
+    /// Fetches a command from the queues of the same interface as `queue`, if the controller has room. Returns its
+    /// name, its place in the order of events, and the duration.
     pub fn fetch(&mut self, queue: u16, now: Time) -> Option<(u32, Ticket, Time)> {
         self.way(queue).interface.fetch(now)
     }
 
-    /// Cores work on a command that touches so many map units; when they have done so.
+    /// Processes a command that touches `units` map units on the cores; returns the end.
     #[inline]
     pub fn work(&mut self, now: Time, queue: u16, writes: bool, units: u64) -> Time {
         let cost = self.way(queue).command_cost;
         self.cores.work(now, writes, cost, units)
     }
 
-    /// When cores have found a new place for so many map units that collection moves.
+    /// Returns the time at which cores have found new places for `units` map units moved by garbage collection.
     #[inline]
     pub fn moves(&mut self, now: Time, units: u64) -> Time {
         self.cores.moves(now, units)
     }
 
-    /// Data of a write comes in over the link of its queue; when all of it is here.
+    /// Receives data of a write over the link of its queue; returns the arrival of all data.
     #[inline]
     pub fn data_in(&mut self, queue: u16, now: Time, bytes: u64) -> Time {
         self.way(queue).interface.data_in(now, bytes)
     }
 
-    /// Data of a read begins its way out over the link of its queue.
+    /// Starts sending data of a read over the link of its queue.
     #[inline]
     pub fn data_out(&mut self, queue: u16, now: Time, bytes: u64) {
         self.way(queue).interface.data_out(now, bytes);
     }
 
-    /// The completion of a command goes out; when the host's software sees it.
+    /// Sends the completion of a command; returns the time at which the host's software sees it.
     #[inline]
     pub fn completes(&mut self, queue: u16, now: Time) -> Time {
         let seen = self.way(queue).interface.completes(now);
@@ -118,28 +120,28 @@ impl Host {
         seen
     }
 
-    /// A command has left the controller. Whether another may be fetched for it.
+    /// Handles a command that has left the controller. Returns true if another may be fetched for it.
     #[inline]
     pub fn leaves(&mut self, queue: u16) -> bool {
         self.way(queue).interface.leaves(queue & !INNER)
     }
 
-    /// Time that the host's link has been busy, and the controller's cores, up to `now`.
+    /// Busy time of the host's link, and of the controller's cores, up to `now`.
     pub fn busy(&self, now: Time) -> (LinkBusy, Time) {
         (self.outer.interface.busy(now), self.cores.busy(now))
     }
 
-    /// Time that the link of a processor inside the drive has been busy up to `now`.
+    /// Busy time of the link of a processor inside the drive, up to `now`.
     pub fn inner_busy(&self, now: Time) -> Option<LinkBusy> {
         self.inner.as_ref().map(|inner| inner.interface.busy(now))
     }
 
-    /// Energy of the host's link since the measured window began, if it is known what it costs.
+    /// Energy of the host's link since the measured window began, if known.
     pub fn energy(&self, now: Time) -> Option<EnergyReport> {
         self.outer.interface.energy(now)
     }
 
-    /// Bytes over the host's link since the measured window began, by the time for which it was booked: at least and at most.
+    /// Bytes over the host's link since the measured window began, minimum and maximum consistent with its busy time.
     pub fn carried(&self) -> Option<[u64; 2]> {
         self.outer.interface.carried()
     }
@@ -149,12 +151,12 @@ impl Host {
         self.outer.interface.reset_energy(now);
     }
 
-    /// Controller cores.
+    /// Number of controller cores.
     pub fn cores(&self) -> usize {
         self.cores.len()
     }
 
-    /// Appends the state of the links, the cores and the queues' turns; nothing is outstanding.
+    /// Appends the state of the links, the cores and the queues' round-robin positions; nothing is outstanding.
     pub fn save(&self, out: &mut Vec<u8>) {
         let Host { outer, sleep, inner, cores } = self;
         outer.save(out);
@@ -163,7 +165,8 @@ impl Host {
         cores.save(out);
     }
 
-    /// Replaces it by what a host interface of the same parameters saved; `None` if that is cut short or malformed.
+    /// Replaces the state with one saved by a host interface of the same parameters; `None` if it is truncated or
+    /// malformed.
     pub fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         self.outer.interface.load(input)?;
         if let Some(sleep) = &mut self.sleep {
@@ -176,30 +179,30 @@ impl Host {
     }
 }
 
-// A link that sleeps while no command is outstanding.
+// Sleep of a link while no command is outstanding.
 //
 // AHCI 1.3.1, section 8.3.1.3 (aggressive link power management): the adapter asks for Partial or Slumber when no command is
 // outstanding. PCI Express leaves the moment of entering L1 to the device. Frames that cross while commands are outstanding find the link awake.
 
-/// Whether the link sleeps, and until when it wakes.
+/// Sleep state of the link, and the end of its wake-up.
 #[derive(Clone, Debug)]
 pub struct LinkSleep {
     spec: SleepSpec,
-    /// Commands between their doorbell and their completion.
+    /// Commands between doorbell and completion.
     outstanding: u32,
-    /// When the host saw the last completion.
+    /// Time at which the host saw the last completion.
     idle_since: Time,
-    /// When the link is awake.
+    /// Time at which the link is awake.
     awake: Time,
 }
 
 impl LinkSleep {
-    /// A link that is idle from the beginning.
+    /// Creates a link that is idle from the beginning.
     pub fn new(spec: SleepSpec) -> LinkSleep {
         LinkSleep { spec, outstanding: 0, idle_since: Time::ZERO, awake: Time::ZERO }
     }
 
-    /// A command enters; what it waits until the link is awake.
+    /// Handles an arriving command; returns its wait until the link is awake.
     pub(super) fn enters(&mut self, now: Time) -> Time {
         if self.outstanding == 0 {
             self.awake = now + self.spec.wait(self.idle_since, now);
@@ -208,19 +211,19 @@ impl LinkSleep {
         self.awake.since(now)
     }
 
-    /// The host sees a completion at this time.
+    /// Notes a completion seen by the host at this time.
     pub(super) fn completes(&mut self, seen: Time) {
         self.outstanding -= 1;
         self.idle_since = self.idle_since.max(seen);
     }
 
-    /// Appends since when it is idle; nothing is outstanding.
+    /// Appends the start of the idle time; nothing is outstanding.
     pub(super) fn save(&self, out: &mut Vec<u8>) {
         let LinkSleep { spec: _, outstanding: _, idle_since, awake: _ } = self;
         idle_since.save(out);
     }
 
-    /// Replaces it by what a link saved; `None` if that is cut short.
+    /// Replaces the state with one saved by a link; `None` if it is truncated.
     pub(super) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         self.idle_since = Time::load(input)?;
         Some(())
@@ -240,7 +243,8 @@ mod tests {
         LinkSleep::new(SleepSpec { after: Duration::new(us(5)), exit: Duration::new(us(40)) })
     }
 
-    /// The first command wakes the link, the second waits for what is left of that, and none waits while another is under way.
+    /// The first command wakes the link, the second waits for the rest of the wake-up, and none waits while another is
+    /// under way.
     #[test]
     fn one_command_wakes_the_link_for_those_that_follow() {
         let mut link = link();

@@ -1,7 +1,8 @@
-//! Host interfaces: a link with the protocol by which commands cross it.
+//! Host interfaces: a link with the protocol of its commands.
 //!
-//! Each is a file beside this one: what it costs to bring a command in, move its data and bring its completion out. A drive has one
-//! for its host, and may have one for a processor inside it. Which there are is [`Interface`]; what each does, `Protocol`.
+//! Each file beside this one is one interface: the cost of bringing a command in, moving its data and sending its
+//! completion. A drive has one for its host, and may have one for a processor inside it. [`Interface`] lists them;
+//! `Protocol` is their common behaviour.
 
 use super::ahci::AhciPort;
 use super::memory_port::MemoryPort;
@@ -10,17 +11,17 @@ use engine::{Ticket, Time};
 use net::pcie::Link;
 use stats::EnergyReport;
 
-/// What a command meets first.
+/// First step of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Entry {
-    /// Its doorbell reaches who fetches it after this time.
+    /// The doorbell reaches the fetching controller after this time.
     Rings(Time),
-    /// It is in the controller after this time.
+    /// The command is in the controller after this time.
     Fetched(Time),
 }
 
 impl Entry {
-    /// It comes so much later.
+    /// Delays the entry by `wait`.
     #[inline]
     pub(super) fn later(self, wait: Time) -> Entry {
         match self {
@@ -30,28 +31,28 @@ impl Entry {
     }
 }
 
-/// For how long a link has been busy.
+/// Busy time of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LinkBusy {
-    /// It sends both ways at once: to the host, and to the device.
+    /// Full duplex: to the host, and to the device.
     Both {
-        /// To the host.
+        /// Direction to the host.
         to_host: Time,
-        /// To the device.
+        /// Direction to the device.
         to_device: Time,
     },
-    /// It sends one way at a time: both together.
+    /// Half duplex: both directions together.
     Either(Time),
 }
 
 impl LinkBusy {
-    /// Of a link that sends both ways at once.
+    /// Busy time of a full-duplex link.
     pub(super) fn of(link: &Link, now: Time) -> LinkBusy {
         let (to_host, to_device) = link.busy(now);
         LinkBusy::Both { to_host, to_device }
     }
 
-    /// Of a link that sends one way at a time.
+    /// Busy time of a half-duplex link.
     pub(crate) fn either(self) -> Option<Time> {
         match self {
             LinkBusy::Both { .. } => None,
@@ -59,7 +60,7 @@ impl LinkBusy {
         }
     }
 
-    /// Each resource that the link has.
+    /// Busy time of each resource of the link.
     pub(crate) fn each(self) -> impl Iterator<Item = Time> {
         match self {
             LinkBusy::Both { to_host, to_device } => [Some(to_host), Some(to_device)],
@@ -70,61 +71,63 @@ impl LinkBusy {
     }
 }
 
-/// A link with its protocol. Times are granted at the present, and queues are those of this interface.
+/// Link with its protocol. Times are granted at the present, and queues are those of this interface.
 pub(super) trait Protocol {
-    /// The command `id` is in its queue, and the doorbell rings. `reserve` takes its place in the order of events.
+    /// Handles command `id` in its queue, with its doorbell. `reserve` takes its place in the order of events.
     fn enters(&mut self, queue: u16, id: u32, reserve: impl FnOnce() -> Ticket) -> Entry;
 
-    /// A doorbell has arrived: one more entry of the queue may be fetched.
+    /// Handles a doorbell: one more entry of the queue may be fetched.
     fn doorbell(&mut self, queue: u16);
 
-    /// Fetches a command, if there is room for it: its name, its place in the order of events, and how long that takes.
+    /// Fetches a command, if there is room for it. Returns its name, its place in the order of events, and the
+    /// duration.
     fn fetch(&mut self, now: Time) -> Option<(u32, Ticket, Time)>;
 
-    /// Data of a write comes in; when all of it is here.
+    /// Receives data of a write; returns the arrival of all data.
     fn data_in(&mut self, now: Time, bytes: u64) -> Time;
 
-    /// Data of a read begins its way out.
+    /// Starts sending data of a read.
     fn data_out(&mut self, now: Time, bytes: u64);
 
-    /// The completion of a command goes out; when the host's software sees it.
+    /// Sends the completion of a command; returns the time at which the host's software sees it.
     fn completes(&mut self, now: Time) -> Time;
 
-    /// A command has been completed. Whether another may be fetched for it.
+    /// Handles a completed command. Returns true if another may be fetched for it.
     fn leaves(&mut self, queue: u16) -> bool;
 
-    /// Time that the link has been busy up to `now`.
+    /// Busy time of the link up to `now`.
     fn busy(&self, now: Time) -> LinkBusy;
 
-    /// Energy of the link since the measured window began, if it is known what it costs.
+    /// Energy of the link since the measured window began, if known.
     fn energy(&self, now: Time) -> Option<EnergyReport>;
 
-    /// Bytes since the measured window began, by the time for which the link was booked: at least and at most. `None` if bytes
+    /// Bytes since the measured window began, minimum and maximum consistent with the link's busy time. `None` if bytes
     /// take no time.
     fn carried(&self) -> Option<[u64; 2]>;
 
     /// Starts the measured window.
     fn reset_energy(&mut self, now: Time);
 
-    /// Appends the state of the link and the queues' turns; nothing is outstanding.
+    /// Appends the state of the link and the queues' round-robin positions; nothing is outstanding.
     fn save(&self, out: &mut Vec<u8>);
 
-    /// Replaces it by what an interface of the same parameters saved; `None` if that is cut short or malformed.
+    /// Replaces the state with one saved by an interface of the same parameters; `None` if it is truncated or
+    /// malformed.
     fn load(&mut self, input: &mut &[u8]) -> Option<()>;
 }
 
-/// The host interfaces that there are.
+/// Available host interfaces.
 #[derive(Clone, Debug)]
 pub enum Interface {
-    /// A memory port: no queues.
+    /// Memory port without queues.
     Memory(MemoryPort),
-    /// NVMe queues over PCI Express, or a link of which only the rate is known.
+    /// NVMe queues over PCI Express, or over a link given only by its rate.
     Nvme(NvmePort),
     /// AHCI and native command queuing over Serial ATA.
     Ahci(AhciPort),
 }
 
-/// Does the same with whichever interface it is: code of its own for each, and no call through a table.
+/// Dispatches to the interface at hand, with separate code for each and no call through a table.
 macro_rules! with {
     ($interface:expr, $port:ident => $what:expr) => {
         match $interface {

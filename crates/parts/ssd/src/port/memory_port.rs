@@ -1,18 +1,18 @@
-//! A memory port: commands arrive over the link, without queues and without an entry that says that they are done.
+//! Memory port: commands arrive over the link, without queues and completion entries.
 
 use super::interface::{Entry, LinkBusy, Protocol};
 use engine::{Ticket, Time};
 use net::pcie::Link;
 use stats::EnergyReport;
 
-/// A memory port.
+/// Memory port of a device.
 #[derive(Clone, Debug)]
 pub struct MemoryPort {
     link: Link,
 }
 
 impl MemoryPort {
-    /// An idle one.
+    /// Creates an idle port.
     pub fn new(link: Link) -> MemoryPort {
         MemoryPort { link }
     }

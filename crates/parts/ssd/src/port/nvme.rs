@@ -6,25 +6,25 @@ use net::pcie::Link;
 use stats::EnergyReport;
 use std::collections::VecDeque;
 
-/// Bytes of a completion queue entry.
+/// Size of a completion queue entry, in bytes.
 const COMPLETION_BYTES: u64 = 16;
 
 /// Queues and times.
 #[derive(Clone, Debug)]
 pub struct NvmeParams {
-    /// Submission queues.
+    /// Number of submission queues.
     pub queues: u16,
-    /// Entries a submission queue.
+    /// Entries of each submission queue.
     pub depth: u32,
     /// Commands that the controller holds at once, over all queues.
     pub in_controller: u32,
-    /// Who is fetched next.
+    /// Arbitration: the submission queue that is fetched from next.
     pub arbitration: Arbitration,
-    /// Doorbell write to fetch request, beyond the link's latency.
+    /// Time from doorbell write to fetch request, beyond the link's latency.
     pub doorbell: Time,
-    /// Fetch request to command in the controller, beyond the link's round trip.
+    /// Time from fetch request to command in the controller, beyond the link's round trip.
     pub fetch: Time,
-    /// Completion entry written to host software running.
+    /// Time from writing the completion entry until host software runs.
     pub interrupt: Time,
 }
 
@@ -33,16 +33,16 @@ pub struct NvmeParams {
 pub struct NvmePort {
     link: Link,
     queues: Nvme,
-    /// From the doorbell to the controller, and from there until the command has been fetched.
+    /// Time from the doorbell to the controller, and from there until the command has been fetched.
     doorbell: Time,
     fetch: Time,
     interrupt: Time,
-    /// Nothing can hold a command back in its submission queue: its doorbell is folded into its fetch.
+    /// True if nothing can hold a command back in its submission queue: its doorbell is folded into its fetch.
     folds: bool,
 }
 
 impl NvmePort {
-    /// An idle one. `fold`: the doorbell is folded into the fetch where nothing can come between.
+    /// Creates an idle port. With `fold`, the doorbell is folded into the fetch where nothing can intervene.
     pub fn new(link: Link, params: NvmeParams, fold: bool) -> NvmePort {
         let NvmeParams { queues, depth, in_controller, arbitration, doorbell, fetch, interrupt } = params;
         let latency = link.latency();
@@ -127,19 +127,19 @@ impl Protocol for NvmePort {
     }
 }
 
-/// Which submission queue is fetched from next.
+/// Arbitration between submission queues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Arbitration {
     /// Queues take turns; each turn fetches at most `burst` commands.
     RoundRobin {
-        /// Commands a turn.
+        /// Commands per turn.
         burst: u32,
     },
-    /// An urgent class with strict priority, then high, medium and low by weights; round robin inside a class.
+    /// An urgent class with strict priority, then high, medium and low by weight; round robin inside a class.
     Weighted {
-        /// Commands a turn.
+        /// Commands per turn.
         burst: u32,
-        /// Commands a round of the high, medium and low class.
+        /// Commands of the high, medium and low class per round.
         weights: [u32; 3],
         /// Class of each queue: 0 urgent, 1 high, 2 medium, 3 low. Queues beyond the list are medium.
         classes: Vec<u8>,
@@ -170,20 +170,20 @@ struct SubmissionQueue {
 #[derive(Clone, Debug, Default)]
 struct ClassState {
     queues: Vec<usize>,
-    /// Those of `queues` that have visible entries, by their place in it.
+    /// Queues of `queues` that have visible entries, by their place in it.
     visible: Flags,
     turn: usize,
-    /// Commands left of the present turn.
+    /// Commands left in the present turn.
     left: u32,
-    /// Commands left of the class in the present round.
+    /// Commands left for the class in the present round.
     credit: u32,
 }
 
-/// Submission queues as the controller sees them.
+/// Submission queues as seen by the controller.
 #[derive(Clone, Debug)]
 struct Nvme {
     queues: Vec<SubmissionQueue>,
-    /// Class of each queue, and its place there.
+    /// Class of each queue, and its place in that class.
     places: Vec<(usize, usize)>,
     classes: Vec<ClassState>,
     arbitration: Arbitration,
@@ -213,12 +213,12 @@ impl Nvme {
         }
     }
 
-    /// The host has put a command into a queue.
+    /// Adds a command that the host has put into a queue.
     fn ring(&mut self, queue: u16, id: u32, place: Ticket) {
         self.queues[usize::from(queue)].entries.push_back((id, place));
     }
 
-    /// A doorbell write has arrived.
+    /// Handles an arrived doorbell write.
     fn arrive(&mut self, queue: u16) {
         let queue = usize::from(queue);
         self.queues[queue].visible += 1;
@@ -226,12 +226,12 @@ impl Nvme {
         self.classes[class].visible.insert(place);
     }
 
-    /// A command has left the controller.
+    /// Handles a command that has left the controller.
     fn done(&mut self, _queue: u16) {
         self.inside -= 1;
     }
 
-    /// The next command to fetch, if the controller has room for one.
+    /// Next command to fetch, if the controller has room for one.
     fn fetch(&mut self) -> Option<(u32, Ticket)> {
         if self.inside >= self.limit {
             return None;
@@ -248,7 +248,7 @@ impl Nvme {
         sq.entries.pop_front()
     }
 
-    /// Appends whose turn it is. The queues are empty: nothing is outstanding.
+    /// Appends the round-robin positions. The queues are empty: nothing is outstanding.
     fn save(&self, out: &mut Vec<u8>) {
         let Nvme { queues: _, places: _, classes, arbitration: _, limit: _, inside: _ } = self;
         for ClassState { queues: _, visible: _, turn, left, credit } in classes {
@@ -256,7 +256,7 @@ impl Nvme {
         }
     }
 
-    /// Takes back whose turn it was; `None` if that is cut short or malformed.
+    /// Restores the round-robin positions; `None` if they are truncated or malformed.
     fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         for class in &mut self.classes {
             (class.turn, (class.left, class.credit)) = Snapshot::load(input)?;
@@ -295,7 +295,7 @@ impl Nvme {
         let burst = self.arbitration.burst();
         let state = &mut self.classes[class];
         if state.left == 0 || state.visible.next(state.turn) != Some(state.turn) {
-            // The next one in the ring; itself, if it is the only one.
+            // Next entry in the ring; the entry itself, if it is the only one.
             state.turn = state.visible.next(state.turn + 1).or_else(|| state.visible.next(0))?;
             state.left = burst;
         }
@@ -325,7 +325,7 @@ mod tests {
         std::iter::from_fn(|| nvme.fetch().map(|(id, _)| id / 100)).take(count).collect()
     }
 
-    /// The queue that comes next by looking at each in turn, and whose turn it then is.
+    /// Next queue by examining each in turn, and the turn after it.
     fn looked_at(visible: &[u32], (mut turn, mut left): (usize, u32), burst: u32) -> Option<(usize, u32)> {
         for _ in 0..=visible.len() {
             if left > 0 && visible[turn] > 0 {
@@ -368,7 +368,8 @@ mod tests {
         let mut nvme = filled(3, 4, Arbitration::RoundRobin { burst: 2 });
         let got = order(&mut nvme, 12);
         assert_eq!(got.len(), 12);
-        // Whatever queue begins, turns are pairs of one queue, and every queue has its turn before any has two.
+        // Whatever queue begins, turns are pairs of commands of one queue, and every queue has its turn before any has
+        // two.
         let turns: Vec<u32> = got
             .chunks(2)
             .map(|c| {

@@ -1,40 +1,40 @@
-//! What is left to do when a write has been acknowledged: its place, its entry in the map, and whatever else firmware puts off.
+//! Work left after a write has been acknowledged: its place, its map entry, and other deferred work of the firmware.
 //!
-//! A core of its own does it, a batch of writes at a time. One batch is worked on while the next one fills; when that is full too,
-//! writes wait until the work ends. So a drive takes writes fast as long as they come more slowly than that core works, and else
-//! alternates: a batch at full speed, and a stop. Stops differ in length where batches differ, as they do where collection works
-//! along with the host.
+//! A dedicated core does it, one batch of writes at a time. One batch is processed while the next one fills; when that
+//! is full too, writes wait until the work ends. So a drive takes writes fast as long as they arrive more slowly than
+//! that core works. Otherwise it alternates between a batch at full speed and a stop. Stops differ in length where
+//! batches differ, as they do when garbage collection runs along with the host.
 
 use super::cores::Varied;
 use engine::{Rng, Snapshot, Time};
 use std::collections::VecDeque;
 
-/// A core that works on writes which have been acknowledged.
+/// Core that works on acknowledged writes.
 #[derive(Clone, Debug)]
 pub struct Upkeep {
-    /// Core time a write.
+    /// Core time of each write.
     write: Time,
-    /// Writes that it works on at once.
+    /// Writes per batch.
     batch: u32,
-    /// How the times of batches differ, if they do.
+    /// Variation of the times of batches, if any.
     varied: Option<Varied>,
-    /// Writes in the batch that fills.
+    /// Writes in the filling batch.
     filled: u32,
-    /// When that batch begins to take writes: when the work on the last but one before it has ended.
+    /// Time at which that batch begins to take writes: the end of the work on the last batch but one.
     opens: Time,
-    /// Batches whose work had not ended when the last of them was told its time: from when until when, the oldest first.
+    /// Batches whose work had not ended when the last of them was scheduled: begin and end, oldest first.
     works: VecDeque<(Time, Time)>,
-    /// When the work on the last of all ends.
+    /// End of the work on the last batch.
     ends: Time,
-    /// Work that had ended when the last batch was told its time, and is not listed any more.
+    /// Work that had ended when the last batch was scheduled, and is no longer listed.
     worked: Time,
 }
 
 impl Upkeep {
-    /// An idle one, which needs so much for each write of a batch.
+    /// Creates an idle core that needs `write` for each write of a batch.
     ///
     /// # Panics
-    /// If a batch has no writes.
+    /// Panics if a batch has no writes.
     pub fn new(write: Time, batch: u32, varied: Option<Varied>) -> Upkeep {
         assert!(batch > 0, "a batch has writes");
         let never = Time::ZERO;
@@ -50,13 +50,13 @@ impl Upkeep {
         }
     }
 
-    /// When the next write may be taken.
+    /// Time at which the next write may be taken.
     #[inline]
     pub(super) fn opens(&self) -> Time {
         self.opens
     }
 
-    /// A write that has come now will be acknowledged then.
+    /// Takes a write that arrives `now` and will be acknowledged at `end`.
     #[inline]
     pub(super) fn takes(&mut self, now: Time, end: Time) {
         self.filled += 1;
@@ -66,7 +66,7 @@ impl Upkeep {
         }
     }
 
-    /// A batch will be full then.
+    /// Schedules a batch that will be full at `full`.
     fn begins(&mut self, now: Time, full: Time) {
         while let Some(&(start, end)) = self.works.front().filter(|(_, end)| *end <= now) {
             self.worked += end - start;
@@ -80,7 +80,7 @@ impl Upkeep {
         self.works.push_back((start, self.ends));
     }
 
-    /// Time that the core has been busy up to `now`.
+    /// Busy time of the core up to `now`.
     pub(super) fn busy(&self, now: Time) -> Time {
         let works = self.works.iter().map(|(start, end)| (*end).min(now).since(*start));
         works.fold(self.worked, |sum, time| sum + time)
@@ -113,7 +113,8 @@ mod tests {
 
     const US: fn(u64) -> Time = Time::from_us;
 
-    /// Writes that come as soon as they may: a batch at their own pace, and a stop until the batch before has been worked on.
+    /// Writes that arrive as soon as they may: a batch at their own pace, and a stop until the previous batch has been
+    /// processed.
     #[test]
     fn a_batch_at_full_speed_and_a_stop() {
         let mut upkeep = Upkeep::new(US(10), 4, None);
@@ -131,7 +132,7 @@ mod tests {
         assert_eq!(upkeep.busy(US(136)), US(128));
     }
 
-    /// Writes that come all at once are told their times at once; what the core does is counted when it does it.
+    /// Writes that arrive all at once get their times at once; the core's work is counted when it happens.
     #[test]
     fn what_is_to_come_is_not_yet_done() {
         let mut upkeep = Upkeep::new(US(10), 4, None);

@@ -1,8 +1,8 @@
-//! The last look: what every unit, and every entry of a demand-cached map, holds at the end of a run.
+//! Final audit: the contents of every unit, and of every entry of a demand-cached map, at the end of a run.
 //!
-//! Both cost what has been touched, not what the drive could hold. A unit that no command has touched, whose place nobody
-//! has written into the map since the shadow began, and that lies in a block which was neither programmed nor erased, is as
-//! it was: it needs no look. A terabyte that stays empty costs nothing.
+//! The audits cost as much as has been touched, not as much as the drive could hold. A unit is unchanged, and needs no
+//! check, if no command has touched it, its place in the map has not been written since the shadow began, and its block
+//! was neither programmed nor erased. A terabyte that stays empty costs nothing.
 
 use super::data::{Sectors, Version};
 use super::{Shadow, word};
@@ -10,23 +10,23 @@ use ftl::page_map::Ftl;
 use proto::Lpn;
 use std::collections::BTreeSet;
 
-/// Units between two looks at whether somebody wants an end.
+/// Units between two polls of the stop request.
 const SLICE: u64 = 1 << 12;
 
-/// What an audit has come to.
+/// Result of an audit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Audit {
-    /// So many are as they should be.
+    /// All entries are correct; their number.
     Fine(u64),
-    /// So many are not, and the first of them in words.
+    /// Number of wrong entries, and a description of the first.
     Wrong(u64, String),
-    /// Somebody wanted an end before it was over.
+    /// Stopped before the end.
     Interrupted,
 }
 
 impl Shadow {
-    /// Compares every logical unit with what may be read of it now; `buffered` says which sectors the buffer has, `stop`
-    /// whether to give it up. O(units and blocks touched).
+    /// Compares every logical unit with the data that may be read from it now. `buffered` returns the sectors in the
+    /// buffer, `stop` whether to stop early. O(units and blocks touched).
     pub fn audit(&self, ftl: &Ftl, buffered: impl Fn(Lpn) -> Sectors, stop: &dyn Fn() -> bool) -> Audit {
         let (mut wrong, mut first) = (0, None);
         for (looked, lpn) in (1_u64..).zip(self.touched(ftl).filter(|lpn| lpn.0 < ftl.logical())) {
@@ -46,7 +46,7 @@ impl Shadow {
         }
     }
 
-    /// Whether a unit lies where it lay, in a block that is as it was, and no command has touched it.
+    /// Returns true if a unit has its initial place, in an unchanged block, and no command has touched it.
     fn is_as_it_was(&self, lpn: Lpn, ftl: &Ftl) -> bool {
         let slot = ftl.lookup(lpn);
         slot == self.truth.initial_slot(lpn, ftl)
@@ -54,7 +54,7 @@ impl Shadow {
             && !self.oracle.knows(lpn)
     }
 
-    /// What a unit holds and may not.
+    /// Version that a unit holds and must not.
     fn illegal(&self, lpn: Lpn, ftl: &Ftl, buffered: impl Fn(Lpn) -> Sectors) -> Option<Version> {
         let mut stamps = self.on_flash(lpn, ftl);
         if let Some(line) = self.lines.get(&lpn) {
@@ -71,11 +71,11 @@ impl Shadow {
         illegal
     }
 
-    /// Units that may be other than they were, hidden ones among them: each once, in no order that means anything.
+    /// Units that may have changed, including hidden ones: each once, in arbitrary order.
     pub fn touched<'s>(&'s self, ftl: &'s Ftl) -> Box<dyn Iterator<Item = Lpn> + 's> {
         let before = self.truth.initial();
         if !ftl.based_on(before) {
-            // After a power cut: the map was rebuilt, and nothing is where it was by itself.
+            // After a power cut, the map was rebuilt: no unit's place is unchanged.
             return Box::new((0..ftl.logical() + ftl.hidden()).map(Lpn));
         }
         let now = ftl.written();
@@ -87,12 +87,12 @@ impl Shadow {
         Box::new(now.chain(then).chain(known).chain(in_blocks))
     }
 
-    /// Compares every entry with the map: those that memory says it `knows` to be newer than on flash, and all others
-    /// with what flash says. O(translation pages with a touched entry).
+    /// Compares every entry with the map: entries that memory `knows` to be newer than flash, and all others as stored
+    /// on flash. O(translation pages with a touched entry).
     pub(crate) fn audit_map(&self, ftl: &Ftl, knows: impl Fn(u64) -> bool, stop: &dyn Fn() -> bool) -> Audit {
         let per_page = self.map.per_page;
         let logical = ftl.logical();
-        // A page that was never written back says what the map said at the beginning.
+        // A page that was never written back has the entries of the initial map.
         let touched = self.touched(ftl).chain(self.map.fresh.keys().copied().map(Lpn));
         let page_of = |lpn: Lpn| if lpn.0 < logical { lpn.0 / per_page } else { lpn.0 - logical };
         let pages: BTreeSet<u64> = touched.map(page_of).collect();
@@ -113,7 +113,7 @@ impl Shadow {
         if wrong == 0 {
             Audit::Fine(logical)
         } else {
-            Audit::Wrong(wrong, format!("the first is of unit {first}"))
+            Audit::Wrong(wrong, format!("the first belongs to unit {first}"))
         }
     }
 }
@@ -126,7 +126,7 @@ mod tests {
     use proto::{Lpn, Slot};
     use std::collections::BTreeSet;
 
-    /// Units that are not as they were, by a look at every one.
+    /// Changed units, found by checking every one.
     fn naive(shadow: &Shadow, ftl: &Ftl) -> BTreeSet<Lpn> {
         let all = (0..ftl.logical() + ftl.hidden()).map(Lpn);
         all.filter(|lpn| !shadow.is_as_it_was(*lpn, ftl)).collect()
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(shadow.touched(&device.ftl).count(), 0);
         let looked = |stop: bool| shadow.audit(&device.ftl, |_| 0, &|| stop);
         assert_eq!(looked(false), Audit::Fine(device.ftl.logical()));
-        // The slots of one block that has been erased, and no more.
+        // Only the slots of one block that has been erased.
         let mut device = combination.build(1).expect("it can be built");
         device.attach_shadow();
         let Some(slot) = device.ftl.lookup(Lpn(0)) else { panic!("the device is full") };

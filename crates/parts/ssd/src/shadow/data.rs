@@ -1,4 +1,4 @@
-//! What stands for data: the write that each sector of a map unit came from, and the contents of registers and pages.
+//! Model of data: the write that each sector of a map unit came from, and the contents of registers and pages.
 
 use super::{Entries, Shadow};
 use ftl::page_map::{Ftl, MapCopy};
@@ -7,39 +7,39 @@ use proto::{Lpn, Slot};
 use rustc_hash::FxHashMap;
 use std::fmt;
 
-/// Bytes of a sector: the smallest logical block of NVMe.
+/// Size of a sector in bytes: the smallest logical block of NVMe.
 pub(super) const SECTOR: u64 = 512;
 
 /// Sectors of one map unit, as a bit set; a map unit has at most 128.
 pub(super) type Sectors = u128;
 
-/// Names the contents of a sector. Together with the sector's address it stands for the data.
+/// Version of a sector: together with the sector's address, it represents the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Version(u64);
 
 impl Version {
     /// Zeroes: never written, deallocated, or written as zeroes.
     pub(super) const ZERO: Version = Version(0);
-    /// What preconditioning left as the newest copy.
+    /// Newest copy left by preconditioning.
     pub(super) const BASE: Version = Version(1);
-    /// A copy that was out of date when the shadow began.
+    /// Copy that was out of date when the shadow began.
     pub(super) const STALE: Version = Version(2);
-    /// An erased page.
+    /// Contents of an erased page.
     pub(super) const BLANK: Version = Version(3);
-    /// Data of another unit.
+    /// Data of a different unit.
     pub(super) const FOREIGN: Version = Version(4);
 
-    /// The data of the `n`th write command.
+    /// Version of the `n`th write command.
     pub(super) fn of_write(n: u64) -> Version {
         Version(16 + (n << 9))
     }
 
-    /// The same, written for a placement.
+    /// This version, written for a placement.
     pub(super) fn placed(self, placement: u8) -> Version {
         Version(self.0 + u64::from(placement) + 1)
     }
 
-    /// The placement that it was written for, if that is known.
+    /// Placement that the version was written for, if known.
     pub(super) fn placement(self) -> Option<u8> {
         let low = self.0.checked_sub(16)? & 511;
         low.checked_sub(1).map(|placement| placement as u8)
@@ -53,7 +53,7 @@ impl fmt::Display for Version {
             Version::BASE => write!(f, "preconditioned data"),
             Version::STALE => write!(f, "an outdated preconditioned copy"),
             Version::BLANK => write!(f, "an erased page"),
-            Version::FOREIGN => write!(f, "another unit's data"),
+            Version::FOREIGN => write!(f, "data of a different unit"),
             Version(n) => write!(f, "write {}", (n - 16) >> 9),
         }
     }
@@ -62,7 +62,7 @@ impl fmt::Display for Version {
 /// Versions of the sectors of one map unit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Stamps {
-    /// All of one version.
+    /// One version for all sectors.
     Whole(Version),
     /// Disjoint sets that cover the unit.
     Mixed(Box<[(Version, Sectors)]>),
@@ -77,14 +77,14 @@ impl Stamps {
         }
     }
 
-    /// Sectors of a version.
+    /// Sectors that have a version.
     pub(super) fn of(&self, version: Version) -> Sectors {
         let mut all = 0;
         self.each(|v, sectors| all |= if v == version { sectors } else { 0 });
         all
     }
 
-    /// These stamps with `sectors` of others laid over.
+    /// Returns these stamps with `sectors` of others overlaid.
     pub(super) fn under(&self, others: &Stamps, sectors: Sectors) -> Stamps {
         let mut all = self.clone();
         others.each(|version, of| {
@@ -95,7 +95,7 @@ impl Stamps {
         all
     }
 
-    /// These stamps with `sectors` written over by `version`.
+    /// Returns these stamps with `sectors` overwritten by `version`.
     pub(super) fn with(&self, version: Version, sectors: Sectors) -> Stamps {
         let mut parts = vec![(version, sectors)];
         self.each(|old, of| {
@@ -113,40 +113,40 @@ impl Stamps {
     }
 }
 
-/// The data of one map unit, wherever it is: in a page, in a register, in the controller's memory.
+/// Data of one map unit, in a page, a register, or the controller's memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Content {
-    /// The logical unit whose data it is.
+    /// Logical unit of the data.
     pub(super) lpn: Lpn,
-    /// Which writes it came from.
+    /// Writes that the data came from.
     pub(super) stamps: Stamps,
-    /// Of a translation page, its entries.
+    /// Entries of a translation page.
     pub(super) entries: Entries,
 }
 
 impl Content {
-    /// Data of a unit of the host's.
+    /// Creates the data of a host unit.
     pub(super) fn new(lpn: Lpn, stamps: Stamps) -> Content {
         Content { lpn, stamps, entries: Entries::Unknown }
     }
 
-    /// What a reader of a translation page makes of it.
+    /// Entries as seen by a reader of translation page `lpn`.
     pub(super) fn entries_of(self, lpn: Lpn) -> Entries {
         if self.lpn == lpn { self.entries } else { Entries::Unknown }
     }
 
-    /// What a reader of `lpn` makes of it.
+    /// Stamps as seen by a reader of `lpn`.
     pub(super) fn seen_as(self, lpn: Lpn) -> Stamps {
         if self.lpn == lpn { self.stamps } else { Stamps::Whole(Version::FOREIGN) }
     }
 }
 
-// What is physically in the planes' page registers.
+// Physical contents of the planes' page registers.
 //
-// A read that the device serves from a register gets what the last sensing has left there. Whatever else goes through a
-// die's registers destroys it: the device must not take such a page for one that is still held.
+// A read that the device serves from a register returns the data left by the last sensing. Any other use of a die's
+// registers destroys it: the device must not assume that such a page is still held.
 
-/// The page that was sensed last, by die and plane; of a plane that is not named nothing is known.
+/// Page sensed last, by die and plane; unknown for a plane without an entry.
 #[derive(Default)]
 pub(super) struct Registers {
     is_watched: bool,
@@ -154,12 +154,12 @@ pub(super) struct Registers {
 }
 
 impl Shadow {
-    /// The device serves reads from registers.
+    /// Enables tracking because the device serves reads from registers.
     pub(crate) fn watch_registers(&mut self) {
         self.registers.is_watched = true;
     }
 
-    /// The array of a die has done its work: an operation's data is in the register, or was there.
+    /// Notes the end of a die's array work: the operation's data is in the register, or was there.
     #[cold]
     pub(crate) fn sensed(&mut self, name: u32, op: &Op, from_register: bool, ftl: &Ftl) {
         if !matches!(op.kind, OpKind::Read | OpKind::CopyBack) {
@@ -182,7 +182,7 @@ impl Shadow {
         errand.data = errand.slots.iter().map(read).collect();
     }
 
-    /// Something has gone through the registers of a die.
+    /// Notes that data has passed through the registers of a die.
     pub(super) fn destroys_registers(&mut self, op: &Op, ftl: &Ftl) {
         if self.registers.is_watched {
             let planes = 0..ftl.geo.die_planes as u8;
@@ -191,11 +191,11 @@ impl Shadow {
     }
 }
 
-// What is physically in the pages.
+// Physical contents of the pages.
 
 #[derive(Clone, Debug)]
 enum Cell {
-    /// As it was when the shadow began: follows from the out-of-band area.
+    /// Unchanged since the shadow began: follows from the out-of-band area.
     Initial,
     /// Erased, or padding.
     Blank,
@@ -205,9 +205,9 @@ enum Cell {
 /// Contents of every slot. Only blocks that have been programmed or erased are stored.
 pub(super) struct Truth {
     blocks: FxHashMap<u64, Box<[Cell]>>,
-    /// The map when the shadow began: it says which initial copies were the newest.
+    /// Initial map: tells which initial copies were the newest.
     initial: MapCopy,
-    /// What each logical unit held when power came back, if it was cut since.
+    /// Contents of each logical unit after a power cut, if there was one.
     recovered: Option<Vec<Stamps>>,
 }
 
@@ -216,7 +216,7 @@ impl Truth {
         Truth { blocks: FxHashMap::default(), initial: ftl.map_copy(), recovered: None }
     }
 
-    /// What a logical unit held when the shadow began.
+    /// Initial contents of a logical unit.
     pub(super) fn initially(&self, lpn: Lpn, ftl: &Ftl) -> Stamps {
         if let Some(held) = self.recovered.as_ref().and_then(|units| units.get(lpn.0 as usize)) {
             return held.clone();
@@ -225,34 +225,34 @@ impl Truth {
         Stamps::Whole(if holds { Version::BASE } else { Version::ZERO })
     }
 
-    /// Where a logical unit lay when the shadow began.
+    /// Initial slot of a logical unit.
     pub(super) fn initial_slot(&self, lpn: Lpn, ftl: &Ftl) -> Option<Slot> {
         self.initial.lookup(lpn, &ftl.geo)
     }
 
-    /// Power is back: what each logical unit holds is what the account begins with. The pages are as they were.
+    /// Restarts the account after a power cut with the contents of each logical unit. The pages are unchanged.
     pub(super) fn restart(&mut self, held: Vec<Stamps>) {
         self.recovered = Some(held);
     }
 
-    /// Whether the block of a slot has been programmed or erased.
+    /// Returns true if the block of a slot has been programmed or erased.
     pub(super) fn knows_block_of(&self, slot: Slot, ftl: &Ftl) -> bool {
         self.blocks.contains_key(&ftl.geo.block_of_slot(slot).0)
     }
 
-    /// Slots of the blocks that have been programmed or erased, in no order that means anything.
+    /// Slots of the blocks that have been programmed or erased, in arbitrary order.
     pub(super) fn known_slots(&self, ftl: &Ftl) -> impl Iterator<Item = Slot> {
         let per_block = u64::from(ftl.geo.units_per_block);
         let first = |block: &u64| ftl.geo.first_slot(*block).0;
         self.blocks.keys().map(first).flat_map(move |first| first..first + per_block).map(Slot)
     }
 
-    /// The map when the shadow began.
+    /// Initial map.
     pub(super) fn initial(&self) -> &MapCopy {
         &self.initial
     }
 
-    /// What sensing a slot finds.
+    /// Contents that sensing a slot returns.
     pub(super) fn read(&self, slot: Slot, ftl: &Ftl) -> Content {
         let (block, unit) = ftl.geo.block_of_slot(slot);
         match self.blocks.get(&block).map(|cells| &cells[unit as usize]) {
@@ -277,7 +277,7 @@ impl Truth {
         self.blocks.entry(block).or_insert_with(|| vec![Cell::Initial; count].into())
     }
 
-    /// Stores a unit; false if the page was not erased.
+    /// Stores a unit; returns false if the page was not erased.
     pub(super) fn program(&mut self, slot: Slot, content: Content, ftl: &Ftl) -> bool {
         let programmed = ftl.array.is_programmed(slot, &ftl.geo);
         let (block, unit) = ftl.geo.block_of_slot(slot);
@@ -304,7 +304,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against one version a sector.
+        /// Compared with a version for each sector.
         #[test]
         fn overlays_as_an_array_would(writes in prop::collection::vec((0u32..128, 1u32..128, 0u64..4), 1..8)) {
             let mut stamps = Stamps::Whole(Version::ZERO);

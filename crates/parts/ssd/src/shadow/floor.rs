@@ -1,9 +1,10 @@
-//! What a power cut must leave: of each sector the last version that was durable when power went, or a later one.
+//! Lower bound for power cuts: of each sector, the last version that was durable at the cut, or a later one, must be
+//! left.
 //!
-//! This account is kept from what the host submits and is answered, and from nothing that the device does. A version is
-//! durable once its write has been answered by a device that promises flash with the answer, or a flush has been answered
-//! that was submitted later. A durable version rules out those that had been answered before its write was submitted.
-//! A deallocation is a version of zeroes that a flush makes durable.
+//! This account uses only host submissions and completions, nothing that the device does internally. A version is
+//! durable once its write has completed on a device whose completions promise flash, or once a flush submitted later
+//! has completed. A durable version rules out those that had completed before its write was submitted. A deallocation
+//! is a version of zeroes that a flush makes durable.
 
 use super::Shadow;
 use super::data::{Sectors, Stamps, Version};
@@ -21,32 +22,32 @@ struct Write {
     sectors: Sectors,
     submitted: u64,
     acknowledged: u64,
-    /// Whether the answer makes it durable.
+    /// True if the completion makes the write durable.
     promised: bool,
 }
 
-/// A command inside the device.
+/// Command inside the device.
 #[derive(Clone, Debug)]
 enum Inside {
     Write(Vec<Lpn>),
     Flush { submitted: u64 },
 }
 
-/// What may be found of each unit that was written.
+/// Versions that may be found in each written unit.
 #[derive(Default)]
 pub(super) struct Floor {
     units: FxHashMap<Lpn, Vec<Write>>,
     inside: FxHashMap<u32, Inside>,
-    /// Units with something that was answered and is not durable.
+    /// Units with completed writes that are not durable.
     volatile: BTreeSet<Lpn>,
     sequence: u64,
-    /// Whether everything that is answered survives.
+    /// True if everything completed survives.
     protected: bool,
-    /// What flash held of each unit when power went.
+    /// Contents of each unit on flash at the power cut.
     image: Vec<Stamps>,
 }
 
-/// What a unit held at the beginning.
+/// Initial contents of a unit.
 fn initial(held: &Stamps) -> Vec<Write> {
     let mut writes = Vec::new();
     held.each(|version, sectors| {
@@ -61,7 +62,7 @@ impl Floor {
         self.units.entry(lpn).or_insert_with(|| initial(&initially())).push(write);
     }
 
-    /// A command has been answered, or refused: then nothing of it has happened.
+    /// Handles a command that has completed, or was refused and had no effect.
     pub(super) fn leaves(&mut self, id: u32, status: Status) {
         if status == Status::Success {
             self.acknowledged(id);
@@ -111,16 +112,16 @@ impl Floor {
     }
 }
 
-/// What has come through a power cut.
+/// Result of comparing the recovered device with the required data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Survivors {
-    /// Units of which flash holds another version than the one that the map named when power went.
+    /// Units of which flash holds a different version than the one named by the map at the cut.
     pub changed: Vec<Lpn>,
-    /// The first unit that holds what it must not, in words.
+    /// First unit with forbidden contents, in words.
     pub lost: Option<String>,
 }
 
-/// A write has become durable: what is older will not be seen again.
+/// Notes that a write has become durable: older ones will not be seen again.
 fn is_durable(writes: &mut [Write], at: usize) {
     let Write { submitted, sectors, .. } = writes[at];
     for older in writes.iter_mut().filter(|w| w.acknowledged < submitted) {
@@ -129,10 +130,11 @@ fn is_durable(writes: &mut [Write], at: usize) {
 }
 
 impl Shadow {
-    /// Begins to note what a power cut must leave; before the first command. `protected`: memory survives it too.
+    /// Starts the account of data that a power cut must leave; call it before the first command. With `protected`,
+    /// memory survives too.
     pub(crate) fn keep_floor(&mut self, protected: bool, ftl: &Ftl) {
         let mut floor = Floor { protected, sequence: 1, ..Floor::default() };
-        // What is in the buffer from the beginning counts as written and answered.
+        // Initial contents of the buffer count as written and completed.
         for lpn in &self.unsettled {
             let held = self.truth.initially(*lpn, ftl);
             let mut writes = initial(&held);
@@ -158,7 +160,7 @@ impl Shadow {
         self.floor = Some(floor);
     }
 
-    /// A command has been submitted. `durable`: its answer promises that data is on flash.
+    /// Notes a submitted command. With `durable`, its completion promises that data is on flash.
     pub(super) fn floor_rises(
         &mut self,
         id: u32,
@@ -177,7 +179,7 @@ impl Shadow {
             let promised = durable || floor.protected;
             for lpn in self.units(command).map(Lpn) {
                 let sectors = self.sectors(command, lpn.0);
-                // A part of a unit is not deallocated.
+                // A partial unit is not deallocated.
                 if sectors == 0 || (command.op == IoOp::Trim && sectors != self.all_sectors()) {
                     continue;
                 }
@@ -191,7 +193,7 @@ impl Shadow {
         self.floor = Some(floor);
     }
 
-    /// Remembers what flash holds: power is about to go. O(map units).
+    /// Records the contents of flash just before a power cut. O(map units).
     pub(crate) fn photograph(&mut self, ftl: &Ftl) {
         let image = (0..ftl.logical()).map(|unit| self.on_flash(Lpn(unit), ftl)).collect();
         if let Some(floor) = &mut self.floor {
@@ -199,8 +201,8 @@ impl Shadow {
         }
     }
 
-    /// Compares what has been recovered with what must have survived; `lines` are the dirty sectors in a protected
-    /// buffer. O(map units). `None` if nobody has watched.
+    /// Compares recovered data with the data that must have survived; `lines` are the dirty sectors in a protected
+    /// buffer. O(map units). `None` without an account.
     pub(crate) fn survivors(&self, ftl: &Ftl, lines: &[(Lpn, Sectors)]) -> Option<Survivors> {
         let floor = self.floor.as_ref()?;
         let lines: FxHashMap<Lpn, Sectors> = lines.iter().copied().collect();
@@ -230,13 +232,13 @@ impl Shadow {
         Some(survivors)
     }
 
-    /// What flash holds of a unit with these sectors of its line laid over.
+    /// Data of a unit on flash, overlaid with these sectors of its line.
     fn with_line(&self, lpn: Lpn, flash: Stamps, sectors: Sectors) -> Stamps {
         self.lines.get(&lpn).map_or(flash.clone(), |line| flash.under(line, sectors))
     }
 
-    /// Power is back: the account begins anew with what the device holds, of which `lines` are the dirty sectors in a
-    /// protected buffer. What is in the pages is known as before.
+    /// Restarts the account after a power cut with the contents of the device; `lines` are the dirty sectors in a
+    /// protected buffer. The contents of the pages remain known.
     pub(crate) fn restart(self, ftl: &Ftl, cache: Option<&MapCache>, lines: &[(Lpn, Sectors)]) -> Shadow {
         let flash: Vec<Stamps> = (0..ftl.logical()).map(|unit| self.on_flash(Lpn(unit), ftl)).collect();
         let mut held = flash;

@@ -1,7 +1,8 @@
-//! The buffer's data, and the promises about it. The device calls these where its buffer takes data, gives data, and flushes.
+//! Buffered data, and the promises about it. The device calls these functions where its buffer takes data, gives data,
+//! and flushes.
 //!
-//! Which sectors of a unit the buffer has is the buffer's word: every call that takes data from here names them. What
-//! it claims and never got is an erased page to the reader.
+//! The buffer decides which of a unit's sectors it has: every call that takes data from here names them. Sectors that
+//! it claims but never received read as an erased page.
 
 use super::Shadow;
 use super::data::{Content, Sectors, Stamps, Version};
@@ -11,7 +12,7 @@ use proto::{Lpn, Slot};
 use rustc_hash::FxHashMap;
 
 impl Shadow {
-    /// The buffer is not empty at the beginning: what flash does not hold is as if it had just been written.
+    /// Takes over an initially filled buffer: data not on flash is treated as just written.
     pub(crate) fn takes_over(&mut self, buffer: &Sets, ftl: &Ftl) {
         let unflushed: FxHashMap<Lpn, Sectors> = buffer.not_durable().into_iter().collect();
         for lpn in buffer.held() {
@@ -28,14 +29,14 @@ impl Shadow {
                 line = line.with(version, *sectors);
             }
             if buffer.is_flushing(lpn) {
-                // What is not here has been read from flash.
+                // The other sectors have been read from flash.
                 self.leaving.insert(lpn, (Sectors::MAX, line.clone()));
             }
             self.lines.insert(lpn, line);
         }
     }
 
-    /// A line has taken a unit's sectors from a write command.
+    /// Notes that a line has taken a unit's sectors from a write command.
     pub fn line_takes(&mut self, id: u32, lpn: Lpn) {
         let Some(inside) = self.commands.get(id as usize).and_then(Option::as_ref) else { return };
         let sectors = self.sectors(&inside.command, lpn.0);
@@ -45,8 +46,8 @@ impl Shadow {
         *line = line.with(version, sectors);
     }
 
-    /// A line has taken these sectors of a unit from the read that has just finished. A page is sensed whole: what lies
-    /// beside the units that were asked for is as it was.
+    /// Notes that a line has taken these sectors of a unit from the read that has just finished. A page is sensed as a
+    /// whole: data beside the requested units is unchanged.
     pub(crate) fn line_fills(&mut self, lpn: Lpn, slot: Slot, sectors: Sectors, ftl: &Ftl) {
         let landed = self.landed.iter().find(|(s, _)| *s == slot).map(|(_, content)| content.clone());
         let landed = landed.unwrap_or_else(|| self.truth.read(slot, ftl)).seen_as(lpn);
@@ -54,7 +55,7 @@ impl Shadow {
         *line = line.under(&landed, sectors);
     }
 
-    /// A command that reads a unit finds these sectors of it in the buffer; what else it wants comes from flash.
+    /// Notes that a command finds these sectors of a unit in the buffer; the rest comes from flash.
     pub fn line_gives(&mut self, id: u32, lpn: Lpn, here: Sectors) {
         let line = self.lines.get(&lpn).cloned().unwrap_or(Stamps::Whole(Version::BLANK));
         if let Some(inside) = self.inside(id) {
@@ -63,23 +64,23 @@ impl Shadow {
         self.gets(id, lpn, Stamps::Whole(Version::BLANK));
     }
 
-    /// A unit begins its way to flash, with these sectors of it.
+    /// Notes that a unit begins its way to flash, with these sectors.
     pub fn line_leaves(&mut self, lpn: Lpn, present: Sectors) {
         let line = self.lines.get(&lpn).cloned().unwrap_or(Stamps::Whole(Version::BLANK));
         self.leaving.insert(lpn, (present, line));
     }
 
-    /// A read has been queued of the rest of a unit on its way to flash.
+    /// Notes a queued read of the rest of a unit on its way to flash.
     pub fn line_fetches(&mut self, name: u32, slot: Slot) {
         self.errand(name).collect(std::iter::once(slot));
     }
 
-    /// A read has been queued of units that stay in the controller's memory.
+    /// Notes a queued read of units that stay in the controller's memory.
     pub(crate) fn fetches(&mut self, name: u32, slots: impl Iterator<Item = Slot>) {
         self.errand(name).collect(slots);
     }
 
-    /// The rest of a unit on its way to flash has just been read.
+    /// Notes that the rest of a unit on its way to flash has been read.
     pub fn line_is_completed(&mut self, lpn: Lpn, slot: Slot) {
         let Some((_, content)) = self.landed.iter().find(|(s, _)| *s == slot) else { return };
         let old = content.clone().seen_as(lpn);
@@ -89,8 +90,8 @@ impl Shadow {
         }
     }
 
-    /// A program of units on their way to flash has been queued. A rest that was not read is zeroes: the unit held
-    /// nothing.
+    /// Notes a queued program of units on their way to flash. Sectors that were not read are zeroes: the unit had no
+    /// data.
     pub fn line_writes(&mut self, name: u32, units: &[Lpn]) {
         let mut data = Vec::with_capacity(units.len());
         for lpn in units {
@@ -99,25 +100,25 @@ impl Shadow {
                     let stamps = Stamps::Whole(Version::ZERO).under(&line, present);
                     data.push(Content::new(*lpn, stamps));
                 }
-                None => self.violation(format!("unit {} is flushed without having left the buffer", lpn.0)),
+                None => self.violation(format!("unit {} is flushed, but has not left the buffer", lpn.0)),
             }
         }
         self.carries(name, data);
     }
 
-    /// Forgets a unit's line: what a device does that loses it.
+    /// Forgets a unit's line, as a device does that loses it.
     pub fn line_is_lost(&mut self, lpn: Lpn) {
         self.lines.remove(&lpn);
     }
 }
 
-// What an answer promises about a power cut: the data is on flash, whatever the buffer holds.
+// Promises of completions about a power cut: the data is on flash, whatever the buffer holds.
 //
-// A flush promises all that was acknowledged when it was submitted. For the oracle it is a read of every unit that has
-// been in the buffer, whose answer is what flash holds when the flush is answered. A durable write promises itself.
+// A flush promises everything acknowledged before its submission. To the oracle, it is a read of every unit that has
+// been in the buffer; the result is what flash holds when the flush completes. A durable write promises its own data.
 
 impl Shadow {
-    /// What a power cut would leave of a unit.
+    /// Contents of a unit after a power cut.
     pub(super) fn on_flash(&self, lpn: Lpn, ftl: &Ftl) -> Stamps {
         match ftl.lookup(lpn) {
             Some(slot) => self.truth.read(slot, ftl).seen_as(lpn),
@@ -125,7 +126,7 @@ impl Shadow {
         }
     }
 
-    /// A flush has been submitted: the units it promises.
+    /// Units promised by a flush that has been submitted.
     pub(super) fn promises(&mut self, id: u32) -> Vec<Lpn> {
         let all = self.all_sectors();
         for lpn in &self.unsettled {
@@ -134,7 +135,7 @@ impl Shadow {
         self.unsettled.iter().copied().collect()
     }
 
-    /// A flush, or a durable write, has been answered: compares one unit that it promised.
+    /// Compares one unit promised by a completed flush or durable write.
     pub(super) fn keeps_promise(&mut self, lpn: Lpn, id: u32, ftl: &Ftl) {
         let found = self.on_flash(lpn, ftl);
         if let Some((version, sectors)) = self.oracle.end_flush(lpn, id, &found) {
@@ -149,11 +150,11 @@ impl Shadow {
         let sector = sectors.trailing_zeros();
         let unit = lpn.0;
         self.violation(format!(
-            "it was promised to be on flash, which holds {version} in sector {sector} of unit {unit}"
+            "the promised data is missing: flash holds {version} in sector {sector} of unit {unit}"
         ));
     }
 
-    /// All sectors of a unit.
+    /// Sectors of a whole unit.
     pub(super) fn all_sectors(&self) -> Sectors {
         Sectors::MAX >> (128 - self.unit_bytes / super::SECTOR)
     }
@@ -170,7 +171,7 @@ mod tests {
     const UNIT: u64 = 4096;
     const LPN: Lpn = Lpn(2);
 
-    /// A shadow and the FTL of a full device, without a device: the test plays it.
+    /// Shadow and FTL of a full device, without a device: the test acts as the device.
     struct Stage {
         ftl: Ftl,
         shadow: Shadow,
@@ -219,7 +220,7 @@ mod tests {
             }
             self.leaves(9);
         }
-        /// Programs what is on its way to flash, and maps it.
+        /// Programs the data on its way to flash, and maps it.
         fn flushes(&mut self) {
             let to = self.ftl.reserve(0, Stream::Host(0)).expect("there is space");
             self.ftl.fill(to, Some(LPN));
@@ -238,7 +239,7 @@ mod tests {
         stage.wrote(1, 2..4);
         stage.reads(0b1100);
         assert_eq!(stage.shadow.violations, 0, "{:?}", stage.shadow.described);
-        // The buffer must not be passed over.
+        // The buffer must not be bypassed.
         stage.reads(0);
         assert_eq!(stage.shadow.violations, 1);
     }
@@ -248,7 +249,7 @@ mod tests {
         let mut stage = Stage::new();
         stage.wrote(1, 2..4);
         stage.shadow.line_leaves(LPN, 0b1100);
-        // Written again while it is on its way: flash gets the older data, the line keeps the newer.
+        // Rewritten while on its way: flash gets the older data, the line keeps the newer.
         stage.wrote(2, 3..4);
         let old = stage.ftl.lookup(LPN).expect("the device is full");
         stage.shadow.line_fetches(3, old);
@@ -258,7 +259,7 @@ mod tests {
         stage.reads(0b1000);
         assert_eq!(stage.shadow.violations, 0, "{:?}", stage.shadow.described);
         stage.shadow.line_leaves(LPN, 0b1000);
-        // A rest that is not read would be zeroes.
+        // Sectors that are not read would be zeroes.
         stage.flushes();
         stage.reads(0);
         assert_eq!(stage.shadow.violations, 1);

@@ -1,8 +1,8 @@
-//! The demand-cached map's own data: which entries each translation page holds, on flash and in memory.
+//! Data of the demand-cached map: the entries of each translation page, on flash and in memory.
 //!
 //! Entries travel like the host's data: a change is noted when the device learns of it, goes into a page when that page
-//! is programmed, and comes back when it is read. So a page that was written back without a change, or not at all, is
-//! found although the simulated device looks its units up in the whole map.
+//! is programmed, and comes back when it is read. So a page written back without a change, or not at all, is detected,
+//! although the simulated device looks units up in the whole map.
 
 use super::data::{Content, Stamps, Version};
 use super::{Entries, Shadow, UNKNOWN, Word, word};
@@ -11,7 +11,7 @@ use ftl::page_map::map_cache::MapCache;
 use proto::{Lpn, Slot};
 use rustc_hash::FxHashMap;
 
-/// What the controller's memory has of the map.
+/// Contents of the controller's memory for the map.
 #[derive(Default)]
 pub(super) struct MapMemory {
     pub(super) per_page: u64,
@@ -22,12 +22,12 @@ pub(super) struct MapMemory {
     entries: FxHashMap<u64, Word>,
     /// … or by page.
     pages: FxHashMap<u64, Entries>,
-    /// What pages to be written back hold on flash.
+    /// Contents on flash of pages to be written back.
     bases: FxHashMap<u64, Entries>,
-    /// What has gone to flash while an older copy of its page was on its way from there, by page: memory keeps it until
-    /// that has arrived.
+    /// Changes that went to flash while an older copy of their page was being read, by page: memory keeps them until
+    /// that read has finished.
     kept: FxHashMap<u64, FxHashMap<u64, Word>>,
-    /// What memory had of the map before: taken for granted if the shadow has joined a device that was used.
+    /// Initial contents of memory: assumed correct if the shadow has joined a used device.
     before: Entries,
 }
 
@@ -50,7 +50,7 @@ impl Shadow {
         }
     }
 
-    /// What a translation page holds on flash.
+    /// Contents of a translation page on flash.
     pub(super) fn page_on_flash(&self, page: u64, ftl: &Ftl) -> Entries {
         let lpn = Lpn(ftl.logical() + page);
         match ftl.lookup(lpn) {
@@ -59,7 +59,7 @@ impl Shadow {
         }
     }
 
-    /// What the page that has just been read says.
+    /// Entries of the page that has just been read.
     fn page_landed(&self, page: u64, slot: Slot, ftl: &Ftl) -> Entries {
         let landed = self.landed.iter().find(|(s, _)| *s == slot).map(|(_, content)| content.clone());
         landed.map_or(Entries::Unknown, |content| content.entries_of(Lpn(ftl.logical() + page)))
@@ -67,11 +67,11 @@ impl Shadow {
 
     fn compare_entry(&mut self, lpn: u64, found: Word, whence: &str, ftl: &Ftl) {
         if found != word(ftl.lookup(Lpn(lpn))) {
-            self.violation(format!("the entry of unit {lpn} {whence} is out of date"));
+            self.violation(format!("the entry of unit {lpn} {whence} is outdated"));
         }
     }
 
-    /// The device uses an entry that its cache has.
+    /// Checks an entry that the device uses from its cache.
     #[cold]
     pub(crate) fn map_finds(&mut self, lpn: u64, ftl: &Ftl) {
         let old = match self.map.by_page {
@@ -83,8 +83,8 @@ impl Shadow {
         self.compare_entry(lpn, found, "in the map cache", ftl);
     }
 
-    /// The cache takes an entry from the page that has just been read at `slot`, or from one that was never written.
-    /// `known`: memory has a newer one.
+    /// Notes that the cache takes an entry from the page just read at `slot`, or from one never written. With `known`,
+    /// memory has a newer one.
     #[cold]
     pub(crate) fn map_loads(&mut self, lpn: u64, slot: Option<Slot>, known: bool, ftl: &Ftl) {
         let page = lpn / self.map.per_page;
@@ -102,27 +102,27 @@ impl Shadow {
         }
     }
 
-    /// All that waited for a translation page has taken its entries.
+    /// Notes that all waiters of a translation page have taken its entries.
     #[cold]
     pub(crate) fn map_has_loaded(&mut self, page: u64) {
         self.map.kept.remove(&page);
     }
 
-    /// The device has learned where a unit lies now.
+    /// Notes that the device has learned a unit's present place.
     #[cold]
     pub(crate) fn map_changes(&mut self, lpn: Lpn, ftl: &Ftl) {
         self.map.fresh.insert(lpn.0, word(ftl.lookup(lpn)));
     }
 
-    /// A translation page that is to be written back has just been read at `slot`, or was never written.
+    /// Notes that a translation page to be written back has just been read at `slot`, or was never written.
     #[cold]
     pub(crate) fn map_merges(&mut self, page: u64, slot: Option<Slot>, ftl: &Ftl) {
         let base = slot.map_or(Entries::Initial, |slot| self.page_landed(page, slot, ftl));
         self.map.bases.insert(page, base);
     }
 
-    /// A translation page is to be written back without being read: memory `holds` every entry of it, but for the one that
-    /// has just given up its place. What has gone to flash before is news no longer, and yet only memory has it at hand.
+    /// Notes that a translation page is to be written back without being read: memory `holds` every entry of it, except
+    /// the one just evicted. Changes that went to flash before are not new, and yet only memory has them at hand.
     #[cold]
     pub(crate) fn map_gathers(&mut self, page: u64, holds: impl Fn(u64) -> bool, ftl: &Ftl) {
         if self.map.by_page {
@@ -133,7 +133,7 @@ impl Shadow {
         let lacks = units.clone().filter(|lpn| !holds(*lpn)).count();
         if lacks > 1 {
             self.violation(format!(
-                "translation page {page} is written whole, {lacks} entries are not in memory"
+                "translation page {page} is written as a whole, but {lacks} entries are not in memory"
             ));
         }
         let held = |lpn: u64| {
@@ -144,7 +144,7 @@ impl Shadow {
         self.map.bases.insert(page, Entries::Known(words));
     }
 
-    /// A program of translation pages has been queued. What memory has goes over what has been read of them.
+    /// Notes a queued program of translation pages. Entries in memory override those read.
     #[cold]
     pub(crate) fn map_writes(&mut self, name: u32, lpns: &[Lpn], ftl: &Ftl) {
         let stamps = Stamps::Whole(Version::of_write(self.writes));
@@ -162,7 +162,7 @@ impl Shadow {
         self.carries(name, data);
     }
 
-    /// A page with changes laid over it.
+    /// Entries of a page with changes overlaid.
     fn page_with(&self, page: u64, base: &Entries, changes: &FxHashMap<u64, Word>, ftl: &Ftl) -> Entries {
         let first = page * self.map.per_page;
         let units = first..(first + self.map.per_page).min(ftl.logical());
@@ -170,8 +170,8 @@ impl Shadow {
         Entries::Known(words.collect())
     }
 
-    /// A translation page has become durable at `slot`: what it says is news no longer. `awaited`: an older copy may be
-    /// on its way into memory.
+    /// Notes that a translation page has become durable at `slot`: its entries are not new any more. With `awaited`, an
+    /// older copy may be on its way into memory.
     #[cold]
     pub(crate) fn map_is_durable(&mut self, page: u64, slot: Slot, awaited: bool, ftl: &Ftl) {
         let Entries::Known(words) = self.truth.read(slot, ftl).entries else { return };

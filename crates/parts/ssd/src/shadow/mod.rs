@@ -1,19 +1,19 @@
-//! The shadow: a second account of every map unit's data, kept beside the device and asked for nothing by it.
+//! Shadow: a second account of every map unit's data, kept beside the device, which never consults it.
 //!
 //! Each write command has a version, and the version travels with the data: from the command into the operation that
 //! programs it, into the page, from there into the register when the array is sensed, through the controller's memory
-//! into the next page. Nothing of this is looked up in the map, so the map is not checked against itself. What the host
-//! gets back is compared with what NVMe allows it to get (`oracle`).
+//! into the next page. None of this is looked up in the map, so the map is not checked against itself. Data returned to
+//! the host is compared with what NVMe allows (`oracle`).
 //!
-//! The device tells what it does: a command enters and leaves; an operation is queued, with where it reads or what it
-//! writes; the array is sensed; an operation is finished. The shadow schedules nothing and answers nothing, so results
-//! with it and without are the same. Its hooks are marked cold, so that a device without one keeps its fast path short.
+//! The device reports its actions: a command enters and leaves; an operation is queued, with its source or its data;
+//! the array is sensed; an operation is finished. The shadow schedules and answers nothing, so results with and without
+//! it are the same. Its hooks are marked cold, so that a device without one keeps its fast path short.
 //!
-//! A buffer in the controller's memory is one more place for data (`lines`), and so is a demand-cached map (`map`). A
-//! power cut empties that memory and the commands' table, and leaves the pages.
+//! A buffer in the controller's memory is a further place for data (`lines`), and so is a demand-cached map (`map`). A
+//! power cut clears that memory and the command table, and leaves the pages.
 //!
-//! Atomicity is checked per sector of 512 B. Sectors of one unit that two commands wrote are each checked, not whether
-//! they are from one command.
+//! Atomicity is checked per 512 B sector. Sectors of one unit written by two commands are checked one by one; they need
+//! not come from one command.
 
 mod audit;
 mod data;
@@ -35,38 +35,38 @@ use proto::{Command, IoOp, Lpn, Slot, Status};
 use rustc_hash::FxHashMap;
 use std::{collections::BTreeSet, sync::Arc};
 
-/// Violations that are described; the others are only counted.
+/// Number of violations that are described; further ones are only counted.
 const DESCRIBED: usize = 8;
 
-/// A command inside the device.
+/// Command inside the device.
 #[derive(Clone, Debug)]
 struct Inside {
     command: Command,
     version: Version,
-    /// What a read has got so far, or a write that covers units in part: the data under it.
+    /// Data that a read has received so far; or, for a write that covers units in part, the data under it.
     got: Vec<(Lpn, Stamps)>,
-    /// Whether its answer promises that data is on flash.
+    /// True if the completion promises that data is on flash.
     durable: bool,
-    /// Units that a flush promises.
+    /// Units promised by a flush.
     promised: Vec<Lpn>,
-    /// What a read found in the buffer: it lies over what flash holds.
+    /// Buffered data found by a read: it overrides the data on flash.
     over: Vec<(Lpn, Sectors, Stamps)>,
 }
 
-/// The second account. Memory grows with the units and blocks that are touched.
+/// Second account of the data. Memory grows with the units and blocks that are touched.
 pub struct Shadow {
     unit_bytes: u64,
     truth: Truth,
     oracle: Oracle,
-    /// By command name.
+    /// Commands by name.
     commands: Vec<Option<Inside>>,
-    /// What each operation carries, by operation name.
+    /// Data carried by each operation, by operation name.
     errands: Vec<Errand>,
     /// Units that have been looked up for a read operation that is not queued yet.
     looked_up: Vec<(Lpn, Slot)>,
-    /// The register of the read that has just finished.
+    /// Register contents of the read that has just finished.
     landed: Vec<(Slot, Content)>,
-    /// What the planes' registers hold.
+    /// Contents of the planes' registers.
     registers: Registers,
     /// Units in the controller's memory that garbage collection moves, by where they come from.
     moving: FxHashMap<Slot, Content>,
@@ -74,23 +74,24 @@ pub struct Shadow {
     lines: FxHashMap<Lpn, Stamps>,
     /// Units on their way from the buffer to flash: which sectors, and their data.
     leaving: FxHashMap<Lpn, (Sectors, Stamps)>,
-    /// Units that have been in the buffer since they were last found on flash as they should be.
+    /// Units that have been in the buffer since they were last found correct on flash.
     unsettled: BTreeSet<Lpn>,
-    /// What memory has of a demand-cached map.
+    /// Contents of memory for a demand-cached map.
     map: MapMemory,
-    /// What a power cut must leave, if one is to come.
+    /// Lower bound for a power cut, if one is to come.
     floor: Option<Floor>,
     writes: u64,
-    /// Units whose data the host has been given, each compared.
+    /// Units whose data the host has received, each compared.
     pub units_checked: u64,
     /// Failed comparisons.
     pub violations: u64,
-    /// The first of them, in words.
+    /// Descriptions of the first violations.
     pub described: Vec<String>,
 }
 
 impl Shadow {
-    /// A shadow of a device in its present state, which it takes for granted; `cache` if its map is demand-cached.
+    /// Creates a shadow of a device in its present state, which is assumed to be correct; `cache` if its map is
+    /// demand-cached.
     pub(crate) fn new(ftl: &Ftl, cache: Option<&MapCache>) -> Shadow {
         Shadow {
             unit_bytes: u64::from(ftl.geo.shape.unit_bytes),
@@ -138,7 +139,7 @@ impl Shadow {
         command.offset / self.unit_bytes..(command.offset + command.bytes).div_ceil(self.unit_bytes)
     }
 
-    /// Sectors of a unit that a command covers: whole ones only if it takes data away, all that it touches otherwise.
+    /// Sectors of a unit that a command covers: only whole ones if it deallocates data, all that it touches otherwise.
     fn sectors(&self, command: &Command, unit: u64) -> Sectors {
         let (start, end) = (command.offset, command.offset + command.bytes);
         let (first, end) = match command.op {
@@ -152,7 +153,7 @@ impl Shadow {
         if first >= end { 0 } else { (Sectors::MAX >> (128 - (end - first))) << first }
     }
 
-    /// A command enters. `durable`: its answer will promise that data is on flash.
+    /// Notes an entering command. With `durable`, its completion will promise that data is on flash.
     #[cold]
     pub(crate) fn enters(&mut self, id: u32, command: &Command, durable: bool, ftl: &Ftl) {
         let version = match command.op {
@@ -172,7 +173,7 @@ impl Shadow {
                     self.oracle.begin_write(lpn, id, version, sectors, false);
                 }
                 IoOp::Trim => {
-                    // Only of a part of a unit may the old data stay.
+                    // Only in a partial unit may the old data stay.
                     let may_keep = sectors != self.all_sectors();
                     self.oracle.begin_write(lpn, id, version, sectors, may_keep);
                 }
@@ -193,7 +194,7 @@ impl Shadow {
         self.commands[id as usize] = Some(inside);
     }
 
-    /// A command leaves: its answer is compared.
+    /// Compares the answer of a leaving command.
     #[cold]
     pub(crate) fn leaves(&mut self, id: u32, status: Status, ftl: &Ftl) {
         let Some(inside) = self.commands.get_mut(id as usize).and_then(Option::take) else { return };
@@ -237,13 +238,13 @@ impl Shadow {
         }
     }
 
-    /// A unit has been looked up for the read operation that is queued next.
+    /// Notes the look-up of a unit for the read operation that is queued next.
     #[cold]
     pub(crate) fn looks_up(&mut self, lpn: Lpn, slot: Slot) {
         self.looked_up.push((lpn, slot));
     }
 
-    /// A unit that a command reads holds no data: it gets zeroes.
+    /// Notes that a unit read by a command has no data: it reads as zeroes.
     #[cold]
     pub(crate) fn finds_nothing(&mut self, id: u32, lpn: Lpn) {
         self.gets(id, lpn, Stamps::Whole(Version::ZERO));
@@ -258,7 +259,7 @@ impl Shadow {
         }
     }
 
-    /// A read operation of a command has been queued for the first `units` of those looked up.
+    /// Notes a queued read operation of a command for the first `units` of those looked up.
     #[cold]
     pub(crate) fn reads(&mut self, name: u32, id: u32, units: u16) {
         let looked_up = std::mem::take(&mut self.looked_up);
@@ -267,7 +268,7 @@ impl Shadow {
         self.looked_up.extend_from_slice(others);
     }
 
-    /// A read of garbage collection has been queued: it takes the rest of the page from its first slot on.
+    /// Notes a queued read of garbage collection: it takes the rest of the page from its first slot on.
     #[cold]
     pub(crate) fn collects(&mut self, name: u32, slot: Slot, ftl: &Ftl) {
         let page = ftl.geo.page_name(slot);
@@ -275,13 +276,13 @@ impl Shadow {
         self.errand(name).collect(rest.map(Slot));
     }
 
-    /// A copy-back has been queued.
+    /// Notes a queued copy-back.
     #[cold]
     pub(crate) fn copies(&mut self, name: u32, sources: &[(Lpn, Slot)]) {
         self.errand(name).collect(sources.iter().map(|(_, slot)| *slot));
     }
 
-    /// A program of the command's data has been queued.
+    /// Notes a queued program of the command's data.
     #[cold]
     pub(crate) fn writes(&mut self, name: u32, id: u32, first: u64, units: u16) {
         let Some(inside) = self.commands.get(id as usize).and_then(Option::as_ref) else { return };
@@ -301,43 +302,43 @@ impl Shadow {
         self.carries(name, data);
     }
 
-    /// What has just been read stays in the controller's memory, to be moved.
+    /// Keeps the data just read in the controller's memory, to be moved.
     #[cold]
     pub(crate) fn keeps(&mut self) {
         self.moving.extend(self.landed.iter().cloned());
     }
 
-    /// A unit need not move after all.
+    /// Forgets a unit that need not move after all.
     #[cold]
     pub(crate) fn forgets(&mut self, slot: Slot) {
         self.moving.remove(&slot);
     }
 
-    /// Of what a program carries, only the first unit reaches the array.
+    /// Tears a program: only its first unit reaches the array.
     #[cold]
     pub(crate) fn tears(&mut self, name: u32) {
         self.errand(name).data.truncate(1);
     }
 
-    /// A program of moved units has been queued.
+    /// Notes a queued program of moved units.
     #[cold]
     pub(crate) fn moves(&mut self, name: u32, sources: &[(Lpn, Slot)]) {
         let mut data = Vec::with_capacity(sources.len());
         for (lpn, slot) in sources {
             match self.moving.remove(slot) {
                 Some(content) => data.push(content),
-                None => self.violation(format!("unit {} is moved without having been read", lpn.0)),
+                None => self.violation(format!("unit {} is moved, but has not been read", lpn.0)),
             }
         }
         self.carries(name, data);
     }
 
-    /// A program has been queued that writes these units side by side.
+    /// Notes a queued program of adjacent units.
     fn carries(&mut self, name: u32, data: Vec<Content>) {
         self.errand(name).data = data;
     }
 
-    /// An operation is finished; the device has not yet drawn its conclusions.
+    /// Notes a finished operation, before the device acts on it.
     #[cold]
     pub(crate) fn finished(&mut self, name: u32, op: &Op, ftl: &Ftl) {
         self.landed.clear();
@@ -363,7 +364,7 @@ impl Shadow {
         }
     }
 
-    /// A block has been erased.
+    /// Notes an erased block.
     pub(crate) fn erased(&mut self, first: Slot, ftl: &Ftl) {
         self.truth.erase(first, ftl);
     }
@@ -373,18 +374,18 @@ impl Shadow {
         if ftl.lpn_at(slot) != Some(lpn) {
             let oob = ftl.lpn_at(slot);
             self.violation(format!(
-                "slot {} holds unit {}, its out-of-band area says {oob:?}",
+                "slot {} holds unit {}, but its out-of-band area names {oob:?}",
                 slot.0, lpn.0
             ));
         }
         if !self.truth.program(slot, content, ftl) {
-            self.violation(format!("slot {} was programmed without having been erased", slot.0));
+            self.violation(format!("slot {} was programmed before it was erased", slot.0));
         }
     }
 
-    /// Whether every logical unit lies among data of a placement that some of its sectors were written for, if
-    /// garbage collection keeps placements apart. Units with sectors that nobody knows the placement of are passed over.
-    /// O(units that commands have touched). The units that lie elsewhere, and the first of them.
+    /// Checks that every logical unit is among data of a placement that some of its sectors were written for, if
+    /// garbage collection keeps placements apart. Skips units with sectors of unknown placement. O(units that commands
+    /// have touched). The error holds the number of misplaced units, and the first of them.
     pub(crate) fn audit_placements(&self, ftl: &Ftl) -> Result<u64, (u64, u64)> {
         let (mut known, mut wrong, mut first) = (0, 0, 0);
         let all = Sectors::MAX >> (128 - self.unit_bytes / SECTOR);
@@ -406,54 +407,54 @@ impl Shadow {
     }
 }
 
-// Entries of the map, as the shadow keeps them.
+// Map entries, as kept by the shadow.
 
-/// One entry: 0 for a unit without data, one more than its slot otherwise.
+/// Map entry: 0 for a unit without data, slot plus one otherwise.
 type Word = u64;
 
-/// An entry that nobody has written or read.
+/// Value of an entry that has never been written or read.
 const UNKNOWN: Word = u64::MAX;
 
 fn word(slot: Option<Slot>) -> Word {
     slot.map_or(0, |slot| slot.0 + 1)
 }
 
-/// The entries of a translation page.
+/// Entries of a translation page.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 enum Entries {
-    /// No translation page, or nothing that can be relied on.
+    /// Contents of a page that is not a translation page, or unreliable contents.
     #[default]
     Unknown,
-    /// As they were when the shadow began.
+    /// Unchanged since the shadow began.
     Initial,
     /// One by one.
     Known(Arc<[Word]>),
 }
 
-// What one operation of the back end carries.
+// Data carried by one back-end operation.
 
-/// Where an operation takes its data from, and the data once it has it.
+/// Source of an operation's data, and the data once available.
 #[derive(Clone, Debug, Default)]
 struct Errand {
-    /// The command that gets what is read; without, it stays in the controller.
+    /// Command that receives the data read; `None` if the data stays in the controller.
     command: Option<u32>,
-    /// Logical units that a host read is about, one a slot.
+    /// Logical units of a host read, one per slot.
     lpns: Vec<Lpn>,
     /// Slots that are sensed.
     slots: Vec<Slot>,
-    /// Data in the register: of a program from the start, of a read once the array is sensed.
+    /// Data in the register: for a program from the start, for a read once the array is sensed.
     data: Vec<Content>,
 }
 
 impl Errand {
-    /// A read of units for a command.
+    /// Creates a read of units for a command.
     fn fetch(&mut self, command: u32, units: &[(Lpn, Slot)]) {
         self.command = Some(command);
         self.lpns = units.iter().map(|(lpn, _)| *lpn).collect();
         self.take_from(units.iter().map(|(_, slot)| *slot));
     }
 
-    /// A read of slots that concerns no command.
+    /// Creates a read of slots for no command.
     fn collect(&mut self, slots: impl Iterator<Item = Slot>) {
         self.command = None;
         self.take_from(slots);

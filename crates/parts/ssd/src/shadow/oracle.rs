@@ -1,22 +1,22 @@
-//! What a read may return.
+//! Oracle: the data that a read may return.
 //!
-//! NVMe does not order outstanding commands (NVM Express 1.4, section 6.3). Per sector, a read may
-//! return what was acknowledged last when it was submitted, or any write that was outstanding during its life. Of
-//! writes that overlapped, either may be the last; the first read after all of them pins the winner. A map unit that was
-//! deallocated as a whole reads as zeroes: so this device has it (DLFEAT 001b, section 6.7.1.1). Of a unit that a
-//! deallocation covers in part the old data may stay, or zeroes appear, the same for every read until the next write.
+//! NVMe does not order outstanding commands (NVM Express 1.4, section 6.3). Per sector, a read may return the data
+//! acknowledged last when it was submitted, or any write that was outstanding during its life. Of writes that
+//! overlapped, either may be the last; the first read after all of them pins the winner. A map unit deallocated as a
+//! whole reads as zeroes in this device (DLFEAT 001b, section 6.7.1.1). If a deallocation covers a unit in part, the
+//! old data may stay or zeroes appear, the same for every read until the next write.
 //!
-//! So each unit keeps the writes that may still be the last one of some sector. A write that is acknowledged rules
-//! out those that had been acknowledged before it was submitted; a read rules out those that it shows to be older.
+//! Each unit therefore keeps the writes that may still be the last one of some sector. An acknowledged write rules out
+//! those that had been acknowledged before it was submitted; a read rules out those that it shows to be older.
 
 use super::data::{Sectors, Stamps, Version};
 use proto::Lpn;
 use rustc_hash::FxHashMap;
 
-/// Not acknowledged yet.
+/// Sequence number of a write that is not acknowledged yet.
 pub(super) const OUTSTANDING: u64 = u64::MAX;
 
-/// A write, or deallocation, that may be the last one of its `sectors`.
+/// Write, or deallocation, that may be the last one of its `sectors`.
 #[derive(Clone, Debug)]
 struct Write {
     command: u32,
@@ -24,17 +24,17 @@ struct Write {
     sectors: Sectors,
     submitted: u64,
     acknowledged: u64,
-    /// A deallocation of a part of a unit: the old data may stay.
+    /// True for a deallocation of a partial unit: the old data may stay.
     may_keep: bool,
 }
 
-/// A read under way.
+/// Read under way.
 #[derive(Clone, Debug)]
 struct Read {
     command: u32,
     submitted: u64,
     sectors: Sectors,
-    /// What it may return.
+    /// Versions that the read may return.
     legal: Vec<(Version, Sectors)>,
 }
 
@@ -55,36 +55,37 @@ impl Unit {
     }
 }
 
-/// What may be read, for each logical unit that has been touched.
+/// Data that may be read, for each logical unit that has been touched.
 #[derive(Default)]
 pub(super) struct Oracle {
     units: FxHashMap<Lpn, Unit>,
-    /// Submissions and acknowledgements so far: the order in which the host sees things.
+    /// Submissions and acknowledgements so far: the order seen by the host.
     sequence: u64,
 }
 
 impl Oracle {
-    /// A command is submitted or acknowledged; its units follow.
+    /// Advances the sequence for a submitted or acknowledged command; its units follow.
     pub(super) fn tick(&mut self) {
         self.sequence += 1;
     }
 
-    /// Makes a unit known with what it held at the beginning.
+    /// Registers a unit with its initial contents.
     pub(super) fn touch(&mut self, lpn: Lpn, initially: impl FnOnce() -> Stamps) {
         self.units.entry(lpn).or_insert_with(|| Unit::untouched(&initially()));
     }
 
-    /// Whether a command has touched a unit.
+    /// Returns true if a command has touched a unit.
     pub(super) fn knows(&self, lpn: Lpn) -> bool {
         self.units.contains_key(&lpn)
     }
 
-    /// Units that a command has touched, in no order that means anything.
+    /// Units that a command has touched, in arbitrary order.
     pub(super) fn known(&self) -> impl Iterator<Item = Lpn> {
         self.units.keys().copied()
     }
 
-    /// A write of some sectors is submitted. `may_keep`: a deallocation of a part of a unit, which need not change anything.
+    /// Notes a submitted write of some sectors. With `may_keep`, it is a deallocation of a partial unit, which need not
+    /// change anything.
     pub(super) fn begin_write(
         &mut self,
         lpn: Lpn,
@@ -99,7 +100,7 @@ impl Oracle {
         unit.writes.push(Write { command, version, sectors, submitted, acknowledged: OUTSTANDING, may_keep });
     }
 
-    /// A write is acknowledged.
+    /// Notes an acknowledged write.
     pub(super) fn end_write(&mut self, lpn: Lpn, command: u32) {
         let Some(unit) = self.units.get_mut(&lpn) else { return };
         let done = |w: &Write| w.command == command && w.acknowledged == OUTSTANDING;
@@ -107,7 +108,7 @@ impl Oracle {
         unit.writes[at].acknowledged = self.sequence;
         let new = unit.writes[at].clone();
         for old in &mut unit.writes {
-            // Of two deallocations the younger says all that the older said.
+            // Of two deallocations, the younger one covers everything that the older one did.
             if old.acknowledged < new.submitted && (!new.may_keep || old.version == new.version) {
                 old.sectors &= !new.sectors;
             }
@@ -115,14 +116,14 @@ impl Oracle {
         unit.writes.retain(|w| w.sectors != 0);
     }
 
-    /// A write is refused: nothing of it has happened, whatever was promised.
+    /// Removes a refused write, which had no effect, whatever was promised.
     pub(super) fn cancel_write(&mut self, lpn: Lpn, command: u32) {
         let Some(unit) = self.units.get_mut(&lpn) else { return };
         unit.writes.retain(|w| w.command != command || w.acknowledged != OUTSTANDING);
         unit.reads.retain(|r| r.command != command);
     }
 
-    /// A read of some sectors is submitted.
+    /// Notes a submitted read of some sectors.
     pub(super) fn begin_read(&mut self, lpn: Lpn, command: u32, sectors: Sectors) {
         let submitted = self.sequence;
         let unit = self.units.entry(lpn).or_default();
@@ -130,7 +131,7 @@ impl Oracle {
         unit.reads.push(Read { command, submitted, sectors, legal });
     }
 
-    /// A read is acknowledged, with what it found. The first version that it may not return, with its sectors.
+    /// Checks an acknowledged read against the data found. Returns the first forbidden version, with its sectors.
     pub(super) fn end_read(
         &mut self,
         lpn: Lpn,
@@ -153,8 +154,8 @@ impl Oracle {
         illegal
     }
 
-    /// A write has been submitted whose answer promises its data to be on flash: flash may then hold it, or what was
-    /// outstanding with it, or what came later.
+    /// Notes a submitted write whose completion promises its data to be on flash: flash may then hold this data, or
+    /// that of writes outstanding with it or later.
     pub(super) fn begin_durable(&mut self, lpn: Lpn, command: u32, sectors: Sectors) {
         let submitted = self.sequence;
         let unit = self.units.entry(lpn).or_default();
@@ -163,8 +164,8 @@ impl Oracle {
         unit.reads.push(Read { command, submitted, sectors, legal });
     }
 
-    /// A read that nobody sees ends with what it would have found: nothing follows for later reads. The first version
-    /// that it may not return, with its sectors.
+    /// Ends an invisible read with the data it would have found: later reads are not affected. Returns the first
+    /// forbidden version, with its sectors.
     pub(super) fn end_flush(&mut self, lpn: Lpn, command: u32, found: &Stamps) -> Option<(Version, Sectors)> {
         let unit = self.units.get_mut(&lpn)?;
         let at = unit.reads.iter().position(|r| r.command == command)?;
@@ -179,7 +180,7 @@ impl Oracle {
         illegal
     }
 
-    /// Whether a unit can hold nothing but this, and no write of it is outstanding.
+    /// Returns true if a unit can hold only this data, and no write of it is outstanding.
     pub(super) fn is_settled(&self, lpn: Lpn, found: &Stamps, all: Sectors) -> bool {
         let Some(unit) = self.units.get(&lpn) else { return true };
         unit.writes.iter().all(|w| {
@@ -189,7 +190,7 @@ impl Oracle {
         })
     }
 
-    /// Versions that a unit may hold now, with the sectors that may hold each.
+    /// Versions that a unit may hold now, with the possible sectors of each.
     pub(super) fn candidates(&self, lpn: Lpn) -> impl Iterator<Item = (Version, Sectors)> {
         self.units.get(&lpn).into_iter().flat_map(|unit| unit.writes.iter().map(|w| (w.version, w.sectors)))
     }
@@ -202,8 +203,8 @@ impl Oracle {
 }
 
 impl Unit {
-    /// A read that was submitted at `since` has found `version` in `sectors`: of the writes that were over by then, it
-    /// is the last.
+    /// Notes that a read submitted at `since` has found `version` in `sectors`: among the writes that were over by
+    /// then, it is the last.
     fn pin(&mut self, version: Version, sectors: Sectors, since: u64) {
         let over = |w: &Write| w.acknowledged < since;
         let same = self.writes.iter().filter(|w| over(w) && w.version == version);
@@ -225,7 +226,7 @@ mod tests {
     const UNIT: Lpn = Lpn(7);
     const ALL: Sectors = Sectors::MAX;
 
-    /// A host that names its commands; what a read returns is a version for the whole unit.
+    /// Test host that names its commands; a read returns a version for the whole unit.
     struct Host {
         oracle: Oracle,
     }
@@ -260,7 +261,7 @@ mod tests {
             self.oracle.tick();
             self.oracle.end_read(UNIT, command, Some(&Stamps::Whole(version))).is_none()
         }
-        /// A read that nothing overlaps.
+        /// Performs a read that does not overlap any command.
         fn reads(&mut self, version: Version) -> bool {
             self.read(1000);
             self.returns(1000, version)

@@ -1,4 +1,4 @@
-//! Devices that differ in everything that can be chosen.
+//! Devices that differ in every choice.
 
 use crate::device::Device;
 use crate::spec::{
@@ -26,117 +26,117 @@ use nand::registers::RegisterNetwork;
 use proto::Lpn;
 use std::fmt;
 
-/// What the device holds at the beginning.
+/// Initial contents of the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fill {
-    /// Nothing.
+    /// No data.
     Empty,
-    /// Everything, written in order.
+    /// Full, written in order.
     Sequential,
-    /// Everything, written in order and then twice at random.
+    /// Full, written in order and then twice at random.
     Steady,
 }
 
-/// The data buffer.
+/// Data buffer of the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Memory {
-    /// None.
+    /// No buffer.
     None,
-    /// Written data waits in it.
+    /// Write-back: written data waits in the buffer.
     WriteBack,
-    /// The same, behind capacitors.
+    /// Write-back, behind capacitors.
     Protected,
-    /// The same without capacitors; what is read stays in it too.
+    /// Write-back without capacitors; data that is read stays in the buffer too.
     WriteBackAndReads,
-    /// Written data goes through it.
+    /// Write-through.
     WriteThrough,
-    /// The same; what is read stays in it.
+    /// Write-through; data that is read stays in the buffer.
     WriteThroughAndReads,
     /// Written data waits in registers of the planes.
     Registers,
-    /// The same, behind capacitors.
+    /// Registers behind capacitors.
     ProtectedRegisters,
 }
 
-/// Where the map lies.
+/// Location of the map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Map {
     /// In memory.
     Table,
-    /// On flash; a few entries are held.
+    /// On flash; a few entries are cached.
     Entries,
-    /// On flash in small pages; so many entries are held that all of a page become dirty before one leaves.
+    /// On flash in small pages; enough entries are cached that all of a page become dirty before one is evicted.
     SmallPages,
-    /// On flash; two translation pages are held.
+    /// On flash; two translation pages are cached.
     Pages,
 }
 
 /// One device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Combination {
-    /// Bytes a map unit.
+    /// Size of a map unit in bytes.
     pub map_unit: u64,
-    /// Bytes a page.
+    /// Size of a page in bytes.
     pub page: u64,
-    /// What garbage collection frees as one.
+    /// Unit that garbage collection frees as a whole.
     pub reclaim: ReclaimUnit,
-    /// A word line of three pages programmed as one; page by page otherwise.
+    /// One-shot programming of a word line of three pages; page by page if false.
     pub one_shot: bool,
-    /// Where host data goes.
+    /// Allocation policy for host data.
     pub allocation: Allocation,
-    /// What is reclaimed.
+    /// Victim policy of garbage collection.
     pub victim: VictimPolicy,
-    /// Copies inside a plane.
+    /// Copy-back inside a plane.
     pub copy_back: bool,
-    /// What a free die takes.
+    /// Die scheduler.
     pub scheduler: Scheduling,
-    /// Who gets a channel.
+    /// Arbitration of a channel.
     pub arbiter: Arbitration,
-    /// What shares a command.
+    /// Rule for planes that share a command.
     pub multi_plane: MultiPlaneRule,
-    /// Programs and erases that reads interrupt.
+    /// Suspension of programs and erases for reads.
     pub suspend: bool,
-    /// Planes that read on their own; in none of the combinations that cover each other.
+    /// Independent plane reads; not in any of the combinations that cover each other.
     pub independent_reads: bool,
     /// Host data streams.
     pub placements: u8,
     /// Commands in flight.
     pub depth: u32,
-    /// What it holds at the beginning.
+    /// Initial contents.
     pub fill: Fill,
-    /// NVMe queues that hold commands back; a memory port otherwise.
+    /// NVMe queues that hold commands back; a memory port if false.
     pub nvme: bool,
-    /// Stages folded.
+    /// Folding of stages.
     pub fold: bool,
-    /// The least worn unit is opened next.
+    /// Dynamic wear levelling: the least-worn unit is opened next.
     pub least_worn: bool,
-    /// Thresholds that touch, the least window, the least spare space; room otherwise.
+    /// Touching thresholds, minimum window and over-provisioning; generous values if false.
     pub tight: bool,
-    /// The data buffer.
+    /// Data buffer.
     pub memory: Memory,
-    /// Where the map lies.
+    /// Location of the map.
     pub map: Map,
-    /// How garbage collection shares the device with the host.
+    /// Sharing of the device between garbage collection and the host.
     pub mode: GcModeSpec,
-    /// Where moved data goes.
+    /// Destination of moved data.
     pub scope: GcScope,
-    /// Erases that a unit may lag behind.
+    /// Erases by which a unit may lag behind.
     pub gap: Option<u32>,
-    /// Whether placements stay apart when they are moved.
+    /// Separation of placements when data is moved.
     pub streams: GcStreams,
-    /// Reads of what registers hold.
+    /// Reads of pages held in registers.
     pub registers: bool,
-    /// Reads of one page that share its sensing.
+    /// Joining of reads of one page.
     pub joins: bool,
-    /// Pages with errors, of which some are read again.
+    /// Raw bit errors, with some pages read again.
     pub errors: bool,
-    /// What the buffer, if there is one, reads ahead.
+    /// Read-ahead policy of the buffer, if any.
     pub look_ahead: LookAheadPolicy,
-    /// When written data leaves the buffer, if there is one.
+    /// Write-back policy of the buffer, if any.
     pub destage: DestagePolicy,
-    /// Which page of its open blocks a group programs next; one of several needs cells with pages of different types.
+    /// Page order of a group's open blocks; choosing among several needs cells with pages of different types.
     pub pages: PageOrder,
-    /// Program units that one of parity protects.
+    /// Program units protected by one parity unit.
     pub parity: Option<u32>,
 }
 
@@ -185,10 +185,10 @@ impl fmt::Display for Combination {
     }
 }
 
-/// Bytes that a map unit may have.
+/// Possible sizes of a map unit in bytes.
 const MAP_UNITS: [u64; 4] = [512, 4096, 16384, 65536];
 
-/// How many values each field of a combination takes, in their order.
+/// Number of values of each field of a combination, in field order.
 pub(super) fn levels() -> Row {
     [
         4,
@@ -225,8 +225,8 @@ pub(super) fn levels() -> Row {
 pub(super) type Row = [usize; 28];
 
 impl Combination {
-    /// Several map units a program unit, reads that overtake and are overtaken, several lanes a reclaim unit; constant
-    /// garbage collection, no buffer, the map in memory.
+    /// Returns a combination with several map units per program unit, reads that overtake and are overtaken, and
+    /// several lanes per reclaim unit; constant garbage collection, no buffer, the map in memory.
     pub fn plain() -> Combination {
         let max_wait = Duration::new(Time::from_us(100));
         Combination {
@@ -316,13 +316,13 @@ impl Combination {
         }
     }
 
-    /// A word line programmed as one cannot be combined with map units larger than a page.
+    /// Returns true for possible combinations: one-shot word lines cannot have map units larger than a page.
     pub(super) fn is_possible(row: &Row) -> bool {
         let c = Combination::from_row(row);
         !c.one_shot || c.map_unit <= c.page
     }
 
-    /// The spec: 24 to 96 MiB on four dies.
+    /// Builds the spec: 24 to 96 MiB on four dies.
     pub fn spec(&self) -> FlashSpec {
         let us = |n| Duration::new(Time::from_us(n));
         let (bits, program) = if self.one_shot { (3, vec![us(700)]) } else { (2, vec![us(200), us(500)]) };
@@ -336,7 +336,7 @@ impl Combination {
                 ways: 2,
                 dies: 1,
                 planes: 2,
-                // Frontiers take their share.
+                // Frontiers take a share of it.
                 blocks: if self.placements > 1 && self.streams == GcStreams::isolated { 24 } else { 16 },
                 pages: 48,
                 page_size: Bytes::new(self.page),
@@ -384,7 +384,7 @@ impl Combination {
         }
     }
 
-    /// Blocks that differ a lot.
+    /// Spread of blocks that differ a lot.
     fn spread(&self) -> Option<SpreadSpec> {
         let share = Share::percent(20);
         self.least_worn.then_some(SpreadSpec { read: share, program: share, erase: share })
@@ -394,7 +394,7 @@ impl Combination {
         matches!(self.destage, DestagePolicy::two_speed(_))
     }
 
-    /// Few registers, so that pages leave all the time.
+    /// Spec with few registers, so that pages leave all the time.
     fn gathering(&self) -> Option<RegisterCacheSpec> {
         matches!(self.memory, Memory::Registers | Memory::ProtectedRegisters).then(|| RegisterCacheSpec {
             count: if self.tight { 2 } else { 4 },
@@ -406,14 +406,14 @@ impl Combination {
         })
     }
 
-    /// Room for little more than two program units, and flushes of little more than one.
+    /// Buffer with room for little more than two program units, and flushes of little more than one.
     fn buffer(&self) -> Option<BufferSpec> {
         let pages = if self.one_shot { 3 } else { 1 };
         let units = (self.page * pages / self.map_unit).max(1);
         let reads = matches!(self.memory, Memory::WriteBackAndReads | Memory::WriteThroughAndReads);
         let writes = matches!(self.memory, Memory::WriteBack | Memory::Protected | Memory::WriteBackAndReads);
         let is_dram = !matches!(self.memory, Memory::None | Memory::Registers | Memory::ProtectedRegisters);
-        // A page on each of the two planes leaves as one.
+        // One page on each of the two planes leaves at a time.
         let sets = if self.is_two_speed() { 2 } else { 1 };
         is_dram.then(|| BufferSpec {
             capacity: Bytes::new((2 * sets * units + 8) * self.map_unit),
@@ -439,7 +439,7 @@ impl Combination {
         })
     }
 
-    /// Translation pages of 256 entries, of which few are held; or of four, of which many are.
+    /// Mapping with translation pages of 256 entries, few of them cached; or of four entries, many cached.
     fn mapping(&self) -> Mapping {
         let (granularity, capacity, entries) = match self.map {
             Map::Table => return Mapping::Table,
@@ -517,7 +517,7 @@ impl Combination {
                 command: ns(1000),
                 unit: ns(50),
                 spread: None,
-                // Half of the combinations: their collection waits for cores.
+                // Garbage collection waits for cores in half of the combinations.
                 write: self.writers(),
                 moved: self.nvme.then_some(ns(700)),
             },
@@ -527,34 +527,34 @@ impl Combination {
         }
     }
 
-    /// The device in its state at the beginning.
+    /// Builds the device in its initial state.
     ///
     /// # Errors
-    /// If it cannot be built.
+    /// Returns an error if it cannot be built.
     pub fn build(&self, seed: u64) -> Result<Device, SpecError> {
         let device = self.build_empty(seed)?;
         self.filled(device, seed)
     }
 
-    /// A device that holds at the beginning what it should.
+    /// Fills a device with its initial contents.
     ///
     /// # Errors
-    /// If there is no space for it.
+    /// Returns an error if there is not enough space.
     pub fn filled(&self, mut device: Device, seed: u64) -> Result<Device, SpecError> {
         match self.fill {
             Fill::Empty => {}
             Fill::Sequential => device.ftl.assume_sequential(device.ftl.logical()),
             Fill::Steady => write_at_random(&mut device.ftl, seed)
-                .ok_or_else(|| SpecError::new("ftl", "there is no space to write at random"))?,
+                .ok_or_else(|| SpecError::new("ftl", "not enough space for random writes"))?,
         }
         device.format_map();
         Ok(device)
     }
 
-    /// The device as it comes from the factory.
+    /// Builds the device in factory state.
     ///
     /// # Errors
-    /// If it cannot be built.
+    /// Returns an error if it cannot be built.
     pub fn build_empty(&self, seed: u64) -> Result<Device, SpecError> {
         let built = Built { seed, name: "soak".into(), fold: self.fold };
         let mut spec = self.spec();
@@ -570,13 +570,13 @@ impl Combination {
     }
 }
 
-/// Look-ahead of up to four units of any read that goes on where another ended.
+/// Read-ahead of up to four units of any read that continues where another ended.
 fn few_units_ahead(map_unit: usize) -> LookAheadPolicy {
     let window = Bytes::new(4 * MAP_UNITS[map_unit]);
     LookAheadPolicy::sequential(sequential::Params { streams: 3, trigger: 1, window })
 }
 
-/// DRAM whose look-ups take a while.
+/// DRAM with slow look-ups.
 fn map_memory() -> MapMemorySpec {
     MapMemorySpec {
         entry: Bytes::new(4),

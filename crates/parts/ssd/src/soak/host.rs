@@ -1,4 +1,4 @@
-//! The host of a soak: keeps commands in flight whose extents meet as often as possible.
+//! Host of a soak: keeps commands in flight whose extents overlap as often as possible.
 
 use crate::check::Check;
 use crate::device::{Device, Event, Out};
@@ -8,33 +8,33 @@ use proto::{Command, IoOp, Status};
 use serde::Serialize;
 use std::ops::Range;
 
-/// Events without a completion after which the device is taken to work for nothing.
+/// Events without a completion after which the device counts as livelocked.
 const FUTILE_EVENTS: u64 = 2_000_000;
-/// Bytes of a sector.
+/// Size of a sector in bytes.
 const SECTOR: u64 = 512;
 /// Map units of the hot spot.
 const HOT_UNITS: u64 = 6;
-/// Commands between two times at which the host waits for everything, the garbage collector included.
+/// Commands between two pauses, in which the host waits for everything, including garbage collection.
 const PAUSE: u64 = 3_000;
 
-/// How a run ended.
+/// Outcome of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub enum End {
     /// All commands were answered.
     Done,
-    /// Commands are left, and nothing will happen any more.
+    /// Commands are left, but no event.
     Deadlock,
-    /// Things happen, and none of them answers a command or comes to an end.
+    /// Events continue, but no command completes and no end is reached.
     Livelock,
     /// A command failed.
     Refused,
-    /// The shadow has found something.
+    /// Shadow violation.
     Violated,
 }
 
-/// A host and its device.
+/// Host and its device.
 pub struct Host {
-    /// The device.
+    /// Device of the host.
     pub device: Device,
     cx: Recorder<Event, Out>,
     rng: Rng,
@@ -46,13 +46,13 @@ pub struct Host {
     /// Checks that have failed.
     pub failed: Vec<Check>,
     unit_bytes: u64,
-    /// Where the last read ended, in bytes.
+    /// End of the last read, in bytes.
     read_to: u64,
     refused: bool,
 }
 
 impl Host {
-    /// A host that keeps `depth` commands in flight.
+    /// Creates a host that keeps `depth` commands in flight.
     pub fn new(device: Device, seed: u64, depth: u32) -> Host {
         Host {
             unit_bytes: u64::from(device.ftl.geo.shape.unit_bytes),
@@ -74,12 +74,12 @@ impl Host {
         self.digest.value()
     }
 
-    /// The present.
+    /// Present time.
     pub fn now(&self) -> Time {
         self.cx.queue.now()
     }
 
-    /// Runs `operations` commands, with pauses. Checks are made in the middle, and whenever all is quiet.
+    /// Runs `operations` commands, with pauses. Checks are made in the middle, and whenever all is idle.
     pub fn drive(&mut self, operations: u64) -> End {
         while self.completed < operations && self.failed.is_empty() {
             let target = (self.issued + PAUSE).min(operations);
@@ -97,7 +97,7 @@ impl Host {
         self.failed.extend(checks.into_iter().filter(|c| !c.ok));
     }
 
-    /// Issues commands up to the `target`th, and waits until nothing happens any more.
+    /// Issues commands up to the `target`th, and waits until no event is left.
     fn burst(&mut self, target: u64) -> End {
         let checked = self.issued + self.rng.below(PAUSE);
         let mut futile = 0;
@@ -154,13 +154,13 @@ impl Host {
             queue: self.rng.below(3) as u16,
             placement: self.rng.below(4) as u8,
             priority: self.rng.below(4) as u8,
-            // More than any buffer takes at times.
+            // Exceeds the size of every buffer at times.
             announced: if self.issued % 16 == 5 { self.issued as u32 % 97 } else { 0 },
             ..Command::new(self.issued as u32, op, extent.start, extent.end - extent.start)
         }
     }
 
-    /// Bytes that a read is about: often it goes on where the last one ended.
+    /// Extent of a read in bytes: often it continues where the last one ended.
     fn read_extent(&mut self) -> Range<u64> {
         let mut extent = self.extent();
         if self.rng.below(3) == 0 {
@@ -172,12 +172,12 @@ impl Host {
         extent
     }
 
-    /// Bytes that a command is about: a unit, sectors of one, sectors over the borders of some, or several units.
+    /// Extent of a command in bytes: a unit, sectors of one, sectors across borders, or several units.
     fn extent(&mut self) -> Range<u64> {
         let units = self.device.capacity() / self.unit_bytes;
         let sectors = self.unit_bytes / SECTOR;
         let hot = HOT_UNITS.min(units);
-        // The hot spot lies at the end, where extents are cut short.
+        // The hot spot is at the end, where extents are truncated.
         let unit =
             if self.rng.below(2) == 0 { units - hot + self.rng.below(hot) } else { self.rng.below(units) };
         let first = unit * sectors;
@@ -195,10 +195,10 @@ impl Host {
     }
 }
 
-// Hosts that stop, and go on elsewhere.
+// Hosts that stop, and resume elsewhere.
 
 impl Host {
-    /// The same host at the same moment before another device.
+    /// Returns this host, at this moment, in front of a different device.
     pub fn before(&self, device: Device) -> Host {
         let mut other = Host::new(device, 0, self.depth);
         other.cx.queue.after(self.now(), dies::Event::ChannelFree(0).into());
@@ -213,12 +213,12 @@ impl Host {
         }
     }
 
-    /// Keeps the device busy for a number of events and stops, whatever is under way.
+    /// Keeps the device busy for a number of events, then stops immediately.
     pub fn run_events(&mut self, events: u64) -> End {
         self.run_events_of(events, |_| true)
     }
 
-    /// The same with commands of some kinds only.
+    /// As [`Host::run_events`], with commands of some kinds only.
     pub fn run_events_of(&mut self, events: u64, wanted: impl Fn(IoOp) -> bool) -> End {
         for _ in 0..events {
             while self.issued - self.completed < u64::from(self.depth) {

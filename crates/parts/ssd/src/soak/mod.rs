@@ -1,5 +1,5 @@
-//! The soak: small devices of all kinds under constant garbage collection, each with a shadow, driven by a host that
-//! reads, writes, deallocates and flushes in ways that overlap as often as possible.
+//! Soak test: small devices of all kinds under constant garbage collection, each with a shadow. A host reads, writes,
+//! deallocates and flushes in ways that overlap as often as possible.
 
 mod combination;
 mod host;
@@ -25,10 +25,10 @@ use ftl::{
 };
 use serde::Serialize;
 
-/// What became of one combination.
+/// Outcome of one combination.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    /// Its policies and sizes.
+    /// Name made of its policies and sizes.
     pub name: String,
     /// Commands completed.
     pub operations: u64,
@@ -36,46 +36,46 @@ pub struct Outcome {
     pub units_checked: u64,
     /// Units that garbage collection has moved.
     pub moves: u64,
-    /// Of those, the ones that the host overtook.
+    /// Moved units, among these, that the host overtook.
     pub moves_dropped: u64,
     /// Units written in part that had to be merged again.
     pub merges_dropped: u64,
     /// Reads that found their page in a register.
     pub register_hits: u64,
-    /// Reads that shared the sensing of another.
+    /// Reads that joined the sensing of another read.
     pub joined_reads: u64,
     /// Reads that were repeated, and those that no step could correct.
     pub retried_reads: [u64; 2],
-    /// Units read ahead, what became of them.
+    /// Units read ahead, and their outcomes.
     pub ahead: AheadCounters,
-    /// Units that left the buffer by a policy: evenly, in the foreground, in the background.
+    /// Units evicted by a policy: evenly, in the foreground, in the background.
     pub evicted: [u64; 3],
     /// Pages that were skipped, in program units.
     pub skipped: u64,
     /// Digest of all completions with their times.
     pub digest: u64,
-    /// How the run ended.
+    /// Outcome of the run.
     pub end: End,
     /// Checks that failed.
     pub failed: Vec<Check>,
 }
 
 impl Outcome {
-    /// Whether everything was as it should be.
+    /// Returns true if the combination passed.
     pub fn is_ok(&self) -> bool {
         self.end == End::Done && self.failed.is_empty()
     }
 }
 
-/// What became of all combinations.
+/// Outcomes of all combinations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SoakReport {
-    /// One a combination.
+    /// One outcome per combination.
     pub outcomes: Vec<Outcome>,
 }
 
 impl SoakReport {
-    /// Whether everything was as it should be.
+    /// Returns true if every combination passed.
     pub fn is_ok(&self) -> bool {
         self.outcomes.iter().all(Outcome::is_ok)
     }
@@ -89,10 +89,10 @@ impl SoakReport {
     }
 }
 
-/// A number that `cargo xtask soak` sets in the environment, or `otherwise`.
+/// Number that `cargo xtask soak` sets in the environment, or `otherwise`.
 ///
 /// # Panics
-/// If the variable holds no number.
+/// Panics if the variable does not hold a number.
 pub fn setting(name: &str, otherwise: u64) -> u64 {
     std::env::var(name)
         .map_or(otherwise, |text| text.parse().unwrap_or_else(|e| panic!("{name}={text}: {e}")))
@@ -103,10 +103,10 @@ pub fn operations(short: u64) -> u64 {
     short * setting("SOAK_TIMES", 1)
 }
 
-/// Runs `operations` commands on each of the pairwise combinations of everything that a device can be built from.
+/// Runs `operations` commands on each of the pairwise combinations of all build choices.
 ///
 /// # Panics
-/// If a combination cannot be built: a fault of this module, which its tests exclude.
+/// Panics if a combination cannot be built: a bug of this module, which its tests exclude.
 pub fn soak(operations: u64, seed: u64) -> SoakReport {
     let run = |c: &Combination| run(c, operations, seed, true).expect("every combination can be built");
     SoakReport { outcomes: combinations(seed).iter().map(run).collect() }
@@ -115,7 +115,7 @@ pub fn soak(operations: u64, seed: u64) -> SoakReport {
 /// Runs one combination, with or without a shadow.
 ///
 /// # Errors
-/// If it cannot be built.
+/// Returns an error if it cannot be built.
 pub fn run(
     combination: &Combination,
     operations: u64,
@@ -149,10 +149,10 @@ pub fn run(
     })
 }
 
-// Combinations with what only some devices can have.
+// Combinations with features of only some devices.
 
 impl Combination {
-    /// Errors of which everything depends on everything: a third of the first reads fails, some pages stay uncorrectable.
+    /// Errors with every dependency: a third of the first reads fails, some pages stay uncorrectable.
     fn errors(&self) -> Option<ErrorsSpec> {
         self.errors.then(|| ErrorsSpec {
             fresh: 0.002,
@@ -171,7 +171,7 @@ impl Combination {
         })
     }
 
-    /// Cores of their own for writes, no two of which take as long, and which have some work left to do.
+    /// Dedicated write cores of varying speed, with upkeep.
     fn writers(&self) -> Option<WriterSpec> {
         let ns = |ns| Duration::new(Time::from_ns(ns));
         self.nvme.then(|| WriterSpec {
@@ -183,14 +183,14 @@ impl Combination {
         })
     }
 
-    /// Percent of the raw capacity that the host does not see, unless as little as possible is wanted.
+    /// Over-provisioning in percent, unless the minimum is wanted.
     fn spare(&self) -> u8 {
         let spare = if self.gap.is_some() { 60 } else { 50 };
-        // Of the rest, parity takes its part.
+        // Parity takes its share of the rest.
         self.parity.map_or(spare, |data| 100 - ((100 - u32::from(spare)) * data / (data + 1)) as u8)
     }
 
-    /// The same with registers that gather writes, and what these ask for.
+    /// Returns this combination with registers that gather writes, and what these require.
     pub fn with_registers(self, protected: bool) -> Combination {
         Combination {
             map_unit: self.page,
@@ -203,7 +203,7 @@ impl Combination {
         }
     }
 
-    /// The same with a buffer whose data leaves as a policy says, and what that asks for.
+    /// Returns this combination with a buffer of this write-back policy, and what that requires.
     pub fn with_destage(self, destage: DestagePolicy) -> Combination {
         let chooses_die = matches!(
             self.allocation,
@@ -224,7 +224,7 @@ impl Combination {
         }
     }
 
-    /// The same with pages that are chosen by their type, and what that asks for.
+    /// Returns this combination with pages chosen by type, and what that requires.
     pub fn with_pages(self, pages: PageOrder) -> Combination {
         Combination {
             map_unit: self.map_unit.min(self.page),
@@ -237,11 +237,11 @@ impl Combination {
     }
 }
 
-// Few combinations that cover all pairs of choices.
+// Small set of combinations that covers all pairs of choices.
 
-/// Combinations that cover every possible pair of values, found greedily; and eight of them with registers that gather
-/// writes, each network twice; and twelve of them with buffers whose data leaves by another rule than their
-/// own, half of which choose pages by their type.
+/// Combinations that cover every possible pair of values, found greedily. In addition: eight of them with registers
+/// that gather writes, each network twice; and twelve with a different write-back policy, half of which choose pages by
+/// type.
 pub fn combinations(seed: u64) -> Vec<Combination> {
     let levels = levels();
     let mut rng = Rng::stream(seed, "soak/combinations");
@@ -276,7 +276,7 @@ pub fn combinations(seed: u64) -> Vec<Combination> {
     all
 }
 
-/// Little at once to dies that are idle now or were on average.
+/// Two-speed policy: little at once, to dies that are idle now or were on average.
 fn two_speed(window: Time) -> DestagePolicy {
     DestagePolicy::two_speed(two_speed::Params {
         at_once: Bytes::from_kib(64),
@@ -285,7 +285,7 @@ fn two_speed(window: Time) -> DestagePolicy {
     })
 }
 
-/// Few open blocks, and some that may lose pages.
+/// Page order with few open blocks, and some that may lose pages.
 fn pages(n: usize) -> PageOrder {
     let region = Bytes::from_kib(1 << 12);
     match n % 2 {
@@ -294,7 +294,7 @@ fn pages(n: usize) -> PageOrder {
     }
 }
 
-/// Two fields with a value each.
+/// Pair of fields with a value each.
 type Pair = [(usize, usize); 2];
 
 fn pairs(row: &Row) -> impl Iterator<Item = Pair> + '_ {
@@ -313,7 +313,7 @@ fn first_missing(rows: &[Row], levels: &Row) -> Option<Pair> {
         .find(|pair| !is_covered(rows, pair) && is_possible_pair(pair))
 }
 
-/// The one impossible pair: see [`Combination::is_possible`].
+/// Excludes the one impossible pair: see [`Combination::is_possible`].
 fn is_possible_pair(pair: &Pair) -> bool {
     let largest = pair.contains(&(0, 3));
     let one_shot = pair.contains(&(3, 1));

@@ -1,4 +1,4 @@
-//! The data buffer and the cache of one bit a cell, as a user writes them.
+//! Spec of the data buffer and the SLC cache.
 
 use super::{FlashSpec, FtlSpec, GcScope, SpecError};
 use crate::device::{BufferMemory, BufferParts, FoldPolicy};
@@ -14,71 +14,72 @@ use net::Rate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The data buffer in the drive's DRAM.
+/// Data buffer in the drive's DRAM.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BufferSpec {
     /// Capacity.
     pub capacity: Bytes,
-    /// Whether data read from flash, and data that has been flushed, is kept for reads.
+    /// Read caching: keeps data read from flash, and flushed data, for later reads.
     pub reads: bool,
-    /// Whether written data waits here; without, a write is acknowledged from flash.
+    /// Write caching: a write is acknowledged from the buffer. If false, it is acknowledged from flash.
     pub writes: bool,
-    /// Reads of data that has no line, while every line is dirty; left out, `pass`.
+    /// Handling of reads that miss while every line is dirty; `pass` if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_reads: Option<FullReads>,
-    /// Flushing begins when more than this share is dirty; `destage` says what counts.
+    /// Dirty share above which flushing begins; `destage` defines the units that count.
     pub high: Share,
-    /// Flushing goes on until no more than this share is dirty.
+    /// Dirty share at which flushing stops.
     pub low: Share,
-    /// When dirty data leaves, and where to; left out, `watermarks`.
+    /// Write-back policy: when dirty data leaves the buffer, and for which die; `watermarks` if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destage: Option<DestagePolicy>,
-    /// Most data that is on its way from here to flash at once.
+    /// Limit on data in flight from the buffer to flash.
     pub in_flight: Bytes,
-    /// Host writes wait while as much written data, counted in sectors of 512 B, is on its way to flash or waits for it;
-    /// left out, only for room.
+    /// Host writes wait while at least this much written data, counted in 512 B sectors, is being flushed or waits to
+    /// be. If omitted, they wait only for room.
     pub throttle: Option<Bytes>,
-    /// What is written again within this time stays until room or a flush command asks for it, as in MQSim: windows of
-    /// this length follow each other. Left out, it is flushed like anything else.
+    /// Data rewritten within this time stays until room or a flush command requires its write-back, as in MQSim. The
+    /// time is divided into consecutive windows of this length. If omitted, such data is flushed like any other.
     pub keep_rewrites: Option<Duration>,
-    /// What goes over the channel when a unit is programmed that flash has nothing of.
+    /// Channel transfer when a unit that has no data on flash is programmed.
     pub moves: Moves,
-    /// Whether capacitors keep the buffer through a power cut: flush and forced unit access then cost nothing more.
+    /// Power-loss protection: capacitors keep the buffer through a power cut, so flush and forced unit access cost
+    /// nothing more.
     pub protected: bool,
-    /// Which clean line makes room, and which dirty line is flushed next.
+    /// Eviction policy: the clean line that makes room, and the dirty line that is flushed next.
     pub eviction: EvictionPolicy,
-    /// Which data read from flash enters.
+    /// Admission policy for data read from flash.
     pub admission: AdmissionPolicy,
-    /// What is read into it before the host asks for it; nothing if left out.
+    /// Read-ahead policy: data read into the buffer before the host asks for it; none if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub look_ahead: Option<LookAheadPolicy>,
-    /// Bytes a second that the DRAM delivers.
+    /// Bandwidth of the DRAM, in bytes per second.
     pub bandwidth: Bandwidth,
-    /// Time of an access before its first byte.
+    /// Latency of an access, up to its first byte.
     pub latency: Duration,
 }
 
 config::policies! {
-    /// What goes over the channel when a unit is programmed from the buffer that flash has nothing of.
+    /// Channel transfer when a unit that has no data on flash is programmed from the buffer.
     #[derive(Copy, Eq)]
     pub family Moves: choice {
-        /// The whole unit; what was not written is zeroes.
+        /// The whole unit; sectors that were not written are zeroes.
         default units,
-        /// The sectors that were written, at their column addresses, as in MQSim.
+        /// Only the written sectors, at their column addresses, as in MQSim.
         sectors,
     }
 }
 
 config::policies! {
-    /// Reads of data that has no line in the buffer, while every line is dirty.
+    /// Handling of reads that miss in the buffer while every line is dirty.
     #[derive(Copy, Eq)]
     pub family FullReads: choice {
-        /// They go to flash at once; what they bring enters if a line is free by then.
+        /// Reads go to flash at once; their data enters the buffer if a line is free by then.
         default pass,
-        /// Each waits until the data that has been dirty for longest is on flash.
+        /// Each read waits until the data that has been dirty longest is on flash.
         ///
-        /// SimpleSSD's cache has it so: the read begins when the line that it takes is clean.
+        /// As in SimpleSSD's cache: the read begins when the line that it takes is clean.
         wait,
     }
 }
@@ -90,33 +91,33 @@ impl BufferSpec {
         let fits = u32::try_from(lines).ok().filter(|n| *n > 0);
         let Some(lines) = fits else {
             let what = format!(
-                "a buffer of {} holds {lines} map units; 1 to {} are possible",
+                "a buffer of {} holds {lines} map units; allowed are 1 to {} map units",
                 self.capacity,
                 u32::MAX
             );
             return Err(SpecError::new("buffer.capacity", what));
         };
         if self.low.get() > self.high.get() {
-            let what = format!("the watermarks cross: low {} lies above high {}", self.low, self.high);
+            let what = format!("the watermarks cross: low {} is above high {}", self.low, self.high);
             return Err(SpecError::new("buffer.low", what));
         }
         let share = |share: Share| share.of(u64::from(lines)) as u32;
         let in_flight = u32::try_from(self.in_flight.get() / unit).unwrap_or(u32::MAX);
         if in_flight < geo.units_per_program {
             let what = format!(
-                "{} on the way to flash is less than one program unit of {} map units",
+                "an in-flight limit of {} is less than one program unit of {} map units",
                 self.in_flight, geo.units_per_program
             );
             return Err(SpecError::new("buffer.in_flight", what));
         }
         if self.throttle.is_some_and(|t| t.get() < 512) {
-            let what = "a throttle of less than a sector of 512 B lets no write in";
+            let what = "a throttle below one sector (512 B) blocks every write";
             return Err(SpecError::new("buffer.throttle", what));
         }
         let reads_wait = self.full_reads == Some(FullReads::wait);
         if reads_wait && !self.reads {
-            let what = "`wait` has reads wait for a line, but data read from flash takes none";
-            let help = "set flash.buffer.reads = true, or choose `pass`";
+            let what = "with `wait`, reads wait for a line, but data read from flash is not cached";
+            let help = "set flash.buffer.reads = true, or choose `pass` here";
             return Err(SpecError::new("buffer.full_reads", what).help(help));
         }
         let shape = BufferShape {
@@ -147,7 +148,7 @@ impl BufferSpec {
         })
     }
 
-    /// When dirty data leaves.
+    /// Returns the write-back policy.
     fn destage(
         &self,
         shape: &BufferShape,
@@ -163,13 +164,13 @@ impl BufferSpec {
             return Ok(destage);
         }
         if !self.writes {
-            let what = format!("`{name}` decides when written data leaves, but none waits here");
+            let what = format!("`{name}` schedules write-backs, but the buffer takes no writes");
             return Err(SpecError::new("buffer.destage", what).help("set flash.buffer.writes = true"));
         }
         if low == lines {
-            let what = format!("a buffer that is all dirty is what `{name}` would leave behind");
+            let what = format!("`{name}` would leave every line of the buffer dirty");
             return Err(
-                SpecError::new("buffer.low", what).help("lower flash.buffer.low by a page for each plane")
+                SpecError::new("buffer.low", what).help("lower flash.buffer.low by one page per plane")
             );
         }
         if destage.background().is_none() {
@@ -177,18 +178,18 @@ impl BufferSpec {
         }
         if allocator.lines(geo) > 1 {
             let what =
-                format!("`{name}` sends data to idle dies, but the address has a say in where it goes");
+                format!("`{name}` sends data to idle dies, but this allocation depends on the address");
             let help = "choose `round_robin`, `least_queued` or `full`";
             return Err(SpecError::new("ftl.allocation", what).help(help));
         }
         if geo.lanes > geo.die_planes {
-            let what = format!("`{name}` sends data to idle dies, but a reclaim unit spreads over several");
+            let what = format!("`{name}` sends data to idle dies, but a reclaim unit spans several dies");
             return Err(SpecError::new("ftl.reclaim_unit", what).help("choose `block` or `plane_set`"));
         }
         let set = geo.shape.planes * geo.units_per_program;
         if in_flight < set {
             let what = format!(
-                "{} on the way to flash is less than a page on each plane of a die, {set} map units",
+                "an in-flight limit of {} is less than one page on each plane of a die, {set} map units",
                 self.in_flight
             );
             return Err(SpecError::new("buffer.in_flight", what));
@@ -197,63 +198,65 @@ impl BufferSpec {
     }
 }
 
-// A cache of one bit a cell.
+// SLC cache.
 
-/// Reclaim units that hold one bit a cell and take what the host writes, until it is folded: moved to ordinary ones. Such a unit
-/// holds the first of its program units only, one for each that `cell.bits` would fit; of a program unit of several pages, each page
-/// is programmed in a time of its own. Mapping pages and whatever collection and folding move go to ordinary units. A drive that was
-/// preconditioned has an empty cache. The controller reads and writes what is folded, without `gc.copy_back`.
+/// SLC cache: reclaim units that hold one bit a cell and take host writes until they are folded, that is, moved to
+/// ordinary units. Such a unit has only the first of its program units, one for every `cell.bits`. If a program unit
+/// has several pages, each page is programmed separately, in a time of its own. Mapping pages, and data moved by
+/// garbage collection and folding, go to ordinary units. A preconditioned drive has an empty cache. The controller
+/// reads and writes folded data, without `gc.copy_back`.
 ///
-/// Samsung's drives keep a part for it and add another out of what is free ("Intelligent TurboWrite": data sheets of the 970 EVO and
-/// 980 PRO); Micron's "dynamic write acceleration" (technical brief, 2014) has the second part only.
+/// Samsung's drives have a fixed part and add a dynamic part out of free space ("Intelligent TurboWrite": data sheets
+/// of the 970 EVO and 980 PRO). Micron's "dynamic write acceleration" (technical brief, 2014) has only the dynamic
+/// part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SlcSpec {
-    /// Time to read a page.
+    /// Read time of a page.
     pub read: Duration,
-    /// Time to program a page.
+    /// Program time of a page.
     pub program: Duration,
-    /// Static: reclaim units of each group that are kept for the cache. They take turns with the others.
+    /// Static size: reclaim units of each group kept for the cache. They alternate with the others.
     #[schemars(range(max = 65536))]
     pub fixed: u32,
-    /// Dynamic: the share that may be added of the reclaim units of a group that are free beyond `gc.stop`. It shrinks as the drive
-    /// fills.
+    /// Dynamic size: share of a group's reclaim units free beyond `gc.stop` that the cache may take. It shrinks as the
+    /// drive fills.
     pub dynamic: Share,
-    /// What the host's writes do when the cache is full.
+    /// Handling of host writes when the cache is full.
     pub full: SlcFull,
-    /// Time without a command after which all groups fold in the background; left out, they do not.
+    /// Idle time, without a command, after which all groups fold in the background; no background folding if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<Duration>,
-    /// Reclaim units of a group that folding in the background leaves in the cache, those written last.
+    /// Reclaim units of a group that background folding leaves in the cache; the newest ones stay.
     #[schemars(range(max = 65536))]
     pub keep: u32,
-    /// A group folds in the foreground, too, when its cache may open so many more reclaim units, or fewer; left out, only where
-    /// writes wait for it.
+    /// Foreground folding: a group also folds when its cache may open only this many more reclaim units, or fewer. If
+    /// omitted, it folds in the foreground only when writes wait for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 65536))]
     pub foreground: Option<u32>,
-    /// What its pages spend, where `energy` says what the others do; else left out.
+    /// Energy of the cache's pages; given exactly if `energy` is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<SlcEnergySpec>,
 }
 
-/// What pages spend that hold one bit a cell.
+/// Energy of pages that hold one bit a cell.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SlcEnergySpec {
-    /// Energy of a page that is read from its array.
+    /// Energy of reading a page from its array.
     pub read: Energy,
-    /// Energy of a page that is programmed.
+    /// Energy of programming a page.
     pub program: Energy,
 }
 
 config::policies! {
-    /// What the host's writes do when the cache of one bit a cell is full.
+    /// Handling of host writes when the SLC cache is full.
     #[derive(Copy, Eq)]
     pub family SlcFull: choice {
-        /// They go to ordinary reclaim units.
+        /// Writes go to ordinary reclaim units.
         default direct,
-        /// They wait until folding has made room; ordinary units take them only while the cache may not have any.
+        /// Writes wait until folding has made room; ordinary units take them only while the cache may not have any.
         wait,
     }
 }
@@ -294,37 +297,35 @@ impl SlcSpec {
             SpecError::positive(key, time.time().ps())?;
         }
         if self.fixed == 0 && self.dynamic.get() == 0.0 {
-            let what = "a cache that is kept no reclaim unit and gets no share of the free ones";
-            return Err(SpecError::new("ftl.slc_cache.fixed", what).help("leave flash.ftl.slc_cache out"));
+            let what = "the cache has no reclaim units: `fixed` and `dynamic` are both zero";
+            return Err(SpecError::new("ftl.slc_cache.fixed", what).help("set `fixed` or `dynamic`"));
         }
         Ok(())
     }
 }
 
 impl FtlSpec {
-    /// Reclaim units of each group that are kept for a cache.
+    /// Reclaim units of each group kept for a cache.
     pub(crate) fn kept_for_cache(&self) -> u32 {
         self.slc_cache.as_ref().map_or(0, |slc| slc.fixed)
     }
 }
 
 impl FlashSpec {
-    /// Whether the device can have the cache that it asks for.
+    /// Checks that the device can have the requested SLC cache.
     pub(crate) fn check_slc(&self, geo: &Geometry) -> Result<(), SpecError> {
         let Some(slc) = &self.ftl.slc_cache else { return Ok(()) };
         slc.check()?;
         let key = "ftl.slc_cache.energy";
         match (self.energy.is_some(), slc.energy.is_some()) {
             (true, false) => {
-                let what =
-                    "`energy` says what the drive spends, and `ftl.slc_cache` does not say what its pages do";
-                let help =
-                    "add ftl.slc_cache.energy = { read = \"…\", program = \"…\" }, or leave energy out";
+                let what = "`energy` is given, but `ftl.slc_cache` gives no energy for its pages";
+                let help = "add ftl.slc_cache.energy = { read = \"…\", program = \"…\" }, or omit `energy`";
                 return Err(SpecError::new(key, what).help(help));
             }
             (false, true) => {
-                let what = "what the pages of a cache spend counts for nothing without `energy`, which says what the others do";
-                return Err(SpecError::new(key, what).help("add energy, or leave it out here too"));
+                let what = "the energy of the cache has no effect without `energy` for the other pages";
+                return Err(SpecError::new(key, what).help("add `energy`, or omit it here too"));
             }
             _ => {}
         }
@@ -332,9 +333,10 @@ impl FlashSpec {
         let rows = geo.programs_per_ru / geo.lanes;
         if bits == 1 || rows < u32::from(bits) {
             let what = format!(
-                "a cache of one bit a cell needs cells of two bits or more, and blocks of as many program units; here are {bits} bits and {rows} program units"
+                "an SLC cache needs 2 bits a cell or more, and a block of at least as many program units; found \
+                 {bits} bits and {rows} program units"
             );
-            return Err(SpecError::new("ftl.slc_cache", what).help("leave flash.ftl.slc_cache out"));
+            return Err(SpecError::new("ftl.slc_cache", what).help("omit flash.ftl.slc_cache"));
         }
         let refused = [
             (self.ftl.page_choice().is_some(), "ftl.pages", "choosing pages by type"),
@@ -346,7 +348,7 @@ impl FlashSpec {
         ];
         if let Some((_, key, which)) = refused.into_iter().find(|(is_set, ..)| *is_set) {
             let what = format!("{which} (`{key}`) cannot be combined with `ftl.slc_cache`");
-            return Err(SpecError::new(key, what).help("leave one of the two out, or at its default"));
+            return Err(SpecError::new(key, what).help("omit one of the two, or leave it at its default"));
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! From a spec to a device.
+//! Builds a device from its spec.
 
 use super::{CellSpec, ChannelSpec, FlashSpec, GcModeSpec, Programming, SpecError};
 use crate::device::{BufferParts, Device, DeviceParts};
@@ -13,22 +13,22 @@ use nand::dies::{FlashCosts, FlashEnergySpec};
 use nand::geometry::{Geometry, Shape};
 use net::Rate;
 
-/// What the caller knows beyond the spec.
+/// Context of a build, beyond the spec.
 #[derive(Clone, Debug)]
 pub struct Built {
-    /// The run's seed.
+    /// Seed of the run.
     pub seed: u64,
-    /// The device's name, for named random streams.
+    /// Name of the device, for named random streams.
     pub name: String,
-    /// Whether stages without contention are folded; results do not depend on it.
+    /// If true, stages without contention are folded; results do not depend on it.
     pub fold: bool,
 }
 
 impl FlashSpec {
-    /// Checks everything and works out the geometry.
+    /// Checks the whole spec and computes the geometry.
     ///
     /// # Errors
-    /// The first value that cannot be built, with its key.
+    /// Returns the first value that cannot be built, with its key.
     pub fn geometry(&self) -> Result<Geometry, SpecError> {
         self.geometry.check()?;
         self.cell.check(&self.geometry)?;
@@ -39,15 +39,15 @@ impl FlashSpec {
         let unit_pages = (self.ftl.map_unit.get() / page).max(1) as u32;
         self.ftl.check_pages(&self.cell)?;
         if unit_pages > 1 && self.ftl.page_choice().is_some() {
-            let what =
-                format!("a page of the next type cannot be chosen for map units of {unit_pages} pages");
+            let what = format!("pages cannot be chosen by type with map units of {unit_pages} pages");
             return Err(SpecError::new("ftl.map_unit", what));
         }
         let program_pages = self.cell.program_pages();
         self.check_parity(program_pages.max(unit_pages))?;
         if unit_pages > 1 && program_pages > 1 {
             let what = format!(
-                "a map unit of {unit_pages} pages cannot be combined with word lines of {program_pages} pages programmed as one"
+                "a map unit of {unit_pages} pages cannot be combined with word lines of {program_pages} pages \
+                 programmed as one"
             );
             return Err(SpecError::new("ftl.map_unit", what));
         }
@@ -68,7 +68,7 @@ impl FlashSpec {
         }))
     }
 
-    /// The policy of collection, as it begins.
+    /// Returns the victim policy of garbage collection, in its initial state.
     pub fn victim(&self, context: &Built) -> Box<dyn Victim> {
         self.ftl.gc.victim.build(&VictimContext { seed: context.seed, device: context.name.clone() })
     }
@@ -76,7 +76,7 @@ impl FlashSpec {
     /// Builds an empty, idle device.
     ///
     /// # Errors
-    /// The first value that cannot be built, with its key.
+    /// Returns the first value that cannot be built, with its key.
     pub fn build(&self, context: &Built) -> Result<Device, SpecError> {
         let geo = self.geometry()?;
         self.check_slc(&geo)?;
@@ -153,14 +153,14 @@ impl FlashSpec {
         }))
     }
 
-    /// What media cost, if it is known.
+    /// Energy of media operations, if given.
     fn costs(&self) -> Result<Option<FlashCosts>, SpecError> {
         let Some(spec) = &self.energy else { return Ok(None) };
         let slc = self.ftl.slc_cache.as_ref().and_then(|slc| slc.energy);
         Ok(Some(FlashCosts { spec: energy(spec, &self.cell)?, slc: slc.map(|slc| [slc.read, slc.program]) }))
     }
 
-    /// Where written data waits: in a buffer, in registers, or nowhere.
+    /// Returns the write buffer: a DRAM buffer, registers, or none.
     fn buffer_parts(
         &self,
         geo: &Geometry,
@@ -168,8 +168,8 @@ impl FlashSpec {
     ) -> Result<Option<BufferParts>, SpecError> {
         match (&self.buffer, &self.registers) {
             (Some(_), Some(_)) => {
-                let what = "written data waits in a `buffer` or in `registers`, not in both";
-                Err(SpecError::new("registers", what).help("leave one of the two tables out"))
+                let what = "both `buffer` and `registers` are given; a drive gathers writes in one of them";
+                Err(SpecError::new("registers", what).help("omit one of the two tables"))
             }
             (Some(buffer), None) => buffer.build(geo, allocator).map(Some),
             (None, Some(registers)) => registers.build(geo, allocator).map(Some),
@@ -178,10 +178,11 @@ impl FlashSpec {
     }
 }
 
-/// How long media take that have these cells behind these channels.
+/// Timing of media with these cells behind these channels.
 ///
 /// # Errors
-/// Another number of times, or of factors, than there are page types; keys `cell.read`, `cell.program` and `cell.errors.types`.
+/// The number of times or factors differs from the number of page types; keys `cell.read`, `cell.program` and
+/// `cell.errors.types`.
 pub fn timing(
     cell: &CellSpec,
     channel: &ChannelSpec,
@@ -219,11 +220,11 @@ pub fn timing(
     })
 }
 
-/// What media cost that have these cells: energies of pages, which may be said once for all, by page type.
+/// Energies of media with these cells, by page type; the spec may give one value for all types.
 ///
 /// # Errors
-/// Another number of energies than there are page types, or than one where a word line is programmed as one; keys
-/// `energy.read` and `energy.program`.
+/// The number of energies differs from the number of page types, or from one where a word line is programmed as one;
+/// keys `energy.read` and `energy.program`.
 pub fn energy(spec: &FlashEnergySpec, cell: &CellSpec) -> Result<FlashEnergySpec, SpecError> {
     let read = cell.by_type("energy.read", &spec.read)?;
     let program = match cell.programming {

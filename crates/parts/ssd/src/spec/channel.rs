@@ -1,4 +1,4 @@
-//! Channels and dies as a user writes them.
+//! Spec of channels and dies.
 
 use super::{GeometrySpec, SpecError};
 use config::units::{Duration, Power, TransferRate};
@@ -9,18 +9,18 @@ use nand::dies::{MultiPlane, PowerBudget, Sharing, Suspend};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The channels.
+/// Channels between controller and dies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelSpec {
-    /// Signalling: decides command and address cycles and set-up times.
+    /// Signalling; determines command cycles, address cycles and set-up times.
     pub interface: Interface,
-    /// Data transfers a second on each data line.
+    /// Data transfers per second on each data line.
     pub rate: TransferRate,
-    /// Data lines.
+    /// Number of data lines.
     #[schemars(extend("enum" = [8, 16]))]
     pub width: u8,
-    /// Who gets the channel next.
+    /// Arbitration policy of the channel.
     pub arbiter: Arbitration,
 }
 
@@ -97,7 +97,7 @@ impl Interface {
             },
         }
     }
-    /// Highest rate of the standard, transfers a second.
+    /// Highest rate of the standard, in transfers per second.
     fn limit(self) -> u64 {
         match self {
             Interface::sdr => 50_000_000,
@@ -110,7 +110,7 @@ impl Interface {
 }
 
 impl ChannelSpec {
-    /// Bytes a second.
+    /// Bandwidth, in bytes per second.
     pub(crate) fn bytes_per_s(&self) -> u64 {
         self.rate.per_s() * u64::from(self.width) / 8
     }
@@ -148,13 +148,13 @@ impl ChannelSpec {
         if ![8, 16].contains(&self.width) {
             return Err(SpecError::new(
                 "channel.width",
-                format!("{} data lines; allowed are 8 and 16", self.width),
+                format!("{} data lines; allowed are 8 or 16", self.width),
             ));
         }
         let limit = self.interface.limit();
         if self.rate.per_s() == 0 || self.rate.per_s() > limit {
             let what = format!(
-                "{} on {}, which goes up to {} MT/s",
+                "{} on {}, whose limit is {} MT/s",
                 self.rate,
                 self.interface.name(),
                 limit / 1_000_000
@@ -167,46 +167,48 @@ impl ChannelSpec {
     }
 }
 
-/// Most planes that may take turns.
+/// Maximum number of planes that take turns.
 const MOST_PLANES: u64 = 16;
 
-/// What dies can do.
+/// Capabilities of dies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DieSpec {
-    /// Whether the dies of a way work at the same time; if not, a way carries out one command at a time, as MQSim has it.
+    /// Die interleaving: the dies of a way work at the same time. If false, a way carries out one command at a time, as
+    /// in MQSim.
     pub interleave: bool,
-    /// Which operation a free die takes next.
+    /// Die scheduler: the operation that a free die takes next.
     pub scheduler: Scheduling,
-    /// Which operations of a die's planes may share one command.
+    /// Rule for operations of a die's planes that share one command.
     pub multi_plane: MultiPlaneRule,
-    /// Reads of each other plane, oldest first, that are looked at for one that may share a read's command. Programs
-    /// and erases only pair with the oldest.
+    /// Reads of each other plane, oldest first, examined for one that may share a read's command. Programs and erases
+    /// pair only with the oldest.
     #[schemars(range(min = 1))]
     pub partner_search: u32,
-    /// Whether each plane of a die reads on its own, begun when the plane is free and not with the others (independent or
-    /// asynchronous plane reads). Reads that somebody waits for do; everything else takes the whole die. No if left out.
+    /// Independent (asynchronous) plane reads: each plane of a die starts a read when it is free, regardless of the
+    /// others. This applies to reads that a requester waits for; every other operation takes the whole die. False if
+    /// omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub independent_reads: Option<bool>,
-    /// Whether a read of the page that a plane's register still holds takes a change of column in place of a sensing (ONFI
-    /// 4.2, Change Read Column). No if left out.
+    /// Register reads: a read of the page still held in a plane's register takes a change of column instead of a
+    /// sensing (ONFI 4.2, Change Read Column). False if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub register_reads: Option<bool>,
-    /// Whether a read of a page whose sensing is still to come, or under way, joins it. No if left out.
+    /// Read joining: a read of a page whose sensing is queued or under way joins it. False if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub join_reads: Option<bool>,
-    /// Interrupting programs and erases for reads.
+    /// Suspension of programs and erases for reads.
     pub suspend: SuspendSpec,
-    /// What programs and erases of all dies may take together; left out, there is no limit.
+    /// Power budget of programs and erases over all dies; unlimited if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power: Option<PowerBudgetSpec>,
 }
 
 config::policies! {
-    /// Which operations of a die's planes may share one command.
+    /// Rule for operations of a die's planes that share one command.
     #[derive(Copy, Eq)]
     pub family MultiPlaneRule: choice {
-        /// None: planes work one after another.
+        /// None: planes work one after the other.
         default off,
         /// Same page number, any block of each plane.
         same_page,
@@ -215,34 +217,35 @@ config::policies! {
     }
 }
 
-/// Interrupting programs and erases for reads that somebody waits for.
+/// Suspension of programs and erases for reads that a requester waits for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SuspendSpec {
-    /// Whether reads interrupt programs.
+    /// Enables suspension of programs.
     pub program: bool,
-    /// Whether reads interrupt erases.
+    /// Enables suspension of erases.
     pub erase: bool,
-    /// From the decision until the die takes commands.
+    /// Time from the decision until the die takes commands.
     pub latency: Duration,
-    /// Extra time when the interrupted operation goes on.
+    /// Extra time when the suspended operation resumes.
     pub resume: Duration,
-    /// An operation with less than this left is not interrupted.
+    /// Minimum remaining time: an operation with less left is not suspended.
     pub least: Duration,
-    /// How often one operation may be interrupted.
+    /// Maximum suspensions of one operation.
     pub limit: u8,
 }
 
-/// What programs and erases of all dies may take together: a program or an erase begins when enough is left, in the order in which dies
-/// came to wait for it. Reads wait for nothing. A die takes its power until its operation has ended, also while it is suspended.
+/// Power budget of programs and erases over all dies. A program or an erase begins when enough power is left, in the
+/// order in which dies began to wait. Reads need no power from the budget. A die holds its power until its operation
+/// has ended, even while it is suspended.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PowerBudgetSpec {
-    /// All of them together.
+    /// Total power of all dies.
     pub limit: Power,
-    /// A die that programs, whatever the number of planes.
+    /// Power of a die that programs, for any number of planes.
     pub program: Power,
-    /// A die that erases.
+    /// Power of a die that erases.
     pub erase: Power,
 }
 
@@ -254,7 +257,7 @@ impl PowerBudgetSpec {
 }
 
 impl DieSpec {
-    /// How planes of a die come to share a command.
+    /// Returns the rule by which planes of a die share a command.
     pub fn sharing(&self) -> Sharing {
         let rule = match self.multi_plane {
             MultiPlaneRule::off => MultiPlane::Off,
@@ -268,20 +271,20 @@ impl DieSpec {
         let planes = u64::from(geometry.dies) * u64::from(geometry.planes);
         if !self.interleave && planes > MOST_PLANES {
             let what =
-                format!("{planes} planes behind one command at a time; at most {MOST_PLANES} are modelled");
+                format!("{planes} planes share one command at a time; allowed are at most {MOST_PLANES}");
             return Err(SpecError::new("die.interleave", what));
         }
         if self.independent_reads == Some(true) {
             let fault = |what: &str| Err(SpecError::new("die.independent_reads", what));
             if !self.interleave {
                 return fault(
-                    "planes cannot read independently where a way carries out one command at a time",
+                    "independent plane reads need ways that carry out several commands at a time",
                 )
-                .map_err(|e| e.help("`die.interleave = true`"));
+                .map_err(|e| e.help("set `die.interleave = true`"));
             }
             if matches!(self.scheduler, Scheduling::in_order) {
-                return fault("planes cannot read independently where operations start in order of arrival")
-                    .map_err(|e| e.help("another `die.scheduler`, such as oldest"));
+                return fault("independent plane reads need a scheduler that may reorder operations")
+                    .map_err(|e| e.help("choose a different `die.scheduler`, such as `oldest`"));
             }
         }
         self.power.map_or(Ok(()), |power| self.check_power(power.budget()))
@@ -291,13 +294,14 @@ impl DieSpec {
         SpecError::positive("die.power.program", power.program)?;
         SpecError::positive("die.power.erase", power.erase)?;
         if power.limit < power.program.max(power.erase) {
-            let what =
-                "the limit is below what one die takes that programs or erases: nothing could ever begin";
+            let what = "the limit is below the power of one program or erase, so none could ever begin";
             return Err(SpecError::new("die.power.limit", what));
         }
         if matches!(self.scheduler, Scheduling::in_order) {
-            let what = "operations that start in order of arrival cannot wait for power";
-            return Err(SpecError::new("die.power", what).help("another `die.scheduler`, such as oldest"));
+            let what = "a power budget cannot be combined with a scheduler that cannot reorder operations";
+            return Err(
+                SpecError::new("die.power", what).help("choose a different `die.scheduler`, such as `oldest`")
+            );
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Raw bit errors as a user writes them, and how a controller reads a page again that has too many.
+//! Spec of raw bit errors and read retry.
 
 use super::{CellSpec, SpecError};
 use config::units::{Duration, Share};
@@ -7,66 +7,70 @@ use nand::dies::ErrorRates;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Raw bit error rates of pages: wrong bits among those sensed. What wears them adds up: erases, time, reads. A block remembers when
-/// it was programmed first since the start, and how often it was read since it was erased; its later pages count as old as that.
+/// Raw bit error rates of pages: wrong bits per sensed bit. Contributions of erases, time and reads add up. A block
+/// records when it was first programmed since the start, and how often it was read since its last erase; its later
+/// pages count as equally old.
 ///
-/// Rates and their course are a chip's own: Cai et al. (Proc. IEEE 105(9), 2017) have all of these for planar chips, Luo et al.
-/// (POMACS 2(3), 2018) for 3D ones, where retention is steepest in the first hours.
+/// Rates differ from chip to chip. Cai et al. (Proc. IEEE 105(9), 2017) give all of these for planar chips; Luo et al.
+/// (POMACS 2(3), 2018) give them for 3D chips, where retention is steepest in the first hours.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorsSpec {
-    /// Of a page just programmed in a block that was never erased.
+    /// Rate of a page just programmed in a block that was never erased.
     #[schemars(range(min = 0.0, max = 0.5))]
     pub fresh: f64,
-    /// What 1,000 erases of its block add.
+    /// Rate added by 1,000 erases of the block.
     #[schemars(range(min = 0.0, max = 0.5))]
     pub wear: f64,
-    /// What a day since its program adds.
+    /// Rate added by each day since the program.
     #[schemars(range(min = 0.0, max = 0.5))]
     pub retention: f64,
-    /// What 1,000 reads of its block since it was programmed add: read disturb (Cai et al., DSN 2015). Each sensing counts, also of
-    /// collection and of further steps; those before the run do not.
+    /// Rate added by 1,000 reads of the block since it was programmed: read disturb (Cai et al., DSN 2015). Each
+    /// sensing counts, including those of garbage collection and of retry steps; reads before the run do not.
     #[schemars(range(min = 0.0, max = 0.5))]
     pub reads: f64,
-    /// How old the data is, in days, that was written before the run; left out, it was written when the run begins.
+    /// Age in days of data written before the run; if omitted, it is written when the run begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 36500.0))]
     pub age: Option<f64>,
-    /// Factors by page type, lowest bit first; one value for all types. Left out, types are alike.
+    /// Factors by page type, lowest bit first; one value applies to all types. If omitted, types are alike.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(inner(range(min = 0.0, max = 1000.0)))]
     pub types: Option<Vec<f64>>,
-    /// How much pages differ: standard deviation of the natural logarithm of their rates, whose medians the values above are. A page
-    /// has a deviation of its own until its block is erased, drawn from the run's seed, at most 3.46 times the standard deviation.
+    /// Variation between pages: standard deviation of the natural logarithm of their rates, whose medians are the
+    /// values above. Each page draws a deviation from the run's seed and keeps it until its block is erased; it is at
+    /// most 3.46 times the standard deviation.
     pub spread: Share,
-    /// What is done about a page with too many errors.
+    /// Read retry of pages with too many errors.
     pub retry: RetrySpec,
 }
 
-/// Read retry: a page that the code does not correct is read again with shifted read voltages, whoever reads it. A further step holds the
-/// die, and takes a command, a sensing and a transfer over the channel, where the decoder is. What lies in a register, or is read by
-/// several at once, has been corrected and is not read again.
+/// Read retry: a page that the code does not correct is read again with shifted read voltages, whatever the purpose of
+/// the read. A retry step holds the die; it takes a command, a sensing and a transfer over the channel to the decoder.
+/// Data in a register, or read by several requests at once, has been corrected and is not read again.
 ///
-/// Park et al. (ASPLOS 2021) describe it; Ye et al. (ASPLOS 2024) count more than three further steps a read after 3,000 erases.
+/// Described by Park et al. (ASPLOS 2021); Ye et al. (ASPLOS 2024) count more than three retry steps a read after 3,000
+/// erases.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RetrySpec {
-    /// The raw bit error rate that the code corrects, of a code on hard decisions.
+    /// Raw bit error rate that the code corrects, for hard-decision decoding.
     #[schemars(extend("exclusiveMinimum" = 0.0, "maximum" = 0.5))]
     pub correctable: f64,
-    /// What remains of the bit error rate after each further step.
+    /// Factor on the bit error rate after each retry step.
     #[schemars(extend("exclusiveMinimum" = 0.0, "maximum" = 1.0))]
     pub gain: f64,
-    /// Further steps, at most. What is not corrected then counts as uncorrectable. It is rebuilt from other dies if there is parity
-    /// (`ftl.parity`); without, it is answered as if it had been corrected.
+    /// Maximum retry steps. A page still not corrected then counts as uncorrectable. With parity (`ftl.parity`) it is
+    /// rebuilt from other dies; without, it is answered as if it had been corrected.
     #[schemars(range(min = 1, max = 255))]
     pub limit: u8,
-    /// Time of a further step beyond command, sensing and transfer, in which it holds the die: the decoder's failure, new read voltages.
+    /// Time of a retry step beyond command, sensing and transfer, for the decoder's failure and new read voltages; it
+    /// holds the die.
     pub latency: Duration,
 }
 
 impl ErrorsSpec {
-    /// Rates for each page type.
+    /// Returns the error rates of each page type.
     pub(crate) fn build(&self, cell: &CellSpec, seed: u64, device: &str) -> Result<ErrorRates, SpecError> {
         Ok(ErrorRates {
             seed: Rng::stream(seed, &format!("{device}/cell.errors")).next_u64(),
@@ -118,12 +122,12 @@ impl ErrorsSpec {
 
 #[cfg(test)]
 mod tests {
-    // Values that cannot be.
+    // Refused values.
     use super::*;
     use crate::soak::Combination;
     use crate::spec::Built;
 
-    /// The key of a spec's fault and what it says, after a change.
+    /// Returns the key and message of the fault that a change to a spec causes.
     fn fault(change: impl FnOnce(&mut ErrorsSpec)) -> (String, String) {
         let mut spec = Combination { errors: true, ..Combination::plain() }.spec();
         change(spec.cell.errors.as_mut().expect("it has errors"));
@@ -160,7 +164,7 @@ mod tests {
         }
     }
 
-    /// Times beside which nothing else changes: a code that corrects everything leaves a device as it is without errors.
+    /// Errors that the code always corrects must leave a device as it is without errors.
     #[test]
     fn errors_that_are_corrected_change_nothing() {
         use crate::soak::{Host, combinations};

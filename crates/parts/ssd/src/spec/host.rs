@@ -1,4 +1,4 @@
-//! The host interface as a user writes it.
+//! Spec of the host interface.
 
 use super::{FlashEnergySpec, HostLink, HostLinkSpec, LinkSpec, SpecError};
 use crate::port::ahci::{AhciParams, AhciPort, SLOTS_MAX};
@@ -16,96 +16,98 @@ use proto::INNER;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the host reaches the device.
+/// Host interface of the device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostSpec {
-    /// The link.
+    /// Link between host and device.
     pub link: HostLinkSpec,
-    /// Low-power state of the link while no command is outstanding (SATA's Partial and Slumber, L1 of PCI Express): the next command
-    /// waits until it is left. Left out, the link never sleeps.
+    /// Low-power state of the link while no command is outstanding (SATA's Partial and Slumber, L1 of PCI Express): the
+    /// next command waits for its exit. If omitted, the link never sleeps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sleep: Option<SleepSpec>,
-    /// The controller's processors.
+    /// Processors of the controller.
     pub controller: ControllerSpec,
-    /// NVMe queues; left out as well as `ahci`, the device is a memory port: requests arrive after the link's latency, without queues.
+    /// NVMe queues. If both this and `ahci` are omitted, the device is a memory port: requests arrive after the link's
+    /// latency, without queues.
     pub nvme: Option<NvmeSpec>,
-    /// The queue of a SATA drive, in place of `nvme`: it replaces one that is inherited.
+    /// Queue of a SATA drive, in place of `nvme`; replaces an inherited `nvme`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahci: Option<AhciSpec>,
 }
 
-/// How a processor inside the drive reaches the device, beside the host. The controller's cores serve both.
+/// Interface of a processor inside the drive, beside the host. The controller's cores serve both.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InnerSpec {
-    /// The link between that processor and the controller.
+    /// Link between that processor and the controller.
     pub link: LinkSpec,
-    /// Core time a command.
+    /// Core time of each command.
     pub command: Duration,
-    /// NVMe queues in the drive's memory; left out, commands are direct requests: they arrive after the link's latency,
-    /// without queues.
+    /// NVMe queues in the drive's memory; if omitted, commands are direct requests: they arrive after the link's
+    /// latency, without queues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nvme: Option<NvmeSpec>,
 }
 
-/// The controller's processors.
+/// Processors of the controller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ControllerSpec {
-    /// Cores that process commands.
+    /// Number of cores that process commands.
     #[schemars(range(min = 1, max = 65_536))]
     pub cores: u32,
-    /// Core time a command.
+    /// Core time of each command.
     pub command: Duration,
-    /// Core time a map unit of a command, on top.
+    /// Additional core time of each map unit of a command.
     pub unit: Duration,
-    /// Standard deviation of the core times of commands, as a multiple of their mean, which is as above: each is drawn from a gamma
-    /// distribution. Left out, each takes as long as the next.
+    /// Spread of core times of commands: standard deviation as a multiple of the mean, which is the value above. Times
+    /// follow a gamma distribution. Constant if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 10.0))]
     pub spread: Option<f64>,
-    /// Cores of their own for writes, which allocate and change the map; left out, writes take the others, as long as reads.
+    /// Dedicated cores for writes, which allocate and change the map; if omitted, writes share the other cores and take
+    /// as long as reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write: Option<WriterSpec>,
-    /// Core time that collection needs for each map unit that it moves; left out, none.
+    /// Core time of each map unit moved by garbage collection; zero if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved: Option<Duration>,
 }
 
-/// Cores that take writes alone.
+/// Cores that only process writes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WriterSpec {
-    /// How many.
+    /// Number of cores.
     #[schemars(range(min = 1, max = 65_536))]
     pub cores: u32,
-    /// Core time a write.
+    /// Core time of each write.
     pub command: Duration,
-    /// Core time a map unit of a write, on top.
+    /// Additional core time of each map unit of a write.
     pub unit: Duration,
-    /// Standard deviation of the core times of writes, as a multiple of their mean, which is as above: each is drawn from a gamma
-    /// distribution. Left out, each takes as long as the next.
+    /// Spread of core times of writes: standard deviation as a multiple of the mean, which is the value above. Times
+    /// follow a gamma distribution. Constant if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 10.0))]
     pub spread: Option<f64>,
-    /// Work on writes that have been acknowledged; left out, there is none.
+    /// Work on acknowledged writes; none if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upkeep: Option<UpkeepSpec>,
 }
 
-/// Work on writes that have been acknowledged (their places, the map), on a core of its own, a batch at a time: one batch is worked
-/// on while the next one fills, and when that is full too, writes wait.
+/// Work on acknowledged writes (their places, the map), on a dedicated core, in batches: one batch is processed while
+/// the next one fills. When that is full too, writes wait.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpkeepSpec {
-    /// Core time a write.
+    /// Core time of each write.
     pub write: Duration,
-    /// Writes of a batch.
+    /// Number of writes in a batch.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub batch: u32,
-    /// Standard deviation of the times of batches, as a multiple of their mean: each is drawn from a gamma distribution. Left out,
-    /// each takes as long as the next.
+    /// Spread of batch times: standard deviation as a multiple of the mean. Times follow a gamma distribution. Constant
+    /// if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 10.0))]
     pub spread: Option<f64>,
@@ -115,60 +117,61 @@ pub struct UpkeepSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NvmeSpec {
-    /// Submission queues; the flows of the workload take them in turn.
+    /// Number of submission queues; flows of the workload are assigned to them round-robin.
     #[schemars(range(min = 1, max = 32_768))]
     pub queues: u16,
-    /// Commands that may be outstanding in a submission queue; more wait at the host.
+    /// Queue depth: outstanding commands of a submission queue; more wait at the host.
     #[schemars(range(min = 1))]
     pub depth: u32,
     /// Commands that the controller holds at once, over all queues.
     #[schemars(range(min = 1))]
     pub in_controller: u32,
-    /// Who is fetched next.
+    /// Arbitration: the submission queue that is fetched from next.
     pub arbitration: NvmeArbitration,
-    /// Doorbell write to fetch request, beyond the link's latency.
+    /// Time from doorbell write to fetch request, beyond the link's latency.
     pub doorbell: Duration,
-    /// Fetch request to command in the controller, beyond the link's round trip.
+    /// Time from fetch request to command in the controller, beyond the link's round trip.
     pub fetch: Duration,
-    /// Completion entry written to host software running.
+    /// Time from writing the completion entry until host software runs.
     pub interrupt: Duration,
 }
 
-/// A host adapter with native command queuing: one queue for all flows of the workload.
+/// Host adapter with native command queuing: one queue for all flows of the workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AhciSpec {
-    /// Commands that are under way at once; more wait at the host.
+    /// Slots: outstanding commands; more wait at the host.
     #[schemars(range(min = 1, max = 32))]
     pub slots: u32,
-    /// From the driver's register writes until the adapter sends the command: it reads the command's header and table.
+    /// Time from the driver's register writes until the adapter sends the command: it reads the command's header and
+    /// table.
     pub command: Duration,
-    /// From the drive's word that a command is done to host software running.
+    /// Time from the drive's completion message until host software runs.
     pub interrupt: Duration,
 }
 
-/// Which submission queue is fetched from next.
+/// Arbitration between submission queues.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum NvmeArbitration {
     /// Queues take turns.
     RoundRobin {
-        /// Commands a turn.
+        /// Commands per turn.
         #[schemars(range(min = 1))]
         burst: u32,
     },
-    /// An urgent class with strict priority, then high, medium and low by weights.
+    /// An urgent class with strict priority, then high, medium and low by weight.
     Weighted {
-        /// Commands a turn.
+        /// Commands per turn.
         #[schemars(range(min = 1))]
         burst: u32,
-        /// Commands a round of the high class.
+        /// Commands of the high class per round.
         #[schemars(range(min = 1))]
         high: u32,
-        /// Commands a round of the medium class.
+        /// Commands of the medium class per round.
         #[schemars(range(min = 1))]
         medium: u32,
-        /// Commands a round of the low class.
+        /// Commands of the low class per round.
         #[schemars(range(min = 1))]
         low: u32,
         /// Class of each queue, in order: 0 urgent, 1 high, 2 medium, 3 low. Queues beyond the list are medium.
@@ -194,7 +197,7 @@ impl HostSpec {
         })
     }
 
-    /// The host's link with its queues.
+    /// Builds the host's link with its queues.
     fn interface(&self, energy: Option<&FlashEnergySpec>, fold: bool) -> Result<Interface, SpecError> {
         let energy = energy.map(|energy| &energy.link);
         match (self.link.build("host")?, &self.nvme, &self.ahci) {
@@ -213,31 +216,31 @@ impl HostSpec {
                 Ok(Interface::Ahci(AhciPort::new(link, ahci.build("host")?)))
             }
             (_, Some(_), Some(_)) => {
-                Err(SpecError::new("host.ahci", "a drive has `nvme` or `ahci`, not both").help(PAIRS))
+                Err(SpecError::new("host.ahci", "a drive cannot have both `nvme` and `ahci`").help(PAIRS))
             }
             (HostLink::Sata(_), Some(_), None) => {
-                Err(SpecError::new("host.nvme", "there are no NVMe queues over SATA").help(PAIRS))
+                Err(SpecError::new("host.nvme", "a `sata` link does not carry NVMe queues").help(PAIRS))
             }
             (HostLink::Sata(_), None, None) => {
-                Err(SpecError::new("host.ahci", "a SATA link needs its queue").help(PAIRS))
+                Err(SpecError::new("host.ahci", "a `sata` link needs `ahci`").help(PAIRS))
             }
             (HostLink::Both(_), None, Some(_)) => {
-                Err(SpecError::new("host.ahci", "this link is no SATA link").help(PAIRS))
+                Err(SpecError::new("host.ahci", "`ahci` needs a `sata` link").help(PAIRS))
             }
         }
     }
 
-    /// Submission queues and how many commands may be outstanding in each; `None` without queues.
+    /// Number of submission queues and their depth; `None` without queues.
     pub fn queues(&self) -> Option<(u16, u32)> {
         let nvme = self.nvme.as_ref().map(NvmeSpec::queues);
         nvme.or_else(|| self.ahci.as_ref().map(|ahci| (1, ahci.slots)))
     }
 }
 
-/// What goes with what.
+/// Valid pairs of link and queues.
 const PAIRS: &str = "`ahci` goes with a `sata` link; a `pcie` or `plain` link has `nvme` or no queues";
 
-/// A link with NVMe queues, or a memory port.
+/// Builds a link with NVMe queues, or a memory port.
 fn behind(link: Link, nvme: Option<&NvmeSpec>, table: &str, fold: bool) -> Result<Interface, SpecError> {
     Ok(match nvme {
         Some(nvme) => Interface::Nvme(NvmePort::new(link, nvme.build(table)?, fold)),
@@ -245,12 +248,12 @@ fn behind(link: Link, nvme: Option<&NvmeSpec>, table: &str, fold: bool) -> Resul
     })
 }
 
-/// Beyond, nearly all of the time is that of very few commands.
+/// Largest spread. Beyond it, very few commands take nearly all of the time.
 const SPREAD_MAX: f64 = 10.0;
-/// Nor is any batch of writes worked on for longer.
+/// Longest time of a batch of writes.
 const BATCH_MAX: Time = Time::from_s(3_600);
 
-/// Where random times come from: the run's seed, and the device's name.
+/// Source of random times: the run's seed and the device's name.
 #[derive(Clone, Copy)]
 struct Source<'a> {
     seed: u64,
@@ -258,7 +261,7 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// Times of the spread that stands at a key.
+    /// Returns the times of the spread at a key.
     fn varied(self, key: &str, spread: Option<f64>) -> Result<Option<Varied>, SpecError> {
         let spread = spread.unwrap_or(0.0);
         if !(0.0..=SPREAD_MAX).contains(&spread) {
@@ -301,7 +304,7 @@ impl UpkeepSpec {
         SpecError::positive(key, batch.into())?;
         let most = BATCH_MAX.ps() / self.write.time().ps().max(1);
         if u64::from(batch) > most {
-            let what = format!("`{key}` is {batch}, more than an hour of work: allowed are 1 to {most}");
+            let what = format!("`{key}` is {batch}, more than an hour of work; allowed are 1 to {most}");
             return Err(SpecError::new(key, what));
         }
         let varied = source.varied("host.controller.write.upkeep.spread", self.spread)?;
@@ -317,7 +320,7 @@ impl InnerSpec {
 }
 
 impl AhciSpec {
-    /// The slots; `table` is where they stand.
+    /// Builds the slots; `table` is the spec table that holds them.
     fn build(&self, table: &str) -> Result<AhciParams, SpecError> {
         let AhciSpec { slots, command, interrupt } = self;
         if !(1..=SLOTS_MAX).contains(slots) {
@@ -329,17 +332,17 @@ impl AhciSpec {
 }
 
 impl NvmeSpec {
-    /// Submission queues and how many commands may be outstanding in each.
+    /// Number of submission queues and their depth.
     pub fn queues(&self) -> (u16, u32) {
         (self.queues, self.depth)
     }
 
-    /// The queues; `table` is where they stand.
+    /// Builds the queues; `table` is the spec table that holds them.
     fn build(&self, table: &str) -> Result<NvmeParams, SpecError> {
         let key = |name: &str| format!("{table}.nvme.{name}");
         SpecError::positive(&key("queues"), self.queues.into())?;
         if self.queues > INNER {
-            let what = format!("{} submission queues; at most {INNER} have a number", self.queues);
+            let what = format!("{} submission queues; allowed are at most {INNER}", self.queues);
             return Err(SpecError::new(&key("queues"), what));
         }
         SpecError::positive(&key("depth"), self.depth.into())?;
@@ -348,7 +351,7 @@ impl NvmeSpec {
             NvmeArbitration::RoundRobin { burst } => Arbitration::RoundRobin { burst: *burst },
             NvmeArbitration::Weighted { burst, high, medium, low, classes } => {
                 if let Some(class) = classes.iter().find(|c| **c > 3) {
-                    let what = format!("class {class}; allowed are 0 urgent, 1 high, 2 medium, 3 low");
+                    let what = format!("queue class {class}; allowed are 0 urgent, 1 high, 2 medium, 3 low");
                     return Err(SpecError::new(&key("arbitration.weighted.classes"), what));
                 }
                 Arbitration::Weighted {

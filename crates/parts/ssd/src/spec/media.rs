@@ -1,4 +1,4 @@
-//! Geometry and memory cells as a user writes them: page types, how pages are programmed, how long it takes.
+//! Spec of geometry and memory cells: page types, programming and times.
 
 use super::{ErrorsSpec, SpecError};
 use config::{
@@ -15,16 +15,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use std::borrow::Cow;
 
-/// The memory cells.
+/// Memory cells.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CellSpec {
     /// Bits a cell: 1 SLC, 2 MLC, 3 TLC, 4 QLC.
     #[schemars(range(min = 1, max = 4))]
     pub bits: u8,
-    /// Which pages of a block are of which type.
+    /// Page types: the order of types within a block.
     pub layout: PageLayout,
-    /// How pages are programmed.
+    /// Programming scheme.
     pub programming: Programming,
     /// Read time (tR) by page type, lowest bit first; one value for all types.
     pub read: Vec<Duration>,
@@ -33,28 +33,28 @@ pub struct CellSpec {
     pub program: Vec<Duration>,
     /// Block erase time (tBERS).
     pub erase: Duration,
-    /// How much faster programs get in 1,000 erases of the block.
+    /// Program drift: share by which programs get faster in 1,000 erases of the block.
     pub program_drift: Share,
-    /// How much slower erases get in 1,000 erases of the block.
+    /// Erase drift: share by which erases get slower in 1,000 erases of the block.
     pub erase_drift: Share,
-    /// How much the blocks differ from one another; left out, they are all the same.
+    /// Variation between blocks; if omitted, all blocks are alike.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<SpreadSpec>,
-    /// Bits that are read wrong, and reads that are repeated for it; left out, every read succeeds at once.
+    /// Raw bit errors and read retry; if omitted, every read succeeds at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errors: Option<ErrorsSpec>,
 }
 
-/// How much blocks differ: standard deviations of their times, as shares of these. Each block has deviations of its own, drawn
-/// from the run's seed, of bell shape and at most 3.46 times the standard deviation; the times above are the means.
+/// Variation between blocks: standard deviations of their times, relative to the mean times above. Each block draws
+/// deviations from the run's seed, of bell shape and at most 3.46 times the standard deviation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SpreadSpec {
-    /// Of read times, at most 25 %.
+    /// Deviation of read times, at most 25 %.
     pub read: Share,
-    /// Of program times, at most 25 %.
+    /// Deviation of program times, at most 25 %.
     pub program: Share,
-    /// Of erase times, at most 25 %.
+    /// Deviation of erase times, at most 25 %.
     pub erase: Share,
 }
 
@@ -77,7 +77,7 @@ impl SpreadSpec {
         ];
         match all.into_iter().find(|(_, share)| share.get() > 0.25) {
             Some((key, share)) => {
-                let what = format!("`{key}` is {share}; at most 25 % leave every block a time above zero");
+                let what = format!("`{key}` is {share}; at most 25 % keep every time above zero");
                 Err(SpecError::new(key, what))
             }
             None => Ok(()),
@@ -86,12 +86,12 @@ impl SpreadSpec {
 }
 
 config::policies! {
-    /// Which pages of a block are of which type.
+    /// Order of page types within a block.
     #[derive(Copy, Eq)]
     pub family PageLayout: choice {
-        /// Types take turns: page `n` is of type `n mod bits`, so the pages of a word line are neighbours.
+        /// Types take turns: page `n` is of type `n mod bits`, so the pages of a word line are adjacent.
         default by_word_line,
-        /// The order of early planar MLC and TLC chips: the first pages are of the fastest type.
+        /// Order of early planar MLC and TLC chips: the first pages are of the fastest type.
         ///
         /// Pages 0 to 5 are LSB, 6 and 7 CSB, then pairs of each type in turn (Yaakobi et al., ICNC 2012; used by MQSim
         /// and SimpleSSD for TLC). With two bits a cell, types take turns.
@@ -100,20 +100,20 @@ config::policies! {
 }
 
 config::policies! {
-    /// How pages are programmed.
+    /// Programming scheme.
     #[derive(Copy, Eq)]
     pub family Programming: choice {
         /// Page by page: the program unit is one page.
         default page,
-        /// A whole word line at once, as 3D TLC: the program unit is its pages.
+        /// One word line at a time, as in 3D TLC: the program unit is the pages of a word line.
         one_shot,
-        /// A whole word line in two passes that each move the data, as 3D QLC.
+        /// One word line in two passes that each move the data, as in 3D QLC.
         two_pass,
     }
 }
 
 impl CellSpec {
-    /// Pages that one program operation writes.
+    /// Number of pages that one program operation writes.
     pub(crate) fn program_pages(&self) -> u32 {
         match self.programming {
             Programming::page => 1,
@@ -121,7 +121,7 @@ impl CellSpec {
         }
     }
 
-    /// Passes of one program operation.
+    /// Number of passes of one program operation.
     pub(crate) fn passes(&self) -> u32 {
         if self.programming == Programming::two_pass { 2 } else { 1 }
     }
@@ -141,7 +141,7 @@ impl CellSpec {
         (0..pages).map(|page| of(page) as u8).collect()
     }
 
-    /// A value of each page type.
+    /// Returns one value for each page type.
     pub(crate) fn by_type<T: Copy>(&self, key: &str, values: &[T]) -> Result<Vec<T>, SpecError> {
         match values {
             [one] => Ok(vec![*one; usize::from(self.bits)]),
@@ -159,7 +159,7 @@ impl CellSpec {
     }
 
     pub(crate) fn wear(&self) -> Wear {
-        // Per erase: the share of a thousand erases, over a thousand, in parts per million.
+        // Drift per erase in parts per million, from the share per 1,000 erases.
         let ppm = |share: Share| (share.get() * 1_000.0).round() as u32;
         Wear { program: ppm(self.program_drift), erase: ppm(self.erase_drift) }
     }
@@ -173,7 +173,7 @@ impl CellSpec {
         }
         if !geometry.pages.is_multiple_of(self.program_pages()) {
             let what = format!(
-                "{} pages a block are no whole number of word lines of {} pages",
+                "{} pages a block are not a multiple of the word line size, {} pages",
                 geometry.pages,
                 self.program_pages()
             );
@@ -191,16 +191,16 @@ impl CellSpec {
         let zero = [("cell.read", &self.read), ("cell.program", &self.program)];
         for (key, times) in zero {
             if times.iter().any(|t| t.time() == Time::ZERO) {
-                return Err(SpecError::new(key, format!("`{key}` is zero")));
+                return Err(SpecError::new(key, format!("`{key}` is zero; it must be above zero")));
             }
         }
         Ok(())
     }
 }
 
-// Geometry as a user writes it.
+// Spec of the geometry.
 
-/// How many of everything.
+/// Geometry of the device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-products" = [
@@ -208,25 +208,25 @@ impl CellSpec {
     product(1 << 28, "blocks", &["channels", "ways", "dies", "planes", "blocks"]),
 ]))]
 pub struct GeometrySpec {
-    /// Channels.
+    /// Number of channels.
     #[schemars(range(min = 1, max = 65_536))]
     pub channels: u32,
-    /// Ways (packages, chip enables) a channel.
+    /// Ways (packages, chip enables) per channel.
     #[schemars(range(min = 1, max = 65_536))]
     pub ways: u32,
-    /// Dies (LUNs) a way.
+    /// Dies (LUNs) per way.
     #[schemars(range(min = 1, max = 65_536))]
     pub dies: u32,
-    /// Planes a die.
+    /// Planes per die.
     #[schemars(range(min = 1, max = 16))]
     pub planes: u32,
-    /// Blocks a plane.
+    /// Blocks per plane.
     #[schemars(range(min = 1))]
     pub blocks: u32,
-    /// Pages a block.
+    /// Pages per block.
     #[schemars(range(min = 1))]
     pub pages: u32,
-    /// Data bytes a page, spare area not counted.
+    /// Page size: data bytes, without the out-of-band area.
     #[schemars(extend("x-minimum" = "512B", "x-maximum" = "1MiB"))]
     pub page_size: Bytes,
 }
@@ -247,7 +247,7 @@ impl GeometrySpec {
         if self.planes > 16 {
             return Err(SpecError::new(
                 "geometry.planes",
-                format!("{} planes a die; at most 16 are modelled", self.planes),
+                format!("{} planes a die; allowed are at most 16", self.planes),
             ));
         }
         let planes = [self.channels, self.ways, self.dies, self.planes]
@@ -256,21 +256,21 @@ impl GeometrySpec {
         let slots =
             planes.and_then(|p| u64::from(p).checked_mul(u64::from(self.blocks) * u64::from(self.pages)));
         if slots.and_then(|s| s.checked_mul(page)).is_none_or(|bytes| bytes > 1 << 60) {
-            return Err(SpecError::new("geometry", "the device is larger than 1 EiB"));
+            return Err(SpecError::new("geometry", "the device is larger than the limit of 1 EiB"));
         }
         Ok(())
     }
 }
 
 config::policies! {
-    /// What garbage collection frees as one.
+    /// Unit that garbage collection frees as a whole.
     #[derive(Copy, Eq)]
     pub family ReclaimUnit: choice {
         /// One block of one plane.
         default block,
-        /// The blocks of equal number in all planes of a die; program units of its planes lie side by side.
+        /// Blocks of equal number in all planes of a die; program units of its planes are adjacent.
         plane_set,
-        /// The blocks of equal number in all planes of the device.
+        /// Blocks of equal number in all planes of the device.
         superblock,
     }
 }
@@ -285,12 +285,12 @@ impl From<ReclaimUnit> for Reclaim {
     }
 }
 
-/// One of the 24 orders of channel, way, die and plane, fastest first: `"CWDP"`.
+/// Order of channel, way, die and plane, fastest first, one of 24: `"CWDP"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StripeOrder(pub [Digit; 4]);
 
 impl StripeOrder {
-    /// Reads four different letters of `C`, `W`, `D`, `P`.
+    /// Parses four different letters of `C`, `W`, `D`, `P`.
     pub fn parse(text: &str) -> Option<StripeOrder> {
         let digits: Option<Vec<Digit>> = text.chars().map(Digit::of_letter).collect();
         let order: [Digit; 4] = digits?.try_into().ok()?;
@@ -309,7 +309,7 @@ impl<'de> Deserialize<'de> for StripeOrder {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<StripeOrder, D::Error> {
         let text = String::deserialize(deserializer)?;
         StripeOrder::parse(&text).ok_or_else(|| {
-            D::Error::custom(format!("`{text}` is no order of the four letters C (channel), W (way), D (die), P (plane), such as \"CWDP\""))
+            D::Error::custom(format!("`{text}` is not an order of C, W, D and P, such as \"CWDP\""))
         })
     }
 }
@@ -322,7 +322,7 @@ impl JsonSchema for StripeOrder {
         schemars::json_schema!({
             "type": "string",
             "pattern": "^[CWDP]{4}$",
-            "description": "An order of channel, way, die and plane, fastest first: \"CWDP\"."
+            "description": "Order of channel, way, die and plane, fastest first: \"CWDP\"."
         })
     }
 }
@@ -346,7 +346,7 @@ mod tests {
             spread: None,
             errors: None,
         };
-        // Yaakobi et al., ICNC 2012, figure 1, as MQSim's Flash_Chip.h has it.
+        // Order of Yaakobi et al., ICNC 2012, figure 1, as in MQSim's Flash_Chip.h.
         assert_eq!(cell.page_types(16), [0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 0, 0]);
     }
 

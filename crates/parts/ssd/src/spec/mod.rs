@@ -1,4 +1,4 @@
-//! What a user writes about a flash device, and what is built from it.
+//! Spec of a flash device, and construction of the device from it.
 
 mod buffer;
 mod build;
@@ -51,42 +51,43 @@ use net::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A flash device.
+/// Flash device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlashSpec {
-    /// How many of everything.
+    /// Geometry of the flash array.
     pub geometry: GeometrySpec,
-    /// The memory cells: page types and their times.
+    /// Memory cells: page types and their times.
     pub cell: CellSpec,
-    /// The channels between controller and dies.
+    /// Channels between controller and dies.
     pub channel: ChannelSpec,
-    /// What dies can do and in which order they do it.
+    /// Capabilities and scheduling of dies.
     pub die: DieSpec,
-    /// The translation layer.
+    /// Flash translation layer (FTL).
     pub ftl: FtlSpec,
-    /// The data buffer in the drive's DRAM; left out, writes are acknowledged from flash and reads go there.
+    /// Data buffer in the drive's DRAM; if omitted, writes are acknowledged from flash and every read goes to flash.
     pub buffer: Option<BufferSpec>,
-    /// Registers of the planes that gather writes, in place of a `buffer`; left out, there are none.
+    /// Registers of the planes that gather writes, in place of a `buffer`; none if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registers: Option<RegisterCacheSpec>,
-    /// Blocks that do not work; left out, all do, for ever.
+    /// Bad blocks; if omitted, no block is ever bad.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bad_blocks: Option<BadBlocksSpec>,
-    /// How the host reaches the device.
+    /// Host interface of the device.
     pub host: HostSpec,
-    /// How a processor inside the drive reaches the device; left out, there is none, and a GPU reaches it as the host does.
+    /// Interface of a processor inside the drive; if omitted, there is none, and a GPU reaches the device as the host
+    /// does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inner: Option<InnerSpec>,
-    /// What it spends; left out, it reports no energy.
+    /// Energy of operations; if omitted, the device reports no energy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<FlashEnergySpec>,
 }
 
-// Whether sets of dies can protect each other.
+// Validity of superblock parity.
 
 impl FlashSpec {
-    /// Whether the parity that is asked for can be laid out, `program_pages` a program unit.
+    /// Checks that the requested parity can be laid out, with `program_pages` pages per program unit.
     pub(crate) fn check_parity(&self, program_pages: u32) -> Result<(), SpecError> {
         let key = "ftl.parity";
         let Some(data) = self.ftl.parity else { return Ok(()) };
@@ -96,16 +97,17 @@ impl FlashSpec {
         let fits = |data: u32| dies.is_multiple_of(data + 1) && rows.is_multiple_of(data + 1);
         if data == 0 || data >= dies || !fits(data) {
             let what = format!(
-                "`{key}` is {data}: with parity, sets of one die more must fill the device's {dies} dies, and rows of as many program units its blocks of {rows}"
+                "`{key}` is {data}: sets of this many dies plus one must fill the {dies} dies of the device, and \
+                 rows of as many program units its blocks of {rows}"
             );
             let allowed: Vec<String> = (1..dies.min(rows).min(256))
                 .filter(|data| fits(*data))
                 .map(|data| data.to_string())
                 .collect();
             return Err(SpecError::new(key, what).help(if allowed.is_empty() {
-                "no number does here: leave flash.ftl.parity out".to_owned()
+                "no number fits this geometry: omit flash.ftl.parity".to_owned()
             } else {
-                format!("allowed are {}, or leave flash.ftl.parity out", allowed.join(", "))
+                format!("allowed are {}, or omit flash.ftl.parity", allowed.join(", "))
             }));
         }
         let refused = [
@@ -113,39 +115,39 @@ impl FlashSpec {
             (
                 self.ftl.gc.copy_back,
                 "ftl.gc.copy_back",
-                "moving pages without the controller, which has to see them",
+                "copy-back, which hides moved pages from the controller",
             ),
             (self.registers.is_some(), "registers", "registers that gather writes"),
         ];
         if let Some((_, other, which)) = refused.into_iter().find(|(is_set, ..)| *is_set) {
             let what = format!("{which} (`{other}`) cannot be combined with `{key}`");
-            return Err(SpecError::new(other, what).help("leave one of the two out, or at its default"));
+            return Err(SpecError::new(other, what).help("omit one of the two, or leave it at its default"));
         }
         Ok(())
     }
 }
 
-// Bad blocks as a user writes them.
+// Spec of bad blocks.
 
-/// Blocks that do not work.
+/// Bad blocks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BadBlocksSpec {
-    /// Probability that a block is bad from the factory; each plane draws its own. Data sheets guarantee 98 % good blocks.
+    /// Probability that a block is bad from the factory, drawn for each plane. Data sheets guarantee 98 % good blocks.
     pub factory: Share,
-    /// Blocks that fail with wear; left out, none does.
+    /// Blocks that fail with wear; none if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grown: Option<GrownSpec>,
 }
 
-/// Lives of blocks: a Weibull distribution over erases.
+/// Lifetimes of blocks: a Weibull distribution over erases.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GrownSpec {
     /// Erases after which 63.2 % of the blocks have failed.
     #[schemars(range(min = 1))]
     pub endurance: u32,
-    /// How much alike the lives are: 1 is failure at a constant rate, larger is later and steeper.
+    /// Weibull shape: 1 is a constant failure rate; larger values mean later and steeper failure.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub shape: f64,
 }
@@ -159,7 +161,7 @@ impl BadBlocksSpec {
         let Some(grown) = &self.grown else { return Ok(None) };
         SpecError::positive("bad_blocks.grown.endurance", grown.endurance.into())?;
         if !(grown.shape.is_finite() && grown.shape > 0.0) {
-            let what = format!("a Weibull shape of {} is not a positive number", grown.shape);
+            let what = format!("a Weibull shape of {} is invalid; it must be a positive number", grown.shape);
             return Err(SpecError::new("bad_blocks.grown.shape", what));
         }
         let seed = Rng::stream(seed, &format!("{device}/bad_blocks.grown")).next_u64();
@@ -167,27 +169,27 @@ impl BadBlocksSpec {
     }
 }
 
-// Links as a user writes them.
+// Specs of links.
 
-/// A link that sends both ways at once.
+/// Full-duplex link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum LinkSpec {
     /// PCI Express.
     Pcie(PcieSpec),
-    /// A link of which only the payload rate is known.
+    /// Link given only by its payload rate.
     Plain(PlainSpec),
 }
 
-/// The link between a host and its drive.
+/// Link between a host and its drive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum HostLinkSpec {
     /// PCI Express.
     Pcie(PcieSpec),
-    /// A link of which only the payload rate is known.
+    /// Link given only by its payload rate.
     Plain(PlainSpec),
-    /// Serial ATA: one way at a time, for `ahci`.
+    /// Serial ATA: half duplex, for `ahci`.
     Sata(SataSpec),
 }
 
@@ -198,27 +200,27 @@ pub struct PcieSpec {
     /// Generation, 1 to 6.
     #[schemars(range(min = 1, max = 6))]
     pub generation: u32,
-    /// Lanes.
+    /// Number of lanes.
     #[schemars(extend("enum" = [1, 2, 4, 8, 16]))]
     pub lanes: u32,
-    /// Largest packet payload.
+    /// Maximum packet payload.
     #[schemars(extend("x-minimum" = "1B"))]
     pub max_payload: Bytes,
-    /// One-way latency.
+    /// Latency in one direction.
     pub latency: Duration,
-    /// Share of the rate, each way, that acknowledgements and updates of flow control take; left out, none.
+    /// Share of the rate, in each direction, taken by acknowledgements and flow-control updates; zero if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-maximum" = "50%"))]
     pub flow_control: Option<Share>,
 }
 
-/// A link of which only the payload rate is known.
+/// Link given only by its payload rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlainSpec {
-    /// Payload bytes a second, each way.
+    /// Payload bandwidth in each direction, in bytes per second.
     pub bandwidth: Bandwidth,
-    /// One-way latency.
+    /// Latency in one direction.
     pub latency: Duration,
 }
 
@@ -229,21 +231,22 @@ pub struct SataSpec {
     /// Generation, 1 to 3: 1.5, 3 and 6 Gb/s.
     #[schemars(range(min = 1, max = 3))]
     pub generation: u32,
-    /// One-way latency, from the sender's link layer to the receiver's; each frame takes it four times, for its handshakes.
+    /// Latency in one direction, from the sender's link layer to the receiver's; each frame takes it four times, for
+    /// its handshakes.
     pub latency: Duration,
 }
 
-/// A link of [`HostLinkSpec`], built.
+/// Link built from a [`HostLinkSpec`].
 enum HostLink {
     Both(pcie::Link),
     Sata(sata::Link),
 }
 
 impl LinkSpec {
-    /// The link; `table` is where it stands.
+    /// Builds the link; `table` is the spec table that holds it.
     ///
     /// # Errors
-    /// A generation, lanes or packets that there are not.
+    /// Returns a generation, lane count or packet size that does not exist.
     pub fn build(&self, table: &str) -> Result<pcie::Link, SpecError> {
         match self {
             LinkSpec::Pcie(spec) => spec.build(&format!("{table}.link.pcie")),
@@ -253,7 +256,7 @@ impl LinkSpec {
 }
 
 impl HostLinkSpec {
-    /// The link; `table` is where it stands.
+    /// Builds the link; `table` is the spec table that holds it.
     fn build(&self, table: &str) -> Result<HostLink, SpecError> {
         Ok(match self {
             HostLinkSpec::Pcie(spec) => HostLink::Both(spec.build(&format!("{table}.link.pcie"))?),
@@ -304,37 +307,38 @@ impl SataSpec {
     }
 }
 
-// Registers that gather writes, as a user writes them.
+// Spec of registers that gather writes.
 
 /// Registers of the planes that gather writes, in place of a buffer in DRAM (ZnG, section III-C).
 ///
-/// A write is done when its data is in a register of the package that its address names. A page is programmed from there
-/// when its register is needed; reads find it there. Flash must be written page by page where the address says: a map unit
-/// is a page and a program unit, `ftl.allocation` is `striped`, `ftl.reclaim_unit` is `block`.
+/// A write is done when its data is in a register of the package that its address selects. A page is programmed from
+/// there when its register is needed; reads find it there. Flash must be written page by page where the address says: a
+/// map unit is a page and a program unit, `ftl.allocation` is `striped`, `ftl.reclaim_unit` is `block`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegisterCacheSpec {
-    /// Registers of a page a plane: one is the data register of the array, the others gather writes.
+    /// Page registers per plane: one is the data register of the array, the others gather writes.
     #[schemars(range(min = 2, max = 1_024))]
     pub count: u32,
-    /// Which registers a page may use.
+    /// Registers that a page may use.
     pub network: RegisterNetwork,
-    /// Share of the registers that a page may use, rounded down, that is kept free by having pages leave before room is
+    /// Share of the registers that a page may use, rounded down, that is kept free by evicting pages before room is
     /// needed.
     pub reserve: Share,
-    /// Which page leaves next.
+    /// Eviction policy: the page that leaves the registers next.
     pub eviction: Leaves,
-    /// Whether capacitors keep the registers through a power cut: flush and forced unit access then cost nothing more.
+    /// Power-loss protection: capacitors keep the registers through a power cut, so flush and forced unit access cost
+    /// nothing more.
     pub protected: bool,
 }
 
 config::policies! {
-    /// Which page leaves the registers next. All that they hold is dirty.
+    /// Eviction policy of the registers. All pages in them are dirty.
     #[derive(Copy, Eq)]
     pub family Leaves: choice {
-        /// The one used longest ago, for reading or writing: ZnG's.
+        /// Least recently used page, by reads and writes, as in ZnG.
         default lru,
-        /// The one that came first.
+        /// Oldest page, in order of arrival.
         fifo,
     }
 }
@@ -350,13 +354,13 @@ impl Leaves {
 }
 
 impl RegisterCacheSpec {
-    /// Whether pages are written one by one where the address says.
+    /// Checks that pages are written one by one where the address says.
     fn check_pages(geo: &Geometry, allocator: &dyn Allocator) -> Result<(), SpecError> {
         let (page, unit) = (geo.shape.page_bytes, geo.shape.unit_bytes);
         if page != unit || u64::from(unit) > u64::from(MAX_SECTORS) * 512 {
             let what = format!("a register gathers one page of {page} B, but the map unit is {unit} B");
             return Err(SpecError::new("ftl.map_unit", what).help(format!(
-                "choose `ftl.map_unit = \"{page}B\"`, or a `buffer` in place of `registers`"
+                "set `ftl.map_unit = \"{page}B\"`, or use a `buffer` in place of `registers`"
             )));
         }
         if geo.units_per_program != 1 {
@@ -366,13 +370,13 @@ impl RegisterCacheSpec {
         }
         if geo.lanes != 1 {
             let what = format!(
-                "a page goes from its register to its plane, but a reclaim unit spreads over {} planes",
+                "a register holds the page of one plane, but a reclaim unit spans {} planes",
                 geo.lanes
             );
             return Err(SpecError::new("ftl.reclaim_unit", what).help("choose `block`"));
         }
         if !allocator.is_static() {
-            let what = "a page is gathered in the package where the address says that it goes, but the allocation is chosen at the write";
+            let what = "registers need a package fixed by the address; this allocation chooses it later";
             return Err(SpecError::new("ftl.allocation", what).help("choose `striped`"));
         }
         Ok(())
@@ -386,7 +390,7 @@ impl RegisterCacheSpec {
         let planes = if self.network == RegisterNetwork::private { 1 } else { package };
         let total = u64::from(geo.plane_count) * u64::from(each);
         if total > 1 << 24 {
-            let what = format!("{total} registers of all planes; at most 16,777,216 are modelled");
+            let what = format!("{total} registers in all planes; allowed are at most 16,777,216");
             return Err(SpecError::new("registers.count", what));
         }
         let lines = planes * each;
@@ -403,7 +407,7 @@ impl RegisterCacheSpec {
         let sets = (0..geo.plane_count / planes)
             .map(|_| Buffer::new(shape, self.eviction.policy(), admission()))
             .collect();
-        // Positions of the stripe order, each a plane.
+        // Positions in the stripe order, one for each plane.
         let places = (0..u64::from(geo.groups)).map(|position| geo.group_at(position) / planes).collect();
         Ok(BufferParts {
             buffer: Sets::spread(sets, places),
@@ -433,7 +437,7 @@ impl RegisterCacheSpec {
         })
     }
 
-    /// How pages go from one plane to another inside a package.
+    /// Returns the path of pages from one plane to another inside a package.
     pub(crate) fn link(&self, geo: &Geometry) -> Link {
         Link::new(&self.network, geo.plane_count, u64::from(geo.shape.page_bytes))
     }

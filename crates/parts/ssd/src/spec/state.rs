@@ -1,4 +1,4 @@
-//! What of a spec decides the state that a device has before its first command.
+//! Spec keys that decide the state of a device before its first command.
 //!
 //! Preconditioning works without time: it sees geometry, mapping, free-space limits, victim policy and bad blocks. Each key of
 //! [`FlashSpec`] is named here, kept or left out with the reason, so that a new key does not compile until it is placed.
@@ -16,8 +16,8 @@ use ftl::page_map::gc::VictimPolicy;
 use ftl::page_map::pages::PageOrder;
 use serde::Serialize;
 
-/// The keys of a device that its state before the first command depends on, named as in a spec. Devices that agree in them, in
-/// the seed and in the precondition have the same [`crate::Device::save_preconditioned`].
+/// Spec keys that the state before the first command depends on, named as in a spec. Devices with equal keys, seed and
+/// precondition have the same [`crate::Device::save_preconditioned`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlashState {
     geometry: GeometrySpec,
@@ -115,13 +115,13 @@ impl From<&CellSpec> for CellState {
         let CellSpec {
             bits,
             programming,
-            // Page types have times of their own and are alike otherwise.
+            // Page types differ only in their times.
             layout: _,
-            // Times of operations: preconditioning takes none.
+            // Times of operations: preconditioning takes no time.
             read: _,
             program: _,
             erase: _,
-            // Times again, by erase counts, which are the state's own.
+            // Changes of times with erase counts; the counts are part of the state.
             program_drift: _,
             erase_drift: _,
             spread,
@@ -141,17 +141,17 @@ impl From<&DieSpec> for DieState {
         let DieSpec {
             interleave,
             multi_plane,
-            // Orders and joins operations that wait: none has been queued.
+            // Order and joining of waiting operations: none has been queued.
             scheduler: _,
             partner_search: _,
             independent_reads: _,
             register_reads: _,
             join_reads: _,
             suspend,
-            // Holds back operations that wait.
+            // Delays of waiting operations.
             power: _,
         } = spec;
-        // Interrupts operations at work: none has been.
+        // Suspension of operations under way: none has begun.
         let SuspendSpec { program: _, erase: _, latency: _, resume: _, least: _, limit: _ } = suspend;
         DieState { interleave: *interleave, multi_plane: *multi_plane }
     }
@@ -171,13 +171,13 @@ impl From<&FtlSpec> for FtlState {
             parity,
             over_provisioning,
             placements,
-            // What the device answers, and remembers of its answers; nothing has been read.
+            // Answers of the device, and what it keeps of them; nothing has been read.
             unwritten_read: _,
             gc,
             wear,
         } = spec;
         if let Some(memory) = map_memory {
-            // Times of look-ups; a size that is only reported.
+            // Times of look-ups, and a size that is only reported.
             let MapMemorySpec { entry: _, latency: _, bandwidth: _ } = memory;
         }
         FtlState {
@@ -201,7 +201,7 @@ impl From<&SlcSpec> for SlcState {
     fn from(spec: &SlcSpec) -> SlcState {
         let SlcSpec {
             fixed,
-            // What the host's writes take, and how they leave it: the cache is empty before the first command.
+            // Cache for host writes: empty before the first command.
             read: _,
             program: _,
             dynamic: _,
@@ -221,7 +221,7 @@ impl From<&Mapping> for MappingState {
             Mapping::Table => MappingState::Table,
             Mapping::Demand {
                 stored_entry,
-                // The cached part of the map: it is empty before the first look-up.
+                // Cached part of the map: empty before the first look-up.
                 capacity: _,
                 granularity: _,
                 cached_entry: _,
@@ -240,7 +240,8 @@ impl From<&GcSpec> for GcState {
             stop,
             hard,
             streams,
-            // How collection shares the device with the host in time: without time it is done at once and inside its group.
+            // Sharing of the device between garbage collection and the host: without time, collection is immediate and
+            // inside its group.
             mode: _,
             scope: _,
             window: _,
@@ -251,24 +252,24 @@ impl From<&GcSpec> for GcState {
             start: *start,
             stop: *stop,
             hard: *hard,
-            // Left out, it is the default.
+            // The default if omitted.
             streams: streams.unwrap_or_default(),
         }
     }
 }
 
-/// Errors are found by reads: there have been none, and the age of data is no part of the state.
+/// Errors are found by reads: nothing has been read, and the age of data is not part of the state.
 fn errors_are_read(spec: &ErrorsSpec) {
     let ErrorsSpec { fresh: _, wear: _, retention: _, reads: _, age: _, types: _, spread: _, retry } = spec;
     let RetrySpec { correctable: _, gain: _, limit: _, latency: _ } = retry;
 }
 
-/// The channel carries commands and data: there have been none.
+/// Channels carry commands and data: nothing has been sent.
 fn channel_is_time(spec: &ChannelSpec) {
     let ChannelSpec { interface: _, rate: _, width: _, arbiter: _ } = spec;
 }
 
-/// Preconditioning writes past the buffer: it is as it was built.
+/// Buffers are bypassed by preconditioning: they are as built.
 fn buffer_is_empty(spec: &BufferSpec) {
     let BufferSpec {
         capacity: _,
@@ -291,12 +292,12 @@ fn buffer_is_empty(spec: &BufferSpec) {
     } = spec;
 }
 
-/// And past the registers.
+/// Registers are bypassed as well.
 fn registers_are_empty(spec: &RegisterCacheSpec) {
     let RegisterCacheSpec { count: _, network: _, reserve: _, eviction: _, protected: _ } = spec;
 }
 
-/// Links, controllers and queues carry commands: there have been none.
+/// Links, controllers and queues carry commands: nothing has been sent.
 fn host_is_time(spec: &HostSpec) {
     let HostSpec { link, sleep: _, controller, nvme, ahci } = spec;
     match link {

@@ -15,7 +15,7 @@ use ssd::{
 };
 use std::{cell::RefCell, rc::Rc};
 
-/// A time beside which links and channels take next to nothing.
+/// Time that makes the time of links and channels negligible.
 const PROGRAM: Time = Time::from_ms(100);
 
 fn spec(milliwatts: [u64; 3]) -> FlashSpec {
@@ -40,7 +40,7 @@ fn writes_come_at_the_rate_of_the_dies_that_may_program() {
     }
 }
 
-/// Reads take no power: of one at each die only the one waits whose die programs.
+/// Reads take no power: of one read at each die, only the one whose die programs waits.
 #[test]
 fn reads_do_not_wait_for_power() {
     let mut bench = Bench::of(&spec([10, 10, 10]));
@@ -99,7 +99,7 @@ impl Observer for Notes {
     }
 }
 
-/// The most that was taken at once.
+/// Maximum power taken at once.
 fn most(noted: &[(Time, Time, u64)]) -> u64 {
     // What ends at a time has ended before what begins then.
     let mut steps: Vec<(Time, i64)> = noted
@@ -114,7 +114,7 @@ fn most(noted: &[(Time, Time, u64)]) -> u64 {
     levels.max().unwrap_or(0) as u64
 }
 
-/// What a device of a combination has taken at most with a budget, and when its host was done.
+/// Maximum power of a combination's device with a budget, and the time at which its host was done.
 fn run(combination: &Combination, limit: Option<u64>) -> (u64, Time, u64) {
     let mut spec = combination.spec();
     spec.die.power = limit.map(|limit| PowerBudgetSpec {

@@ -72,7 +72,7 @@ impl ReadBench {
         assert!(inside == 0 && failed.is_empty(), "{failed:#?}");
     }
 
-    /// How long a read of a unit takes by itself.
+    /// Duration of a single read of a unit.
     fn read(&mut self, unit: u64) -> Time {
         let before = self.cx.queue.now();
         self.run([Command::new(0, IoOp::Read, unit * UNIT, UNIT)], 1);
@@ -144,7 +144,7 @@ fn limits_leave_pages_uncorrectable() {
     assert_eq!(counters.retry_steps, 2 * counters.retried_reads);
 }
 
-/// Collection reads as anybody does.
+/// Reads of garbage collection are retried like any other.
 #[test]
 fn collection_retries_its_reads() {
     let always = ErrorsSpec { fresh: 0.006, types: None, ..errors(0) };
@@ -158,7 +158,7 @@ fn collection_retries_its_reads() {
     assert_eq!((counters.retry_steps, counters.senses), (counters.retried_reads, counters.retried_reads));
 }
 
-/// What a register holds has been corrected, and who joins a read waits for it.
+/// Data in a register has been corrected, and a read that joins another waits for it.
 #[test]
 fn a_page_in_a_register_is_not_read_again() {
     let always = || Some(ErrorsSpec { fresh: 0.006, types: None, ..errors(0) });
@@ -249,7 +249,7 @@ fn steps_cost_energy() {
 const GROUPS: u64 = 8;
 /// Pages of a block.
 const PAGES: u64 = 48;
-/// Times beside which links and channels take next to nothing.
+/// Times that make the time of links and channels negligible.
 const PROGRAM: Time = Time::from_ms(100);
 const READ: Time = Time::from_ms(4);
 
@@ -301,8 +301,8 @@ fn collection_works_as_with_blocks_of_the_pages_that_hold_data() {
         let mut writer = FunctionalWriter::new(&ftl, Placement::Striped);
         let mut rng = Rng::stream(3, "test");
         let lpns: Vec<Lpn> = (0..100_000).map(|_| Lpn(rng.below(units))).collect();
-        writer.write_all(&mut ftl, lpns).expect("there is spare space");
-        writer.finish(&mut ftl).expect("there is spare space");
+        writer.write_all(&mut ftl, lpns).expect("over-provisioning suffices");
+        writer.finish(&mut ftl).expect("over-provisioning suffices");
         (
             ftl.counters.moves,
             ftl.counters.erases,
@@ -375,6 +375,6 @@ fn sets_must_fill_the_device_and_its_blocks() {
     let (key, text) = fault(|spec| spec.geometry.pages = 34);
     assert!(key == "ftl.parity" && text.contains("allowed are 1,"), "{text}");
     let (key, text) = fault(|spec| spec.geometry.pages = 33);
-    assert!(key == "ftl.parity" && text.contains("no number does here"), "{text}");
+    assert!(key == "ftl.parity" && text.contains("no number fits"), "{text}");
     assert_eq!(fault(|spec| spec.ftl.gc.copy_back = true).0, "ftl.gc.copy_back");
 }

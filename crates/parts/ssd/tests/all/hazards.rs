@@ -57,7 +57,7 @@ fn combination() -> Combination {
 /// What to do, first byte, bytes.
 type Io = (IoOp, u64, u64);
 
-/// A device and its clock.
+/// Device and its clock.
 struct Bench {
     device: Device,
     cx: Recorder<Event, Out>,
@@ -70,7 +70,7 @@ impl Bench {
         Bench { device, cx: Recorder::default() }
     }
 
-    /// Runs commands, at most `depth` at once; how many were answered before nothing happened any more.
+    /// Runs commands, at most `depth` at once; returns the number answered before no event was left.
     fn run(&mut self, ios: &[Io], depth: usize) -> usize {
         let (mut issued, mut answered) = (0, 0);
         loop {

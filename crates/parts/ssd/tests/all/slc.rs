@@ -1,4 +1,4 @@
-//! The cache of one bit a cell in a device at work: rates, write amplification and sizes by formula, and devices of all kinds.
+//! SLC cache in a device at work: rates, write amplification and sizes by formula, and devices of all kinds.
 
 use crate::bench::{Bench, DIES, UNITS, build, close, combination};
 use config::StatePower;
@@ -17,10 +17,10 @@ use ssd::{
 
 /// Each plane is one.
 const GROUPS: u64 = 8;
-/// Pages of a block of two bits a cell, and of one.
+/// Pages of a block with two bits a cell, and with one.
 const PAGES: u64 = 48;
 const CACHED: u64 = PAGES / 2;
-/// Times beside which links and channels take next to nothing.
+/// Times that make the time of links and channels negligible.
 const PROGRAM: Time = Time::from_ms(100);
 const PROGRAM_SLC: Time = Time::from_ms(10);
 const READ: Time = Time::from_ms(4);
@@ -46,7 +46,7 @@ fn cache(fixed: u32, dynamic: u8, full: SlcFull) -> SlcSpec {
     }
 }
 
-/// 18 blocks a plane; collection begins at two free ones and goes on up to four.
+/// 18 blocks a plane; garbage collection begins at two free ones and ends at four.
 fn spec(slc: SlcSpec) -> FlashSpec {
     let mut spec = combination().spec();
     spec.geometry.blocks = 18;
@@ -113,7 +113,7 @@ fn nothing_is_folded_of_a_cache_that_was_deallocated() {
     assert_eq!(bench.device.ftl.counters.erases, GROUPS);
 }
 
-/// Of what is free beyond collection's goal of four, a share: the less, the fuller the drive is.
+/// The cache takes a share of the free units beyond the goal of garbage collection: the fuller the drive, the fewer.
 #[test]
 fn the_part_that_is_added_shrinks_as_the_drive_fills() {
     for (share, fixed) in [(50, 0), (100, 1), (25, 3)] {
@@ -256,7 +256,7 @@ fn errors() -> ErrorsSpec {
     ErrorsSpec { fresh: 0.0, wear: 0.0, retention: 0.0, reads: 0.0, age: None, types: None, spread, retry }
 }
 
-// Devices of all kinds that can have a cache of one bit a cell, with a small one.
+// Devices of all kinds that can have an SLC cache, with a small one.
 
 /// A cache that is full all the time: kept, added, both; written past, waited for; folded at rest, in the foreground, both.
 fn caches() -> Vec<SlcSpec> {
@@ -345,7 +345,8 @@ fn caches_of_all_kinds_keep_their_data() {
     );
 }
 
-/// A unit that is kept for the cache is free for it alone once it is folded: while nothing else is erased, pages of the map gain no space to be written back into.
+/// A unit kept for the cache is free only for it once it is folded: while nothing else is erased, pages of the map gain
+/// no space to be written back into.
 #[test]
 fn folds_of_what_is_kept_gain_no_space() {
     let slc = SlcSpec { foreground: Some(1), ..caches().swap_remove(0) };

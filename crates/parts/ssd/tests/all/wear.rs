@@ -1,6 +1,6 @@
-//! Wear of devices at work: static wear levelling, how far erase counts lie apart, its cost; and bad blocks.
+//! Wear of devices at work: static wear levelling, the spread of erase counts, its cost; and bad blocks.
 //!
-//! Erases are counted by looking on: a block that holds less than before has been erased.
+//! Erases are counted by an observer: a block with fewer units than before has been erased.
 
 use config::units::Share;
 use engine::{Recorder, Rng};
@@ -72,15 +72,15 @@ fn device(combination: &Combination, wear: WearSpec) -> Device {
     device
 }
 
-/// What was seen of a run.
+/// Observations of a run.
 struct Seen {
-    /// By block.
+    /// Counts by block.
     erases: Vec<u32>,
     device: Device,
 }
 
 impl Seen {
-    /// How far the blocks of the worst group lie apart.
+    /// Spread of erase counts in the worst group.
     fn spread(&self) -> u32 {
         let of = |group: &[u32]| group.iter().max().zip(group.iter().min()).map_or(0, |(a, b)| a - b);
         self.erases.chunks(self.device.ftl.geo.shape.blocks as usize).map(of).max().unwrap_or(0)
@@ -149,7 +149,7 @@ fn erase_counts_stay_together_at_a_bounded_cost() {
     }
 }
 
-/// Whoever reclaims when and where, and wherever the map lies.
+/// Holds for every policy of garbage collection, and every location of the map.
 #[test]
 fn erase_counts_stay_together_in_devices_of_all_kinds() {
     let base = combination();
@@ -213,7 +213,7 @@ fn devices_wear_out_in_good_order() {
     assert!(retired > 100 && refused > 3, "{retired} retired, {refused} worn out");
 }
 
-/// Blocks that are out of use are not erased any more, or never were: they say nothing of how evenly a drive wears.
+/// Blocks out of use are not erased any more, or never were: their counts do not show how evenly a drive wears.
 #[test]
 fn erases_are_those_of_blocks_in_use() {
     let combination = Combination { fill: Fill::Empty, ..Combination::plain() };

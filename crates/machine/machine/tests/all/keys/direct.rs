@@ -65,7 +65,7 @@ pub(crate) const CASES: &[Case] = &[
         context: &[],
         jobs: BACK,
         values: &["1", "2"],
-        predicted: RefusedAfterFirst("a mesh has a router for each"),
+        predicted: RefusedAfterFirst("a mesh needs one router per package"),
     },
     Case {
         key: "memory.direct.geometry.ports",
@@ -276,14 +276,14 @@ pub(crate) const CASES: &[Case] = &[
         context: &[],
         jobs: BACK,
         values: &["2", "3"],
-        predicted: RefusedAfterFirst("a mesh has a router for each"),
+        predicted: RefusedAfterFirst("a mesh needs one router per package"),
     },
     Case {
         key: "memory.direct.network.mesh.columns",
         context: &[],
         jobs: BACK,
         values: &["2", "3"],
-        predicted: RefusedAfterFirst("a mesh has a router for each"),
+        predicted: RefusedAfterFirst("a mesh needs one router per package"),
     },
     Case {
         key: "memory.direct.network.mesh.width",

@@ -3,7 +3,7 @@
 use super::{CLOCK_MAX, Replacement, as_many};
 use engine::Snapshot;
 
-/// First in, first out: the way that was entered longest ago.
+/// First in, first out: evicts the way entered longest ago.
 pub struct Fifo {
     ways: u32,
     clock: u64,
@@ -11,7 +11,7 @@ pub struct Fifo {
 }
 
 impl Fifo {
-    /// For `sets` of `ways`.
+    /// Creates the policy for `sets` of `ways`.
     pub fn new(sets: u32, ways: u32) -> Fifo {
         Fifo { ways, clock: 0, entered: vec![0; (sets * ways) as usize] }
     }

@@ -3,7 +3,7 @@
 use super::{CLOCK_MAX, Replacement, as_many};
 use engine::Snapshot;
 
-/// Least recently used: the way that was entered or touched longest ago.
+/// Least recently used: evicts the way entered or touched longest ago.
 pub struct Lru {
     ways: u32,
     clock: u64,
@@ -11,7 +11,7 @@ pub struct Lru {
 }
 
 impl Lru {
-    /// For `sets` of `ways`.
+    /// Creates the policy for `sets` of `ways`.
     pub fn new(sets: u32, ways: u32) -> Lru {
         Lru { ways, clock: 0, used: vec![0; (sets * ways) as usize] }
     }

@@ -1,4 +1,4 @@
-//! Replacement: which line of a set makes room.
+//! Replacement: the choice of the line of a set to evict.
 
 pub mod fifo;
 pub mod lru;
@@ -8,72 +8,72 @@ pub mod tree_plru;
 
 use engine::Snapshot;
 
-/// What a replacement policy knows of its cache.
+/// Context of a replacement policy: its cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Places {
-    /// Sets.
+    /// Number of sets.
     pub sets: u32,
-    /// Ways a set.
+    /// Ways per set.
     pub ways: u32,
     /// Seed of the cache's own random stream.
     pub seed: u64,
 }
 
 config::policies! {
-    /// Which line of a cache set makes room for another.
+    /// Replacement policy: the line of a cache set that is evicted for a new one.
     pub family ReplacementPolicy: dyn Replacement, context Places {
         /// Least recently used first.
         default lru => |places: &Places| lru::Lru::new(places.sets, places.ways),
-        /// First in, first out: use does not matter.
+        /// First in, first out: uses do not matter.
         fifo => |places: &Places| fifo::Fifo::new(places.sets, places.ways),
         /// A line drawn at random.
         random => |places: &Places| random::Random::new(places.ways, places.seed),
-        /// A binary tree of bits over the ways, each pointing away from the half that was used last.
+        /// Binary tree of bits over the ways, each pointing away from the half used last.
         ///
-        /// What hardware builds instead of the full order of use.
+        /// Common hardware approximation of LRU.
         tree_plru => |places: &Places| tree_plru::TreePlru::new(places.sets, places.ways),
-        /// Static re-reference interval prediction with two bits a line.
+        /// Static re-reference interval prediction with two bits per line.
         ///
-        /// SRRIP-HP (Jaleel, Theobald, Steely and Emer, ISCA 2010): a new line is expected to be used again after a long
-        /// time, a line that has been used soon; the line expected latest goes. A scan does not push used lines out.
+        /// SRRIP-HP (Jaleel, Theobald, Steely and Emer, ISCA 2010): a new line is expected to be reused after a long
+        /// time, a used line soon; the line expected latest is evicted. A scan does not evict used lines.
         srrip => |places: &Places| srrip::Srrip::new(places.sets, places.ways),
     }
 }
 
-/// Chooses the way of a set that makes room.
+/// Chooses the way of a set to evict.
 ///
-/// Contract: `victim` answers a way for which `may` holds, and one whenever there is one; it changes nothing. No call
+/// Contract: `victim` returns a way for which `may` holds, whenever there is one; it changes nothing. No call
 /// allocates, none costs more than O(ways).
 pub trait Replacement {
-    /// A line has been put into a way: an empty one, or the one that the last `victim` of the set answered.
+    /// Notes that a line has been put into a way: an empty one, or the last `victim` of the set.
     fn enter(&mut self, set: u32, way: u32);
-    /// The line of a way has been used.
+    /// Notes a use of the line of a way.
     fn touch(&mut self, set: u32, way: u32);
-    /// The line of a way has left without another taking its place.
+    /// Notes that the line of a way has left without a replacement.
     fn leave(&mut self, set: u32, way: u32);
-    /// The way that makes room, among those for which `may` holds.
+    /// Returns the way to evict, among those for which `may` holds.
     fn victim(&mut self, set: u32, may: &dyn Fn(u32) -> bool) -> Option<u32>;
-    /// Appends what it knows.
+    /// Appends the policy's state.
     fn save(&self, out: &mut Vec<u8>);
-    /// Takes what was saved of a policy of as many ways off the front of `input`; `None` if that is malformed.
+    /// Loads the saved state of a policy of as many ways from the front of `input`; `None` if it is malformed.
     fn load(&mut self, input: &mut &[u8]) -> Option<()>;
 }
 
-/// The end of the clock of a policy that is loaded: no run comes from here to the end of 64 bits.
+/// Maximum clock of a loaded policy: no run gets from here to the end of 64 bits.
 const CLOCK_MAX: u64 = 1 << 62;
 
-/// Takes as many values off the front as there were.
+/// Takes as many values from the front as `known` has.
 fn as_many<T: Snapshot>(known: &[T], input: &mut &[u8]) -> Option<Vec<T>> {
     Vec::load(input).filter(|loaded: &Vec<T>| loaded.len() == known.len())
 }
 
 #[cfg(test)]
 mod tests {
-    // Every policy against its contract, and what plays a policy against a naive reference.
+    // Tests of every policy against its contract, and helpers that compare a policy with a naive reference.
     use super::*;
     use proptest::prelude::*;
 
-    /// What a policy is told, on one set of `ways`.
+    /// Input of a policy, on one set of `ways`.
     #[derive(Clone, Copy, Debug)]
     enum Step {
         /// Touches a full way.
@@ -93,8 +93,8 @@ mod tests {
         prop::collection::vec(step, 1..80)
     }
 
-    /// One set, described in the words of a policy's paper; chooses among the ways in `mask`, all of which are full. Each policy's file
-    /// has its own.
+    /// Model of one set in the terms of a policy's paper; chooses among the ways in `mask`, all of which are full. Each
+    /// policy's file has its own.
     pub(super) trait Reference {
         fn enter(&mut self, way: u32);
         fn touch(&mut self, way: u32);
@@ -122,8 +122,8 @@ mod tests {
         }
     }
 
-    /// Plays random steps with a policy and, for each number of ways, with its reference. A policy that treats empty ways as more
-    /// than a place to fill says so by `empties`: references know no empty ways.
+    /// Plays random steps with a policy and, for each number of ways, with its reference. A policy that treats empty
+    /// ways as more than a place to fill handles them in `empties`: references do not know empty ways.
     pub(super) fn decides_as<R: Reference>(
         policy: &ReplacementPolicy,
         empties: bool,

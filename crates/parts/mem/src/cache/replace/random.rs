@@ -1,18 +1,18 @@
-//! Random.
+//! Random replacement.
 
 use super::Replacement;
 use engine::{Rng, Snapshot};
 
-/// A way drawn at random, uniformly among those that may go.
+/// Random way, uniformly among those that may be evicted.
 pub struct Random {
     ways: u32,
     rng: Rng,
-    /// Drawn ahead, so that asking changes nothing.
+    /// Number drawn ahead, so that `victim` changes nothing.
     draw: u64,
 }
 
 impl Random {
-    /// For sets of `ways`, drawing from the stream of `seed`.
+    /// Creates the policy for sets of `ways`, drawing from the stream of `seed`.
     pub fn new(ways: u32, seed: u64) -> Random {
         let mut rng = Rng::stream(seed, "replacement");
         let draw = rng.next_u64();

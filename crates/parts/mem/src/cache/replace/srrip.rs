@@ -3,20 +3,20 @@
 use super::{Replacement, as_many};
 use engine::Snapshot;
 
-/// The longest interval that two bits predict.
+/// Longest interval that two bits predict.
 const DISTANT: u8 = 3;
 
-/// SRRIP with hit priority, two bits a line (Jaleel et al., ISCA 2010, section 4).
+/// SRRIP with hit priority, two bits per line (Jaleel et al., ISCA 2010, section 4).
 ///
-/// A line enters with a long interval (2), a use makes it immediate (0). The first way with the distant interval (3) is
-/// the victim; if there is none, all intervals grow until there is one. The growth is applied when the new line enters.
+/// A line enters with a long interval (2); a use makes it immediate (0). The first way with the distant interval (3) is
+/// the victim; without one, all intervals grow until one is distant. The growth is applied when the new line enters.
 pub struct Srrip {
     ways: u32,
     intervals: Vec<u8>,
 }
 
 impl Srrip {
-    /// For `sets` of `ways`.
+    /// Creates the policy for `sets` of `ways`.
     pub fn new(sets: u32, ways: u32) -> Srrip {
         Srrip { ways, intervals: vec![DISTANT; (sets * ways) as usize] }
     }
@@ -26,7 +26,7 @@ impl Replacement for Srrip {
     fn enter(&mut self, set: u32, way: u32) {
         let first = (set * self.ways) as usize;
         let intervals = &mut self.intervals[first..first + self.ways as usize];
-        // An empty way is distant: nothing grows for it.
+        // Empty ways are distant: no interval grows for them.
         let growth = DISTANT - intervals[way as usize];
         for interval in intervals.iter_mut() {
             *interval = (*interval + growth).min(DISTANT);
@@ -61,7 +61,7 @@ mod tests {
     use super::super::{Places, ReplacementPolicy};
     use crate::cache::{Shape, Tags};
 
-    /// The algorithm as Jaleel et al. print it: look for a 3 from the left; increment all, and look again.
+    /// Algorithm as printed by Jaleel et al.: look for a 3 from the left; increment all, and look again.
     struct Intervals(Vec<u32>);
 
     impl Reference for Intervals {
@@ -116,7 +116,7 @@ mod tests {
         srrip.touch(0, 0);
         srrip.leave(0, 1);
         srrip.enter(0, 1);
-        // Way 0 is still expected soon, way 1 has just come: 0 against 2.
+        // Way 0 is still expected soon, way 1 is new: 0 against 2.
         assert_eq!(srrip.victim(0, &|_| true), Some(1));
     }
 }

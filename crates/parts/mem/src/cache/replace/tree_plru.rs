@@ -3,8 +3,8 @@
 use super::{Replacement, as_many};
 use engine::Snapshot;
 
-/// A binary tree over the ways of a set. Each inner node points to the half that was not used last; the victim is where
-/// the pointers lead. A half in which nothing may go is passed over.
+/// Binary tree over the ways of a set. Each inner node points to the half not used last; following the pointers leads
+/// to the victim. A half in which nothing may be evicted is skipped.
 pub struct TreePlru {
     ways: u32,
     /// One node for each way but the first: the node that splits a range of ways before way `w` is `w`. True points to
@@ -13,7 +13,7 @@ pub struct TreePlru {
 }
 
 impl TreePlru {
-    /// For `sets` of `ways`, any number of them: a half is the smaller one where they do not divide.
+    /// Creates the policy for `sets` of `ways`, any number of them: of an odd range, one half is smaller.
     pub fn new(sets: u32, ways: u32) -> TreePlru {
         TreePlru { ways, upper: vec![false; (sets * ways) as usize] }
     }
@@ -67,7 +67,7 @@ mod tests {
     use super::super::ReplacementPolicy;
     use super::super::tests::{Reference, decides_as};
 
-    /// A tree of nodes, each of which remembers the half that was used last.
+    /// Tree of nodes, each of which remembers the half used last.
     enum Tree {
         Leaf(u32),
         Node { low: Box<Tree>, high: Box<Tree>, last_high: bool },
@@ -80,7 +80,7 @@ mod tests {
             }
             let middle = ways.start + ways.len() as u32 / 2;
             let (low, high) = (Tree::new(ways.start..middle), Tree::new(middle..ways.end));
-            // At first the lower half goes first.
+            // Initially the lower half goes first.
             Tree::Node { low: Box::new(low), high: Box::new(high), last_high: true }
         }
         fn has(&self, mask: u32) -> bool {

@@ -1,4 +1,4 @@
-//! A directory by itself: worked sequences, and random cores.
+//! Directory alone: worked sequences, and random cores.
 
 mod soak;
 
@@ -18,7 +18,7 @@ fn directory(latency: u32) -> Directory {
     Directory::new(&spec, 4, 4).expect("a directory")
 }
 
-/// What a core sends.
+/// Message of a core.
 fn access(tag: u32, kind: AccessKind, core: u16, address: u64) -> Access {
     let since = Time::ZERO;
     Access {
@@ -114,7 +114,7 @@ impl Bench {
         self.directory.probed(Probed { probe, found, dirty }, &mut self.cx);
     }
 
-    /// A core gets the line while nobody changes it: what it is answered.
+    /// Gives a core the line while no core changes it; returns the answer.
     fn get(&mut self, kind: AccessKind, core: u16) -> AccessKind {
         self.ask(90, kind, core);
         let look = self.look(AccessKind::Read, core);
@@ -122,7 +122,7 @@ impl Bench {
         self.answer().1
     }
 
-    /// Nothing is under way, and these cores have the line.
+    /// Checks that nothing is under way, and that these cores have the line.
     fn quiet(&mut self, sharers: u64, exclusive: bool) {
         assert_eq!(self.sent(), []);
         assert_eq!(self.directory.outstanding(), 0);
@@ -147,7 +147,7 @@ fn the_first_reader_has_it_alone_and_the_second_shares() {
     bench.looked(look);
     assert_eq!(bench.answer(), (7, Read, 0, 64));
     bench.quiet(0b101, false);
-    // The third asks nobody.
+    // The third asks no core.
     assert_eq!(bench.get(Read, 3), Read);
     bench.quiet(0b1101, false);
     let stats = DirectoryStats { reads: 3, downgrades: 1, ..DirectoryStats::default() };
@@ -174,7 +174,7 @@ fn a_sharer_owns_without_data() {
     bench.probed(probes[0], true, false);
     assert_eq!(bench.answer(), (5, Own, 0, 0));
     bench.quiet(0b1, true);
-    // If nobody else has it, it is answered at once.
+    // If no other core has it, it is answered at once.
     bench.directory.dropped(0, LINE);
     bench.get(Read, 3);
     bench.ask(6, Read, 2);
@@ -313,7 +313,7 @@ fn a_write_back_races_with_a_probe() {
             assert_eq!(bench.sent(), []);
             bench.probed(probe, false, false);
         }
-        // Nobody else has it now.
+        // No other core has it now.
         assert_eq!(bench.answer(), (1, Own, 1, 64));
         bench.quiet(0b10, true);
     }
@@ -385,7 +385,7 @@ fn a_signalled_request_notes_nobody_but_what_it_has_invalidated() {
     bench.ask(1, Read, 1);
     let probe = bench.probes(false)[0];
     bench.probed(probe, true, false);
-    // A reader is signalled: the owner shares with nobody.
+    // A reader is signalled: the owner shares with no core.
     let look = bench.look(Read, 1);
     bench.looked(Access { absent: Absent::Signalled, ..look });
     let signalled = |sent: Vec<Out>, kind, core| match sent[..] {

@@ -1,7 +1,7 @@
 //! Naive cores load, store and drop lines at random; messages take random times.
 //!
 //! Every line has a version, which each store raises. Cores keep versions, messages with data carry them, and the bank
-//! keeps the version that was written last. What a core may read must be the latest version at every moment.
+//! keeps the version that was written last. A core must always read the latest version.
 
 use super::{Bench, access};
 use crate::directory::Out;
@@ -26,7 +26,7 @@ struct Held {
     version: u32,
 }
 
-/// A first-level cache: what it has of each line, and the tag and kind of what it has asked for.
+/// First-level cache: its state of each line, and the tag and kind of its request.
 #[derive(Default)]
 struct Core {
     held: [Option<Held>; LINES],
@@ -53,7 +53,7 @@ struct World {
     latest: [u32; LINES],
     bank: [u32; LINES],
     up: Vec<Up>,
-    /// Of each tile to each core, in order.
+    /// Messages of each tile to each core, in order.
     down: BTreeMap<(u16, u16), VecDeque<Down>>,
     /// Looks that the bank has done, but whose answers are under way.
     looks: Vec<(u16, Access, u32)>,
@@ -156,7 +156,7 @@ impl World {
         }
     }
 
-    /// What may happen next besides: that number of things.
+    /// Number of other possible next events.
     fn pending(&self) -> usize {
         let inside = usize::from(!self.bench.cx.queue.is_empty());
         self.up.len() + self.looks.len() + self.down.values().filter(|d| !d.is_empty()).count() + inside
@@ -283,7 +283,7 @@ impl World {
         }
     }
 
-    /// One writer or many readers, and nobody reads what is old.
+    /// Checks that a line has one writer or many readers, and that no core reads old data.
     fn check(&self) {
         for at in 0..LINES {
             let copies: Vec<Held> = self.cores.iter().filter_map(|core| core.held[at]).collect();
@@ -293,7 +293,7 @@ impl World {
         }
     }
 
-    /// Nothing is under way: all has been answered, and the directory knows who has what.
+    /// Checks the idle state: every request has been answered, and the directory is exact.
     fn check_quiet(&self) {
         assert_eq!((self.bench.directory.outstanding(), self.answers), (0, self.tags));
         assert!(self.written.is_empty() && self.got == [None; LINES]);

@@ -3,8 +3,8 @@
 use super::Scheduler;
 use engine::Time;
 
-/// First come, first served: a controller's data move in the order in which the accesses came. Banks prepare their rows
-/// at the same time, each for the oldest access that waits for it.
+/// First come, first served: a controller's data move in order of arrival. Banks prepare their rows concurrently, each
+/// for its oldest waiting access.
 #[derive(Clone, Copy, Debug)]
 pub struct Fcfs;
 

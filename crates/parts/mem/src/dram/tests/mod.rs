@@ -56,14 +56,14 @@ impl Bench {
         Bench { dram: Dram::new(spec, line).expect("can be built"), outside }
     }
 
-    /// A command arrives at `at`; it is told by its number in the order of these calls.
+    /// Sends a command at `at`; it is identified by its number in the order of these calls.
     fn at(&mut self, at: Time, command: MemCommand) {
         let number = self.outside.commands.len() as u32;
         self.outside.commands.push(MemCommand { tag: number, since: at, ..command });
         self.outside.queue.after(at, Ev::Arrive(number));
     }
 
-    /// Runs until nothing is left; answers when each command was done.
+    /// Runs until no event is left; returns the completion time of each command.
     fn run(&mut self) -> Vec<Time> {
         let outside = &mut self.outside;
         while let Some(event) = outside.queue.pop() {
@@ -85,7 +85,7 @@ impl Bench {
         ends
     }
 
-    /// Runs commands in order, `outstanding` of them at a time; answers the bytes a second.
+    /// Runs commands in order, `outstanding` of them at a time; returns the bytes per second.
     fn closed_loop(&mut self, commands: Vec<MemCommand>, outstanding: u32) -> f64 {
         let (bytes, count) = (commands.iter().map(|c| c.bytes(LINE)).sum::<u64>(), commands.len() as u32);
         for (number, command) in (0..).zip(commands) {
@@ -136,18 +136,18 @@ fn plain(spec: DramSpec) -> DramSpec {
     spec
 }
 
-/// Where row `row` of bank `bank` begins, in a plain memory.
+/// Address of row `row` of bank `bank`, in a plain memory.
 fn row_of(spec: &DramSpec, bank: u64, row: u64) -> u64 {
     (row * u64::from(spec.banks.count) + bank) * spec.banks.row.get()
 }
 
-/// The time of so many lines on the data bus, as the data sheet's numbers give it.
+/// Time of `lines` lines on the data bus, from the data sheet's values.
 fn on_the_bus(spec: &DramSpec, lines: u64) -> Time {
     let bytes_a_second = spec.bus.rate.per_s() * u64::from(spec.bus.width / 8);
     Time::from_ps((LINE * 1_000_000_000_000).div_ceil(bytes_a_second) * lines)
 }
 
-// What commands and time cost, by hand.
+// Energy of commands and of time, by hand.
 
 const COSTS: DramEnergySpec = DramEnergySpec {
     activate: Energy::new(1_001),
@@ -162,8 +162,8 @@ fn metered(spec: DramSpec) -> DramSpec {
     DramSpec { energy: Some(COSTS), ..spec }
 }
 
-/// Two lines of one row, then another row of its bank: two activations; a line of 128 B is two bursts of DDR4. Rows are open from the
-/// first activation, which is at once, to the end.
+/// Two lines of one row, then a different row of its bank: two activations; a line of 128 B is two bursts of DDR4. Rows
+/// are open from the first activation, at once, to the end.
 #[test]
 fn commands_cost_activations_and_bursts() {
     let spec = metered(plain(presets::ddr4()));
@@ -210,7 +210,7 @@ fn refreshes_are_counted_though_nobody_waits_for_them() {
     assert_eq!(later.of("standby"), 300 * 2 * u128::from(interval.ps()));
 }
 
-/// The same commands take the same time with a meter; without one nothing is told.
+/// Metering does not change the times of commands; without a meter, no energy is reported.
 #[test]
 fn a_meter_changes_no_time() {
     let ends = |spec: &DramSpec| {
@@ -320,7 +320,7 @@ fn half_of_the_lines_of_row_pairs_are_hits() {
     assert_eq!((bench.dram.stats.row_hits, bench.dram.stats.activations), (2_000, 2_000));
 }
 
-// Properties of any traffic.
+// Properties of random traffic.
 
 fn any_memory() -> impl Strategy<Value = DramSpec> {
     let preset = prop::sample::select(presets::all().map(|(_, spec)| spec).to_vec());

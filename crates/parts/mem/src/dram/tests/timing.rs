@@ -140,7 +140,7 @@ fn a_refresh_closes_the_rows_and_keeps_the_banks_busy() {
     let mut bench = Bench::new(&spec);
     let times = [
         interval - Time::from_ns(200),
-        // In the middle of a refresh, and after one that nobody has waited for.
+        // In the middle of a refresh, and after one that no access has waited for.
         interval + Time::from_ns(100),
         interval.times(7) + duration + Time::from_ns(5),
         // Just before a refresh: the row is opened again afterwards.
@@ -234,7 +234,7 @@ fn times_that_leave_no_access_between_refreshes_are_refused() {
     }
 }
 
-// Who overtakes whom.
+// Overtaking of commands.
 
 fn scheduled(scheduler: DramScheduler) -> DramSpec {
     DramSpec { scheduler, ..plain(presets::gddr5()) }
@@ -257,7 +257,7 @@ fn order(bench: &mut Bench) -> Vec<u32> {
 fn a_row_hit_goes_first_unless_in_order() {
     for (spec, expected) in [
         (capped(1_000), [0, 2, 3, 1]),
-        // After 5 ns nobody overtakes: what comes 6 ns after the conflict does not.
+        // After 5 ns nothing overtakes: a command 6 ns after the conflict does not.
         (capped(5), [0, 2, 1, 3]),
         (scheduled(DramScheduler::fcfs), [0, 1, 2, 3]),
     ] {

@@ -10,12 +10,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Misses within which the second has to come, as a share of the pages that the cache holds; at least one.
+    /// Window of misses within which the second one must come, as a share of the pages that the cache holds; at least
+    /// one.
     pub window: Share,
 }
 
 impl Default for Params {
-    /// 2Q's `Kout`: the names of half as many pages as the cache holds.
+    /// Returns 2Q's `Kout`: the names of half as many pages as the cache holds.
     fn default() -> Params {
         Params { window: Share::percent(50) }
     }
@@ -23,16 +24,16 @@ impl Default for Params {
 
 /// See the family's list.
 pub struct SecondTouch {
-    /// The pages of the latest misses: that of miss `n` is at `n` modulo their number.
+    /// Pages of the last misses: that of miss `n` is at `n` modulo their number.
     recent: Vec<u64>,
-    /// The latest miss of each page among them that is waiting for its second.
+    /// Last miss of each of these pages that still waits for its second.
     last: FxHashMap<u64, u64>,
-    /// Misses so far.
+    /// Number of misses so far.
     count: u64,
 }
 
 impl SecondTouch {
-    /// For a cache of so many pages.
+    /// Creates the policy for a cache of `pages` pages.
     pub fn new(params: &Params, pages: &u64) -> SecondTouch {
         let window = params.window.of(*pages).max(1) as usize;
         let last = FxHashMap::with_capacity_and_hasher(window + 1, rustc_hash::FxBuildHasher);
@@ -45,7 +46,7 @@ impl Admission for SecondTouch {
         let window = self.recent.len() as u64;
         let slot = (self.count % window) as usize;
         let is_second = self.last.remove(&page).is_some();
-        // What leaves the window may have missed again since.
+        // A page whose miss leaves the window may have missed again since.
         let left = self.recent[slot];
         if self.count >= window && self.last.get(&left) == Some(&(self.count - window)) {
             self.last.remove(&left);

@@ -141,7 +141,8 @@ fn page_tables_lie_in_rows_of_their_own() {
     assert_eq!(bench.run()[0].1.absent, Absent::Signalled, "like data");
 }
 
-/// A page of a table comes into the cache for those who wait for it or have been told, and leaves when it has been read.
+/// A page of a table enters the cache for its waiters, or for requesters that were signalled, and leaves when it has
+/// been read.
 #[test]
 fn page_tables_that_are_not_cached_are_read_from_flash_each_time() {
     let us = Time::from_us;
@@ -162,7 +163,7 @@ fn page_tables_that_are_not_cached_are_read_from_flash_each_time() {
     }
 }
 
-/// Who only asks is told, and flash is not.
+/// A mere probe is answered, and does not reach flash.
 #[test]
 fn a_probe_asks_flash_for_nothing() {
     let mut bench = Bench::new(&table_1());
@@ -174,6 +175,6 @@ fn a_probe_asks_flash_for_nothing() {
     assert!(done[0].0 < Time::from_us(1));
     let stats = bench.cache.stats;
     assert_eq!((stats.probes, stats.misses, stats.fetches), (1, 1, 1));
-    // The page comes 50 us after it has been waited for, not after the question.
+    // The page arrives 50 us after the first waiting request, not after the probe.
     assert!(done[1].0 > Time::from_us(51));
 }

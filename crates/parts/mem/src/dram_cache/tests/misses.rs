@@ -1,4 +1,4 @@
-//! Misses: which pages are kept, and what happens when things are full, under way, or on their way out.
+//! Misses: the choice of pages to keep, and cases with full structures, work under way, and evictions.
 
 use super::{admit::second_touch::Params, *};
 use config::units::Share;
@@ -180,7 +180,7 @@ fn what_flash_fails_is_counted() {
     assert_eq!(cache.stats.errors, 1);
 }
 
-// Which missing pages are kept.
+// Choice of missing pages to keep.
 
 /// Remembers as many misses as the cache has pages.
 fn second_touch() -> PageAdmission {
@@ -269,7 +269,7 @@ fn misses_that_share_a_fetch_are_one_touch() {
     super::replay(&bench);
 }
 
-/// Of accesses that want a page to be kept: before it is asked for, while it is on its way, and just as it has come.
+/// Accesses that demand that a page is kept: before it is requested, while it is in flight, and just as it arrives.
 #[test]
 fn a_page_is_kept_for_a_write_and_for_who_comes_again() {
     for other in [write(5), signal(5)] {

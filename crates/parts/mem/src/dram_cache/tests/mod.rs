@@ -34,13 +34,13 @@ struct Bench {
 struct Outside {
     queue: EventQueue<Ev>,
     commands: Vec<MemCommand>,
-    /// Commands that are done, in their order.
+    /// Completed commands, in order.
     done: Vec<(Time, MemCommand)>,
     arrived: Vec<(Time, u64, Time)>,
-    /// What has been sent to the device, in its order, and how long each takes there: these in turn.
+    /// Commands sent to the device, in order, and their durations there: these in turn.
     submitted: Vec<(Time, Command)>,
     latencies: Vec<Time>,
-    /// The same for a memory behind the cache.
+    /// Commands and durations of a memory behind the cache.
     asked: Vec<(Time, MemCommand)>,
 }
 
@@ -91,14 +91,14 @@ impl Bench {
         Bench { cache: DramCache::new(spec, line).expect("can be built"), outside }
     }
 
-    /// A command arrives at `at`; it is told by its number in the order of these calls.
+    /// Sends a command at `at`; it is identified by its number in the order of these calls.
     fn at(&mut self, at: Time, command: MemCommand) {
         let number = self.outside.commands.len() as u32;
         self.outside.commands.push(MemCommand { tag: number, since: at, ..command });
         self.outside.queue.after(at.since(self.outside.queue.now()), Ev::Arrive(number));
     }
 
-    /// Runs until nothing is left; answers each command as it came back, and when.
+    /// Runs until no event is left; returns each command as it came back, and when.
     fn run(&mut self) -> Vec<(Time, MemCommand)> {
         let Bench { cache, outside } = self;
         while let Some(event) = outside.queue.pop() {
@@ -135,7 +135,7 @@ impl Bench {
         done
     }
 
-    /// When each command was done.
+    /// Completion time of each command.
     fn ends(&mut self) -> Vec<Time> {
         self.run().into_iter().map(|(at, _)| at).collect()
     }
@@ -190,7 +190,7 @@ fn table_1() -> DramCacheSpec {
     }
 }
 
-/// The same with one controller, few sets, and a flash device behind.
+/// Same cache with one controller, few sets, and a flash device behind.
 fn small(sets: u32, ways: u32) -> DramCacheSpec {
     let mut spec = DramCacheSpec { sets, ways, backing: Backing::device, ..table_1() };
     let row = Bytes::new(u64::from(ways) * PAGE + 64);
@@ -228,7 +228,7 @@ fn write(page: u64) -> MemCommand {
     line(page, true, Absent::Wait)
 }
 
-// The order in which pages make room, against lists.
+// Order of evictions, compared with lists.
 
 const PAGES: u64 = 24;
 
@@ -286,10 +286,10 @@ proptest! {
     }
 }
 
-// A naive model of where data are, which carries a version for every page.
+// Naive model of the location of data, with a version for every page.
 
-/// Replays what has happened to data: nobody reads an old version, and none is lost. A page is in the cache, in the evict
-/// buffer, or on its way; only what flash has not taken yet may have come back from the buffer meanwhile.
+/// Replays all data moves: no access reads an old version, and none is lost. A page is in the cache, in the evict
+/// buffer, or in flight; only data that flash has not taken yet may have come back from the buffer meanwhile.
 fn replay(bench: &Bench) {
     let (mut cache, mut buffer, mut coming) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     let (mut flash, mut newest) = (BTreeMap::<u64, u32>::new(), BTreeMap::<u64, u32>::new());
@@ -316,7 +316,7 @@ fn replay(bench: &Bench) {
                 }
             }
             Move::Evict(page) => {
-                let version = cache.remove(&page).expect("what leaves is here");
+                let version = cache.remove(&page).expect("an evicted page is in the cache");
                 assert_eq!(buffer.insert(page, version), None, "two versions leave");
             }
             Move::Ask(page) => {
@@ -387,7 +387,8 @@ fn a_miss_reads_all_lines_of_its_page_and_a_changed_page_goes_back_whole() {
     }
 }
 
-/// A page that a write-back of the caches in front misses is wanted by nobody; a read of it, before it is asked for, wants it.
+/// A page missed by a write-back of the caches in front is not demanded; a read of it, before it is requested, demands
+/// it.
 #[test]
 fn a_page_is_demanded_if_somebody_waits_for_it() {
     let demanded = |accesses: &[MemCommand]| {
@@ -418,7 +419,7 @@ fn answers_may_come_in_any_order() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// A memory that takes as long as a drive makes no difference to anything but the form of the commands.
+    /// A memory as slow as a drive changes only the form of the commands.
     #[test]
     fn a_memory_is_asked_when_a_drive_would_be(
         spec in any_cache(),

@@ -1,4 +1,4 @@
-//! Properties of any traffic.
+//! Properties of random traffic.
 
 use super::*;
 use config::policy::{Choice, check_family};
@@ -41,7 +41,7 @@ pub(super) fn any_cache() -> impl Strategy<Value = DramCacheSpec> {
     )
 }
 
-/// A gap, a page, its lines, whether they are written, whether the core can do without.
+/// Gap before a command, its page and lines, whether it writes, whether the core accepts an answer without data.
 pub(super) type Draw = (u64, u64, u64, bool, bool);
 
 pub(super) fn any_traffic() -> impl Strategy<Value = Vec<Draw>> {
@@ -61,8 +61,8 @@ pub(super) fn command(draw: &Draw, line: u64) -> MemCommand {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Every command comes back once; those who can wait for data get them; nothing that was written is lost; and every
-    /// moment that somebody waits has a name.
+    /// Every command comes back once; those that can wait for data get them; no written data is lost; and every moment
+    /// of waiting is attributed to a stage.
     #[test]
     fn commands_and_data_are_conserved(
         spec in any_cache(),
@@ -115,7 +115,7 @@ proptest! {
         prop_assert_eq!(tally, done.iter().zip(&bench.outside.commands).map(waited).sum::<u128>());
     }
 
-    /// The same bytes come and go at the same times, however many lines they are.
+    /// The same bytes come and go at the same times, for any number of lines.
     #[test]
     fn lines_of_all_sizes_move_the_same_bytes(spec in any_cache(), traffic in any_traffic()) {
         let run = |line: u64| {
@@ -149,7 +149,7 @@ fn a_run_is_the_same_every_time() {
     assert_eq!(run(), run());
 }
 
-// What can be built, and what not.
+// Valid and refused specs.
 
 fn error(change: impl Fn(&mut DramCacheSpec)) -> SpecError {
     let mut spec = table_1();

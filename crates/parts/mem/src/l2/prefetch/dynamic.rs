@@ -1,4 +1,4 @@
-//! A chunk of varying size where the predictor says so: the access monitor sets the size.
+//! Chunk of varying size, fetched if the predictor agrees: the access monitor sets the size.
 
 use super::{Predictor, Prefetch, PrefetchContext, PrefetchStats, Reading, check_chunk};
 use config::SpecError;
@@ -12,30 +12,30 @@ pub struct Params {
     /// Entries of the predictor table: a power of two from 8.
     #[schemars(range(min = 8, max = 1_048_576), extend("x-power-of-two" = true))]
     pub entries: u32,
-    /// The count of an entry, 0 to 15, must be above this to prefetch.
+    /// Cutoff: the count of an entry, 0 to 15, must be above this to prefetch.
     #[schemars(range(max = 14))]
     pub cutoff: u8,
-    /// The granularity is halved when a larger share of evicted lines than this was prefetched and never read.
+    /// Share of evicted lines, prefetched and never read, above which the granularity is halved.
     pub high: Share,
-    /// The granularity grows when a smaller share than this was never read.
+    /// Share of evicted lines, prefetched and never read, below which the granularity grows.
     pub low: Share,
-    /// What it grows by.
+    /// Growth step of the granularity.
     #[schemars(extend("x-maximum" = "4KiB"))]
     pub step: Bytes,
-    /// Evicted lines from one look at that share to the next.
+    /// Window: evicted lines between two evaluations of that share.
     #[schemars(range(min = 1))]
     pub window: u32,
-    /// Least granularity: two lines or more, because one line prefetches nothing from which to learn.
+    /// Minimum granularity: at least two lines, because one line prefetches nothing to learn from.
     #[schemars(extend("x-maximum" = "4KiB"))]
     pub least: Bytes,
-    /// Greatest granularity, with which it begins: a page at most.
+    /// Maximum and initial granularity: at most a page.
     #[schemars(extend("x-maximum" = "4KiB"))]
     pub most: Bytes,
 }
 
 impl Default for Params {
     fn default() -> Params {
-        // ZnG, sections IV-B and V-D; window, least and most are not stated.
+        // Values of ZnG, sections IV-B and V-D; window, least and most are not stated there.
         Params {
             entries: 512,
             cutoff: 12,
@@ -58,7 +58,7 @@ impl Params {
         check_chunk(&key("least"), self.least, 2, line)?;
         check_chunk(&key("most"), self.most, 2, line)?;
         if self.least > self.most {
-            let what = format!("the least granularity {} is above the greatest, {}", self.least, self.most);
+            let what = format!("the minimum granularity {} is above the maximum, {}", self.least, self.most);
             return Err(SpecError::new(&key("least"), what));
         }
         if self.low > self.high {
@@ -69,14 +69,14 @@ impl Params {
     }
 }
 
-/// Fetches what the access monitor says around a missed line, if the predictor says that its page will be read further.
+/// Fetches the access monitor's chunk around a missed line, if the predictor expects further reads of its page.
 pub struct Dynamic {
     predictor: Predictor,
     monitor: Monitor,
 }
 
 impl Dynamic {
-    /// From its parameters.
+    /// Creates the policy from its parameters.
     pub fn new(params: &Params, context: &PrefetchContext) -> Dynamic {
         let monitor = Monitor {
             high: params.high,
@@ -106,26 +106,26 @@ impl Prefetch for Dynamic {
     }
 }
 
-// The access monitor, which sets the granularity of prefetching (ZnG, section IV-B).
+// Access monitor, which sets the granularity of prefetching (ZnG, section IV-B).
 
-/// Counts lines that are evicted, and how many of them a prefetch had brought for nobody. After every `window` of them
-/// the share of the wasted, the waste ratio, is compared with two thresholds, and the counts begin anew.
+/// Counts evicted lines, and those among them prefetched without use. After every `window` lines, the share of the
+/// wasted ones, the waste ratio, is compared with two thresholds, and the counts are reset.
 struct Monitor {
     high: Share,
     low: Share,
     window: u32,
-    /// Bounds of the granularity, and what it grows by, in lines.
+    /// Bounds and growth step of the granularity, in lines.
     least: u32,
     most: u32,
     step: u32,
-    /// Lines that a prefetch fetches.
+    /// Lines per prefetch.
     granularity: u32,
     evicted: u32,
     wasted: u32,
 }
 
 impl Monitor {
-    /// A line has been evicted.
+    /// Counts an evicted line.
     fn evicted(&mut self, wasted: bool, stats: &mut PrefetchStats) {
         self.evicted += 1;
         self.wasted += u32::from(wasted);
@@ -159,7 +159,7 @@ mod tests {
         Monitor { high, low, window: 20, least: 2, most: 32, step: 8, granularity: 32, evicted: 0, wasted: 0 }
     }
 
-    /// The granularity, in bytes, after 20 lines have been evicted, `wasted` of them prefetched for nobody.
+    /// Granularity in bytes after 20 evicted lines, `wasted` of them prefetched without use.
     fn after(monitor: &mut Monitor, wasted: u32) -> u64 {
         let mut stats = PrefetchStats::default();
         for n in 0..20 {
@@ -171,7 +171,8 @@ mod tests {
 
     #[test]
     fn the_monitor_halves_and_adds_a_kib() {
-        // Section IV-B: above 0.3 half of it, below 0.05 1 KB more; the bounds themselves are neither.
+        // Section IV-B: above 0.3 the granularity is halved, below 0.05 it grows by 1 KB; the bounds themselves change
+        // nothing.
         let mut monitor = monitor();
         assert_eq!(after(&mut monitor, 7), 2048);
         assert_eq!(after(&mut monitor, 20), 1024);

@@ -1,4 +1,4 @@
-//! A chunk of fixed size.
+//! Chunk of fixed size.
 
 use super::{Prefetch, PrefetchContext, PrefetchStats, Reading, check_chunk};
 use config::SpecError;
@@ -9,7 +9,7 @@ use proto::memory::PAGE;
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What a read miss fetches: whole lines, a page at most.
+    /// Chunk that a read miss fetches: whole lines, at most a page.
     #[schemars(extend("x-maximum" = "4KiB"))]
     pub chunk: Bytes,
 }
@@ -32,7 +32,7 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// From its parameters.
+    /// Creates the policy from its parameters.
     pub fn new(params: &Params, context: &PrefetchContext) -> Fixed {
         Fixed { lines: context.lines(params.chunk) }
     }

@@ -1,4 +1,4 @@
-//! Prefetching: what is fetched with a line that a read misses, and the predictor of page locality that policies ask.
+//! Prefetching: the lines fetched with a line that a read misses, and the predictor of page locality used by policies.
 
 pub mod dynamic;
 pub mod fixed;
@@ -10,86 +10,89 @@ use config::units::Bytes;
 use proto::memory::PAGE;
 use rustc_hash::FxHashMap;
 
-/// What a prefetcher knows of its cache.
+/// Context of a prefetcher: its cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PrefetchContext {
-    /// Bytes of a line.
+    /// Size of a line in bytes.
     pub line: u64,
 }
 
 config::policies! {
-    /// What the shared cache fetches with a line that a read misses. Page walks, writes and atomics fetch their line alone.
+    /// Prefetching policy: lines fetched with a line that a read misses. Page walks, writes and atomics fetch only
+    /// their line.
     pub family Prefetching: dyn Prefetch, context PrefetchContext {
-        /// The line alone.
+        /// Only the missed line.
         default none => |_: &PrefetchContext| none::NoPrefetch,
-        /// The chunk of the page around the line, always.
+        /// Chunk of the page around the line, always.
         ///
         /// ZnG's `1KBpref` and `4KBpref` (Fig. 16b).
         fixed(fixed::Params) => fixed::Fixed::new,
-        /// The chunk around the line, if the instruction's warps have gone on reading the page they read last.
+        /// Chunk around the line, if the instruction's warps have continued to read the page they read last.
         ///
         /// ZnG's `predict-4KBpref`: the predictor of section IV-B.
         predicted(predicted::Params) => predicted::Predicted::new,
-        /// As `predicted`, with a chunk that shrinks when prefetched lines leave unread and grows when they are read.
+        /// Same as `predicted`, with a chunk that shrinks when prefetched lines are evicted unread and grows when they
+        /// are read.
         ///
         /// ZnG's `dyn-pref`: predictor and access monitor of section IV-B.
         dynamic(dynamic::Params) => dynamic::Dynamic::new,
     }
 }
 
-/// A read as the prefetcher sees it.
+/// Read as seen by the prefetcher.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reading {
     /// Address of the instruction.
     pub pc: u32,
-    /// The application.
+    /// Application of the read.
     pub app: u8,
-    /// The warp, numbered over the whole machine.
+    /// Number of the warp over the whole machine.
     pub warp: u16,
     /// Number of the page.
     pub page: u64,
-    /// Line of the page.
+    /// Line number within the page.
     pub line: u32,
 }
 
-/// Decides how much is fetched. The cache fetches what of it is not here nor on its way.
+/// Decides on the amount to fetch. The cache fetches those of the lines that are neither here nor in flight.
 ///
-/// Contract: a chunk has at least one line, and at most as many as a page. No call allocates.
+/// Contract: a chunk has at least one line, and at most a page. No call allocates.
 pub trait Prefetch {
-    /// A read has come to the cache; it is told before the cache looks for the line.
+    /// Notes a read, before the cache looks for its line.
     fn read(&mut self, reading: &Reading, stats: &mut PrefetchStats);
-    /// The read has missed, and a fetch begins: lines of the chunk to fetch. The page is cut into chunks of that size
-    /// from its beginning; the last may be shorter.
+    /// Returns the lines of the chunk to fetch for a read that missed and begins a fetch. The page is divided into
+    /// chunks of that size from its beginning; the last one may be shorter.
     fn chunk(&mut self, reading: &Reading, stats: &mut PrefetchStats) -> u32;
-    /// A line has made room; `wasted` if a prefetch had brought it and nobody had read it.
+    /// Notes an evicted line; `wasted` if it was prefetched and never read.
     fn evicted(&mut self, wasted: bool, stats: &mut PrefetchStats);
 }
 
-/// A prefetcher's counters.
+/// Statistics of a prefetcher.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PrefetchStats {
-    /// Fetches of more than a line, as decided.
+    /// Decisions to fetch more than one line.
     pub prefetches: u64,
-    /// Their lines, as decided: with [`PrefetchStats::prefetches`], the mean granularity.
+    /// Lines of these decisions: divided by [`PrefetchStats::prefetches`], the mean granularity.
     pub chunk_lines: u64,
-    /// Cutoff tests: a read missed and the predictor said whether its page would be read further.
+    /// Cutoff tests: reads that missed, for which the predictor judged whether their page would be read further.
     pub tests: u64,
-    /// Tests of which it is known whether they were right: the warp has read once more with the instruction.
+    /// Tests with a known outcome: the warp has read once more with the instruction.
     pub judged: u64,
-    /// Of them, right ones: the predictor said yes and that read was in the same page, or it said no and it was in another.
+    /// Correct tests: the predictor said yes and the next read was in the same page, or no and it was in a different
+    /// one.
     pub right: u64,
     /// Judged tests in which the predictor had said yes.
     pub judged_yes: u64,
-    /// Waste ratios computed.
+    /// Number of waste ratios computed.
     pub evaluations: u64,
-    /// Of them, above the high threshold.
+    /// Waste ratios above the high threshold.
     pub halvings: u64,
-    /// Of them, below the low threshold.
+    /// Waste ratios below the low threshold.
     pub raises: u64,
 }
 
 impl PrefetchStats {
-    /// Counts a decision to fetch so many lines, and hands it on.
+    /// Counts a decision to fetch `lines` lines, and returns it.
     fn decide(&mut self, lines: u32) -> u32 {
         if lines > 1 {
             self.prefetches += 1;
@@ -98,12 +101,12 @@ impl PrefetchStats {
         lines
     }
 
-    /// Share of judged tests that were right: ZnG's prediction accuracy (Fig. 15b).
+    /// Share of judged tests that were correct: ZnG's prediction accuracy (Fig. 15b).
     pub fn accuracy(&self) -> Option<f64> {
         (self.judged > 0).then(|| self.right as f64 / self.judged as f64)
     }
 
-    /// Mean bytes of a prefetch's chunk, with lines of `line` bytes.
+    /// Mean chunk size of a prefetch in bytes, with lines of `line` bytes.
     pub fn granularity(&self, line: u64) -> Option<f64> {
         (self.prefetches > 0).then(|| (self.chunk_lines * line) as f64 / self.prefetches as f64)
     }
@@ -118,18 +121,18 @@ pub(super) fn chunk_around(line: u32, lines: u32, page: u32) -> u64 {
 }
 
 impl PrefetchContext {
-    /// Lines of so many bytes.
+    /// Lines in `bytes` bytes.
     fn lines(&self, bytes: Bytes) -> u32 {
         (bytes.get() / self.line) as u32
     }
 }
 
-/// Whether `bytes` can be fetched at once and are at least `least` lines of `line` bytes.
+/// Checks that `bytes` can be fetched at once and are at least `least` lines of `line` bytes.
 fn check_chunk(key: &str, bytes: Bytes, least: u64, line: u64) -> Result<(), SpecError> {
     let size = bytes.get();
     if !size.is_multiple_of(line) || size < least * line || size > PAGE {
         let what = format!(
-            "{bytes} are not a multiple of a line of {line} B from {} to {}",
+            "{bytes} is invalid; allowed are multiples of the line size, {line} B, from {} to {}",
             Bytes::new(least * line),
             Bytes::new(PAGE)
         );
@@ -139,8 +142,8 @@ fn check_chunk(key: &str, bytes: Bytes, least: u64, line: u64) -> Result<(), Spe
 }
 
 impl Prefetching {
-    /// Whether it can be built, for lines of `line` bytes. Limits of single values stand at the fields of parameters; here is
-    /// what holds between values.
+    /// Checks that the policy can be built, for lines of `line` bytes. Limits of single values are at the parameters'
+    /// fields; this function checks relations between values.
     pub(super) fn check(&self, line: u64) -> Result<(), SpecError> {
         match self {
             Prefetching::fixed(p) => p.check(line),
@@ -151,37 +154,37 @@ impl Prefetching {
     }
 }
 
-// The predictor of page locality (ZnG, section IV-B).
+// Predictor of page locality (ZnG, section IV-B).
 
-/// Warps that an entry follows: "five representative warps".
+/// Number of warps tracked by an entry: "five representative warps".
 const WARPS: usize = 5;
 
 /// Highest count of four bits.
 const HIGHEST_COUNT: u8 = 15;
 
-/// Applications whose programs stand side by side in the table before two meet in one place.
+/// Number of applications whose programs are apart in the table before two overlap.
 const PROGRAMS: u32 = 8;
 
-/// Page of a warp that has not come yet.
+/// Page of a warp that has not read yet.
 const NOWHERE: u64 = u64::MAX;
 
-/// What the warps at one instruction have read.
+/// Reads of the warps at one instruction.
 #[derive(Clone, Copy)]
 struct Entry {
-    /// The warps followed, in the order in which they came, with the page that each read last.
+    /// Tracked warps, in order of arrival, with the page that each read last.
     pages: [(u16, u64); WARPS],
-    /// Reads of the page read before, less reads of another.
+    /// Reads of the page read before, minus reads of a different page.
     count: u8,
 }
 
-/// The table, and the judgement of its verdicts.
+/// Predictor table, and the evaluation of its verdicts.
 ///
-/// An entry follows the first five distinct warps that read through it; others pass without effect. A read of a page that
-/// is recorded in the entry, by whichever warp, counts up; a read of another page counts down, unless it is the warp's
-/// first. So warps that each read a page to its end are seen as continuous, and warps that read a page side by side, a line each,
-/// as well. A warp is a place on a multiprocessor: the warp that takes the place of one that has ended is followed further.
-/// Entries have no tag: instructions that share an entry share its warps and its count. Programs of different applications
-/// lie at different addresses, an eighth of the table apart.
+/// An entry tracks the first five distinct warps that read through it; others have no effect. A read of a page recorded
+/// in the entry, by any warp, counts up; a read of a different page counts down, unless it is the warp's first. So
+/// warps that each read a page to its end are seen as continuous, and so are warps that read a page together, a line
+/// each. A warp is a place on a multiprocessor: its successor there inherits the tracking. Entries have no tag:
+/// instructions that share an entry share its warps and its count. Programs of different applications are an eighth of
+/// the table apart.
 struct Predictor {
     entries: Vec<Entry>,
     cutoff: u8,
@@ -189,7 +192,7 @@ struct Predictor {
 }
 
 impl Predictor {
-    /// A table of `entries`, a power of two; a count above `cutoff` says yes.
+    /// Creates a table of `entries`, a power of two; a count above `cutoff` means yes.
     fn new(entries: u32, cutoff: u8) -> Predictor {
         let empty = Entry { pages: [(0, NOWHERE); WARPS], count: 0 };
         Predictor { entries: vec![empty; entries as usize], cutoff, trials: Trials::default() }
@@ -203,7 +206,7 @@ impl Predictor {
         (folded.wrapping_add(program) & (entries - 1)) as usize
     }
 
-    /// A read has come.
+    /// Notes a read.
     fn read(&mut self, reading: &Reading, stats: &mut PrefetchStats) {
         self.trials.read(reading, stats);
         let place = self.place(reading);
@@ -221,7 +224,7 @@ impl Predictor {
         (*warp, *page) = (reading.warp, reading.page);
     }
 
-    /// The cutoff test of a read that has missed.
+    /// Performs the cutoff test of a read that has missed.
     fn test(&mut self, reading: &Reading, stats: &mut PrefetchStats) -> bool {
         let yes = self.count(reading) > self.cutoff;
         stats.tests += 1;
@@ -229,44 +232,43 @@ impl Predictor {
         yes
     }
 
-    /// The count that a reading's instruction has.
+    /// Count of a reading's instruction.
     fn count(&self, reading: &Reading) -> u8 {
         self.entries[self.place(reading)].count
     }
 }
 
-/// Whether a table can be built.
+/// Checks that a table can be built.
 fn check_predictor(family: &str, entries: u32, cutoff: u8) -> Result<(), SpecError> {
     if !entries.is_power_of_two() || !(PROGRAMS..=1 << 20).contains(&entries) {
-        let what = format!("a predictor table of {entries} entries is not a power of two from 8 to 2^20");
+        let what = format!("{entries} entries of the predictor; allowed are powers of two from 8 to 2^20");
         return Err(SpecError::new(&format!("prefetch.{family}.entries"), what));
     }
     if cutoff >= HIGHEST_COUNT {
-        let what =
-            format!("a count of four bits is at most {HIGHEST_COUNT}, never above a cutoff of {cutoff}");
+        let what = format!("the 4-bit count, at most {HIGHEST_COUNT}, never exceeds a cutoff of {cutoff}");
         return Err(SpecError::new(&format!("prefetch.{family}.cutoff"), what));
     }
     Ok(())
 }
 
-// Whether the predictor was right.
+// Correctness of the predictor's verdicts.
 
-/// A verdict whose truth is open.
+/// Verdict with an open outcome.
 #[derive(Clone, Copy)]
 struct Trial {
     page: u64,
     yes: bool,
 }
 
-/// Verdicts that wait for the truth: the next read of the same warp with the same instruction. [`PrefetchStats::right`] says what is
-/// right. There are at most as many as warps times instructions.
+/// Verdicts that wait for their outcome: the next read of the same warp with the same instruction.
+/// [`PrefetchStats::right`] defines correctness. At most one exists per warp and instruction.
 #[derive(Default)]
 struct Trials {
     open: FxHashMap<(u32, u8, u16), Trial>,
 }
 
 impl Trials {
-    /// A read has come, before its own test if it misses.
+    /// Notes a read, before its own test if it misses.
     #[inline]
     fn read(&mut self, reading: &Reading, stats: &mut PrefetchStats) {
         let Some(trial) = self.open.remove(&trial_key(reading)) else { return };
@@ -275,7 +277,7 @@ impl Trials {
         stats.right += u64::from(trial.yes == (trial.page == reading.page));
     }
 
-    /// A verdict on the page of a read that has missed.
+    /// Opens a verdict on the page of a read that has missed.
     fn open(&mut self, reading: &Reading, yes: bool) {
         self.open.insert(trial_key(reading), Trial { page: reading.page, yes });
     }
@@ -288,7 +290,7 @@ fn trial_key(reading: &Reading) -> (u32, u8, u16) {
 
 #[cfg(test)]
 mod tests {
-    // Worked examples: the predictor, chunks, the judgement.
+    // Worked examples: the predictor, chunks, the evaluation.
 
     use super::*;
     use config::units::Share;
@@ -300,7 +302,7 @@ mod tests {
         Reading { pc, app: 0, warp, page, line: 0 }
     }
 
-    /// Reads, and answers the count after each.
+    /// Performs reads, and returns the count after each.
     fn counts(predictor: &mut Predictor, readings: &[Reading]) -> Vec<u8> {
         let mut stats = PrefetchStats::default();
         let mut count = |r: &Reading| {
@@ -312,7 +314,8 @@ mod tests {
 
     #[test]
     fn predictor_example_of_the_paper() {
-        // Section IV-B: warp 0 at PC 0 reads the page it read before: plus one; another page: minus one, and it is recorded.
+        // Section IV-B: warp 0 at PC 0 reads the page it read before: plus one; a different page: minus one, and it is
+        // recorded.
         let mut predictor = Predictor::new(512, 12);
         let at = |page| reading(0, 0, page);
         let got = counts(&mut predictor, &[at(7), at(7), at(7), at(9), at(9), at(7)]);
@@ -342,19 +345,19 @@ mod tests {
         let mut predictor = Predictor::new(512, 12);
         let first: Vec<Reading> = (0..6).map(|warp| reading(0, warp, u64::from(warp))).collect();
         assert_eq!(counts(&mut predictor, &first), [0; 6]);
-        // Warps do not disturb each other; the sixth is not followed.
+        // Warps do not disturb each other; the sixth is not tracked.
         assert_eq!(counts(&mut predictor, &first), [1, 2, 3, 4, 5, 5]);
-        // Warp 1 reads the page that warp 2 has read last, then one that nobody has.
+        // Warp 1 reads the page that warp 2 has read last, then one that no warp has.
         assert_eq!(counts(&mut predictor, &[reading(0, 1, 2), reading(0, 1, 9)]), [6, 5]);
     }
 
     #[test]
     fn warps_that_read_a_stream_side_by_side_are_continuous() {
-        // 80 warps take turns at the lines of a stream, 32 to a page: each reads another page every time it comes.
+        // 80 warps take turns at the lines of a stream, 32 to a page: each reads a different page every time.
         let mut predictor = Predictor::new(512, 12);
         let stream: Vec<Reading> = (0..400).map(|n| reading(0, n % 80, u64::from(n / 32))).collect();
         let counts = counts(&mut predictor, &stream);
-        // Of the five that are followed the first begins a page, once without a count and then at a cost of one, and the other
+        // Of the five tracked warps, the first begins a page, once without a count and then at a cost of one; the other
         // four find it recorded: 4, then 3 more a round, up to 15.
         let rounds: Vec<u8> = counts.iter().skip(4).step_by(80).copied().collect();
         assert_eq!(rounds, [4, 7, 10, 13, HIGHEST_COUNT]);
@@ -367,7 +370,7 @@ mod tests {
         assert_eq!(predictor.count(&reading(2, 0, 3)), 0);
         // 8 folds into 8 ^ 1 = 9, place 1.
         assert_eq!(predictor.count(&reading(8, 0, 3)), 1);
-        // Another application's program lies an eighth of the table further on.
+        // The program of a different application is an eighth of the table further on.
         assert_eq!(predictor.count(&Reading { app: 1, ..reading(1, 0, 3) }), 0);
         assert_eq!(predictor.count(&Reading { app: 1, ..reading(0, 0, 3) }), 1);
     }
@@ -397,15 +400,15 @@ mod tests {
             }
             stats
         };
-        // No for page 1, in which the warp goes on: wrong.
+        // No for page 1, in which the warp continues: wrong.
         assert_eq!(read(0, 1, 0, true).judged, 0);
         let stats = read(0, 1, 3, true);
         assert_eq!((stats.judged, stats.right, stats.judged_yes), (1, 0, 0));
-        // That read counted up: yes for page 1, and what another warp reads says nothing of it. The warp goes on there: right.
+        // That read counted up: yes for page 1; reads of other warps do not matter. The warp continues there: right.
         assert_eq!(read(1, 2, 0, false).judged, 1);
         let stats = read(0, 1, 4, false);
         assert_eq!((stats.judged, stats.right, stats.judged_yes), (2, 1, 1));
-        // It had hit: there was no test, and nothing to be judged.
+        // A hit: no test, and nothing to evaluate.
         assert_eq!(read(0, 1, 5, true).judged, 2);
         // Yes again, but the warp leaves the page: wrong.
         let stats = read(0, 7, 0, false);

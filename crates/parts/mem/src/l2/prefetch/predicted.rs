@@ -1,4 +1,4 @@
-//! A chunk of fixed size where the predictor says so.
+//! Chunk of fixed size, fetched if the predictor agrees.
 
 use super::{Predictor, Prefetch, PrefetchContext, PrefetchStats, Reading, check_chunk};
 use config::SpecError;
@@ -12,17 +12,17 @@ pub struct Params {
     /// Entries of the predictor table: a power of two from 8.
     #[schemars(range(min = 8, max = 1_048_576), extend("x-power-of-two" = true))]
     pub entries: u32,
-    /// The count of an entry, 0 to 15, must be above this to prefetch.
+    /// Cutoff: the count of an entry, 0 to 15, must be above this to prefetch.
     #[schemars(range(max = 14))]
     pub cutoff: u8,
-    /// What is fetched then: whole lines, a page at most.
+    /// Chunk to fetch then: whole lines, at most a page.
     #[schemars(extend("x-maximum" = "4KiB"))]
     pub chunk: Bytes,
 }
 
 impl Default for Params {
     fn default() -> Params {
-        // ZnG, sections IV-B and V-D.
+        // Values of ZnG, sections IV-B and V-D.
         Params { entries: 512, cutoff: 12, chunk: Bytes::new(PAGE) }
     }
 }
@@ -34,14 +34,14 @@ impl Params {
     }
 }
 
-/// Fetches the chunk around a missed line if the predictor says that its page will be read further.
+/// Fetches the chunk around a missed line if the predictor expects further reads of its page.
 pub struct Predicted {
     predictor: Predictor,
     lines: u32,
 }
 
 impl Predicted {
-    /// From its parameters.
+    /// Creates the policy from its parameters.
     pub fn new(params: &Params, context: &PrefetchContext) -> Predicted {
         Predicted {
             predictor: Predictor::new(params.entries, params.cutoff),

@@ -74,7 +74,7 @@ fn stages_sum_to_the_latency() {
     rig.run();
     let waited: Vec<u64> = tags.iter().map(|tag| rig.answered(*tag).expect("answered")).collect();
     let (reads, writes) = (rig.cache.tally.reads(), rig.cache.tally.writes());
-    // The first read's and the write's 1000 ns are memory's to tell.
+    // 1000 ns of the first read and of the write are reported by memory.
     assert_eq!(waited, [1_001_000, 1_001_000, 1_003_000, 2_001_000]);
     assert_eq!(reads[Stage::L2 as usize], 1_000 + 2_000 + 1_000);
     assert_eq!(reads[Stage::L2Merge as usize], 999_000);

@@ -56,7 +56,7 @@ pub(super) struct World {
     accesses: Vec<Access>,
     pub(super) commands: Vec<(Time, MemCommand)>,
     pub(super) answers: Vec<(Time, Access)>,
-    /// How long memory takes; without, commands stay unanswered.
+    /// Latency of memory; without it, commands stay unanswered.
     memory: Option<Time>,
     /// Pages in flash: fetches of their lines that are not to wait bring nothing.
     pub(super) in_flash: BTreeSet<u64>,
@@ -134,12 +134,12 @@ impl Rig {
         self.send(delay, AccessKind::Atomic, address, 4)
     }
 
-    /// Plays on until nothing happens any more.
+    /// Runs until no event is left.
     pub(super) fn run(&mut self) {
         while self.step() {}
     }
 
-    /// The next thing that happens; false if there is none.
+    /// Runs the next event; returns false if there is none.
     pub(super) fn step(&mut self) -> bool {
         let happening = self.world.queue.pop();
         match happening {
@@ -156,7 +156,7 @@ impl Rig {
         happening.is_some()
     }
 
-    /// Memory has done the n-th command.
+    /// Completes the n-th command of memory.
     pub(super) fn done(&mut self, n: usize) {
         let mut command = self.world.commands[n].1;
         command.since = self.world.now();
@@ -166,7 +166,7 @@ impl Rig {
         self.cache.done(command, &mut self.world);
     }
 
-    /// When the access of a tag was answered, in ps.
+    /// Answer time of the access with a tag, in ps.
     pub(super) fn answered(&self, tag: u32) -> Option<u64> {
         let mut found = self.world.answers.iter().filter(|(_, access)| access.tag == tag);
         let at = found.next().map(|(time, _)| time.ps());
@@ -220,7 +220,7 @@ fn prefetched_lines_that_leave_unread_halve_the_granularity() {
     let page = (false, 0, ALL << 1 & ALL);
     assert_eq!(rig.commands(), [(false, 0, 1), page, (false, PAGE, 1), (false, PAGE, ALL << 1 & ALL)]);
     let stats = rig.cache.stats;
-    // Lines 0 and 1 were missed, not prefetched: of 32 lines that have left, thirty were prefetched for nobody.
+    // Lines 0 and 1 were missed, not prefetched: of 32 evicted lines, thirty were prefetched without use.
     assert_eq!((stats.evictions, stats.unused_evictions, stats.prefetch.evaluations), (32, 30, 0));
     // One more makes 33, of which 30 are more than 0.3; the next prefetch has half the granularity.
     rig.read(0, 2 * PAGE + 5 * 128);
@@ -336,7 +336,7 @@ fn what_was_written_to_part_of_the_line_stays() {
     assert_eq!((stats.signalled, stats.write_backs, stats.purged_lines), (1, 1, 1));
 }
 
-// What becomes of writes: by hand.
+// Write policies, by hand.
 
 #[test]
 fn written_lines_stay_and_go_when_they_make_room() {

@@ -24,9 +24,9 @@ struct Soak {
     rng: Rng,
     slowest: u64,
     actions: Vec<Action>,
-    /// When memory gets to the last command of a bank to a page.
+    /// Time at which memory executes the last command of a bank for a page.
     order: BTreeMap<(u16, u64), Time>,
-    /// Commands and answers looked at.
+    /// Commands and answers examined.
     seen: (usize, usize),
     under_way: BTreeMap<(u16, bool), u32>,
     limits: (u32, u32),
@@ -108,7 +108,7 @@ impl Soak {
         self.rig.world.queue.after(delay, Happening::Done(n as u32));
     }
 
-    /// What the cache has sent.
+    /// Messages sent by the cache.
     fn look(&mut self) -> Result<(), TestCaseError> {
         for n in self.seen.0..self.rig.world.commands.len() {
             let command = self.rig.world.commands[n].1;
@@ -145,7 +145,7 @@ proptest! {
         let stats = soak.rig.cache.stats;
         prop_assert_eq!(stats.reads + stats.atomics, stats.hits + stats.misses + stats.merges);
         prop_assert_eq!(stats.reads + stats.writes + stats.atomics, soak.data.answered());
-        // Everything leaves; memory has it all.
+        // Every line is evicted; memory has all data.
         for app in 0..APPS {
             soak.rig.cache.purge(app, &mut soak.rig.world);
         }
@@ -166,7 +166,7 @@ proptest! {
     }
 }
 
-// What a soak does.
+// Parameters of a soak.
 
 /// Applications.
 const APPS: u8 = 2;
@@ -287,37 +287,37 @@ fn cases() -> impl Strategy<Value = Case> {
 
 // The data that the cache would move, as versions: each write and each atomic is one.
 
-/// An access's life, in steps of the soak.
+/// State of an access, in steps of the soak.
 struct Life {
     line: u64,
     kind: AccessKind,
     issued: u64,
     answered: Option<u64>,
-    /// The version that it returned.
+    /// Version returned by the access.
     value: Option<u32>,
-    /// It did nothing: its page was in flash.
+    /// True if it had no effect: its page was in flash.
     signalled: bool,
 }
 
-/// What a line of the cache holds.
+/// Contents of a line of the cache.
 #[derive(Clone, Copy)]
 struct Held {
     version: u32,
     whole: bool,
 }
 
-/// Versions everywhere. Zero is what memory held before; access `n` writes version `n + 1`.
+/// Versions of all data. Zero is the initial data in memory; access `n` writes version `n + 1`.
 #[derive(Default)]
 struct Data {
     step: u64,
     lives: Vec<Life>,
     memory: BTreeMap<u64, u32>,
     lines: BTreeMap<(u16, u64), (u64, Held)>,
-    /// By bank and register, what the fetch has brought.
+    /// Data brought by a fetch, by bank and register.
     fetched: BTreeMap<(u16, u32), BTreeMap<u64, u32>>,
-    /// By bank and slot, what the next command takes.
+    /// Data taken by the next command, by bank and slot.
     slots: BTreeMap<(u16, u32), BTreeMap<u64, u32>>,
-    /// By command, what it carries.
+    /// Data carried by each command.
     carried: BTreeMap<usize, BTreeMap<u64, u32>>,
     /// Lines and versions that atomics have found.
     found: BTreeSet<(u64, u32)>,
@@ -351,7 +351,7 @@ impl Data {
 
     fn put(&mut self, target: Target, version: u32, whole: bool) {
         let old = self.lines.get(&(target.bank, target.key));
-        // What is here already is newer, and becomes whole.
+        // Data already here is newer, and the line becomes complete.
         let version = old.map_or(version, |(_, held)| held.version);
         let whole = whole || old.is_some_and(|(_, held)| held.whole);
         self.lines.insert((target.bank, target.key), (line_of(target), Held { version, whole }));
@@ -393,7 +393,7 @@ impl Data {
                 self.lines.remove(&(target.bank, target.key));
             }
             Move::Park(target) => {
-                // Flash registers hand over what memory holds now.
+                // Flash registers hand over the present data of memory.
                 let version = self.memory.get(&line_of(target)).copied().unwrap_or(0);
                 self.put(target, version, true);
             }
@@ -431,8 +431,8 @@ impl Data {
         }
     }
 
-    /// Whether a read issued at `issued` may return a version: no write that was surely later is surely earlier than the
-    /// read.
+    /// Returns true if a read issued at `issued` may return a version: no write that was surely later is surely earlier
+    /// than the read.
     fn check(&self, line: u64, version: u32, issued: u64) -> Result<(), TestCaseError> {
         let acknowledged = match version.checked_sub(1) {
             None => 0,

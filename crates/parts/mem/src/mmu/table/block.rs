@@ -1,4 +1,4 @@
-//! One table in a buffer of the unit: ZnG's read-only block mapping table.
+//! Single table in a buffer of the unit: ZnG's read-only block mapping table.
 
 use super::{Step, Table};
 use config::SpecError;
@@ -9,20 +9,20 @@ use proto::memory::PAGE;
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Bytes that one entry covers: the data blocks that it groups. A multiple of 4 KiB, not necessarily a power of two.
+    /// Reach of an entry: the data blocks that it groups. A multiple of 4 KiB, not necessarily a power of two.
     #[schemars(extend("x-minimum" = "4KiB", "x-maximum" = "1TiB", "x-multiple-of" = "4KiB"))]
     pub reach: Bytes,
     /// Cycles of a look-up in the buffer.
     #[schemars(range(max = 1_000_000), extend("x-unit" = "cycles"))]
     pub latency: u32,
-    /// Bits of one field of an entry: enough to number every flash block.
+    /// Width of one field of an entry in bits: enough to number every flash block.
     #[schemars(range(min = 1, max = 64))]
     pub field_bits: u32,
 }
 
 impl Default for Params {
-    /// 128 blocks of 384 pages of 4 KiB, and fields for 1,024 blocks in each of 1,024 planes, as ZnG's Table I has them;
-    /// the latency is chosen.
+    /// Returns 128 blocks of 384 pages of 4 KiB, and fields for 1,024 blocks in each of 1,024 planes, as in ZnG's Table
+    /// I; the latency is chosen.
     fn default() -> Params {
         Params { reach: Bytes::from_kib(192 << 10), latency: 4, field_bits: 20 }
     }
@@ -32,8 +32,8 @@ impl Params {
     pub(super) fn check(&self) -> Result<(), SpecError> {
         let reach = self.reach.get();
         if reach == 0 || !reach.is_multiple_of(PAGE) {
-            let what = format!("an entry that covers {} cannot be a number of whole pages", self.reach);
-            return Err(SpecError::new("table.block.reach", what).help("give a multiple of 4KiB"));
+            let what = format!("a reach of {} is not a multiple of the page size", self.reach);
+            return Err(SpecError::new("table.block.reach", what).help("choose a multiple of 4KiB"));
         }
         SpecError::positive("table.block.field_bits", self.field_bits.into())
     }
@@ -42,21 +42,21 @@ impl Params {
 /// Fields of an entry: virtual, logical, physical log and physical data block number (ZnG, section IV-A).
 pub const FIELDS: u64 = 4;
 
-/// The size of a block mapping table.
+/// Size of a block mapping table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Size {
-    /// Entries.
+    /// Number of entries.
     pub entries: u64,
-    /// Bits of one field: enough to number every block.
+    /// Width of one field in bits: enough to number every block.
     pub field_bits: u32,
-    /// Bytes of all entries, without gaps.
+    /// Size of all entries in bytes, without gaps.
     pub bytes: u64,
 }
 
 impl Size {
-    /// The table of `planes` with `blocks` of `pages` of 4 KiB each, an entry for every `reach` bytes of data blocks.
+    /// Size for `planes` with `blocks` of `pages` of 4 KiB each, with an entry for every `reach` bytes of data blocks.
     ///
-    /// None if the reach is not a whole number of blocks, or if there is nothing to map.
+    /// Returns `None` if the reach is not a whole number of blocks, or if there is nothing to map.
     pub fn of(planes: u64, blocks: u64, pages: u64, reach: u64) -> Option<Size> {
         let (blocks, block) = (planes * blocks, pages * PAGE);
         if blocks == 0 || block == 0 || reach == 0 || !reach.is_multiple_of(block) {
@@ -79,7 +79,7 @@ fn bytes(entries: u64, field_bits: u32) -> u64 {
     (entries * FIELDS * u64::from(field_bits)).div_ceil(8)
 }
 
-/// One table with an entry for a group of blocks, held in the unit itself.
+/// Block mapping table with an entry for a group of blocks, held in the unit itself.
 ///
 /// Source: Zhang and Jung, "ZnG: Architecting GPU Multi-Processors with New Flash for Scalable Data Analysis", ISCA 2020,
 /// sections III-B and VI.
@@ -89,7 +89,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// No entries yet.
+    /// Creates a table without entries.
     pub fn new(params: &Params) -> Block {
         Block { params: params.clone(), entries: 0 }
     }

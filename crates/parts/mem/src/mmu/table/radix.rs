@@ -9,39 +9,39 @@ use proto::memory::PAGE;
 
 /// Bits of a page number that one level resolves: a table is a page of 4 KiB.
 const BITS: u32 = 9;
-/// Bytes of one table.
+/// Size of one table in bytes.
 const TABLE: u64 = ENTRY << BITS;
-/// Bits of an index inside a level; the level stands above them in the walk cache.
+/// Bits of an index inside a level; the level is stored above them in the walk cache.
 const INDEX: u32 = 48;
-/// Changes the lower bits of an index from level to level, so that the upper levels of a page, which all begin with index
-/// zero, lie in different sets of the walk cache. Odd: 2^32 over the golden ratio.
+/// Changes the lower bits of an index from level to level, so that the upper levels of a page, which all begin with
+/// index zero, are in different sets of the walk cache. Odd: 2^32 over the golden ratio.
 const SPREAD: u64 = 0x9e37_79b9;
 
 /// Parameters of `radix`.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Levels: x86-64 has four for pages of 4 KiB.
+    /// Number of levels: x86-64 has four for pages of 4 KiB.
     #[schemars(range(min = 1, max = 5))]
     pub levels: u8,
-    /// Bytes of a page: what one translation covers. A power of two.
+    /// Page size: the range that one translation covers. A power of two.
     #[schemars(extend("x-minimum" = "4KiB", "x-maximum" = "1TiB", "x-power-of-two" = true))]
     pub page: Bytes,
-    /// The cache of entries of the upper levels.
+    /// Cache of entries of the upper levels.
     pub walk_cache: WalkCache,
 }
 
-/// The page walk cache.
+/// Page walk cache.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct WalkCache {
-    /// Entries of upper levels that it holds; least recently used out first.
+    /// Capacity in entries of upper levels; LRU replacement.
     #[schemars(range(min = 1, max = 16_777_216))]
     pub entries: u32,
-    /// Ways a set.
+    /// Associativity: ways per set.
     #[schemars(range(min = 1, max = 16_777_216))]
     pub ways: u32,
-    /// Cycles of a look-up: one for every upper level of a walk, found or not.
+    /// Cycles of a look-up: one look-up for every upper level of a walk, hit or miss.
     #[schemars(range(max = 1_000_000), extend("x-unit" = "cycles"))]
     pub latency: u32,
 }
@@ -53,8 +53,8 @@ impl Default for Params {
 }
 
 impl Default for WalkCache {
-    /// 8 KiB of entries of 8 B in 16 ways, 10 cycles: the walk cache of Power, Hill and Wood (HPCA 2014) as
-    /// Ausavarungnirun et al. (MASK, ASPLOS 2018) configure it.
+    /// Returns 8 KiB of entries of 8 B in 16 ways, 10 cycles: the walk cache of Power, Hill and Wood (HPCA 2014) as
+    /// configured by Ausavarungnirun et al. (MASK, ASPLOS 2018).
     fn default() -> WalkCache {
         WalkCache { entries: 1024, ways: 16, latency: 10 }
     }
@@ -63,13 +63,13 @@ impl Default for WalkCache {
 impl Params {
     pub(super) fn check(&self) -> Result<(), SpecError> {
         if !(1..=5).contains(&self.levels) {
-            let what = format!("a page table of {} levels cannot be walked", self.levels);
-            return Err(SpecError::new("table.radix.levels", what).help("give 1 to 5 levels"));
+            let what = format!("a page table of {} levels is not supported", self.levels);
+            return Err(SpecError::new("table.radix.levels", what).help("choose 1 to 5 levels"));
         }
         let page = self.page.get();
         if page < PAGE || !page.is_power_of_two() {
-            let what = format!("a page of {} cannot be mapped", self.page);
-            return Err(SpecError::new("table.radix.page", what).help("give a power of two from 4KiB"));
+            let what = format!("a page of {} is not supported", self.page);
+            return Err(SpecError::new("table.radix.page", what).help("choose a power of two from 4KiB"));
         }
         sets("table.radix.walk_cache", self.walk_cache.entries, self.walk_cache.ways)
     }
@@ -77,22 +77,22 @@ impl Params {
 
 /// Levels of tables of 512 entries of 8 B in memory.
 ///
-/// An application's addresses begin at zero, so the tables of one level stand one behind the other, the leaves first.
-/// A walk goes from the root to the leaf. Each upper level is looked up in the walk cache and read from memory if it is
-/// not there; the leaf is always read. That is the cache of page-table entries by level of AMD's and of Power, Hill and
-/// Wood's unit; a cache that jumps to the lowest level it holds would save its own look-ups, no reads.
+/// An application's addresses begin at zero, so the tables of one level are consecutive, the leaves first. A walk goes
+/// from the root to the leaf. Each upper level is looked up in the walk cache and read from memory if it misses; the
+/// leaf is always read. This is the cache of page-table entries by level of AMD's and of Power, Hill and Wood's unit; a
+/// cache that jumps to the lowest level it holds would save look-ups but no reads.
 pub struct Radix {
     levels: u8,
     page: u64,
     latency: u32,
-    /// Where each level of each application begins, leaf first.
+    /// Base of each level of each application, leaf first.
     bases: Vec<Vec<u64>>,
     bytes: u64,
     cache: Tlb,
 }
 
 impl Radix {
-    /// No tables yet.
+    /// Creates a table without entries.
     pub fn new(params: &Params) -> Radix {
         let cache = &params.walk_cache;
         Radix {
@@ -105,7 +105,7 @@ impl Radix {
         }
     }
 
-    /// The level of the tree, leaf zero, that the read number `read` of a walk belongs to.
+    /// Level of the tree, leaf zero, of the read number `read` of a walk.
     #[inline]
     fn height(&self, read: u8) -> u8 {
         self.levels - 1 - read
@@ -144,7 +144,7 @@ impl Table for Radix {
     }
 
     fn step(&mut self, app: u8, page: u64, level: &mut u8) -> Step {
-        // The level counts reads of the walk, found in the cache or not; the latest of them, if any, has arrived now.
+        // The level counts reads of the walk, hit in the cache or not; the latest of them, if any, has arrived now.
         let key = |height: u8| {
             let index = page >> (BITS * u32::from(height));
             u64::from(height) << INDEX | (index ^ (u64::from(height) * SPREAD))

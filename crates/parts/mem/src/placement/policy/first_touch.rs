@@ -1,4 +1,4 @@
-//! A page gets a frame when it is used for the first time.
+//! First touch: a page gets a frame at its first use.
 
 use super::{Extent, Place, Placing, Table, Targets};
 use engine::Time;
@@ -9,7 +9,7 @@ pub struct FirstTouch {
 }
 
 impl FirstTouch {
-    /// Over these memories.
+    /// Creates the policy for these memories.
     pub fn new(targets: &Targets) -> FirstTouch {
         FirstTouch { table: Table::new(targets) }
     }

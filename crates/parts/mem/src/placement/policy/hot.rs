@@ -1,17 +1,20 @@
-//! Pages that are used soon after they were marked rise into the first memory.
+//! Hot page selection: pages used soon after they were marked rise into the first memory.
 //!
-//! Linux marks the pages of slow memory one after the other, over and over (`task_numa_work`: it takes the access right away,
-//! so that the next use is a fault). The time from a page's mark to its next use says how hot it is: a page that is used
-//! with rate `r` is used within the threshold `t` with a probability of `1 - exp(-r t)`. A mark that no use has answered stays as it
-//! is, however often the scan comes by. A page used within the threshold is a candidate; of candidates, so many a window rise.
+//! Linux marks the pages of slow memory one after the other, repeatedly (`task_numa_work`: it removes the access right,
+//! so that the next use is a fault). The time from a page's mark to its next use shows how hot it is: a page used with
+//! rate `r` is used within the threshold `t` with a probability of `1 - exp(-r t)`. A mark not followed by a use stays
+//! as it is, however often the scan passes. A page used within the threshold is a candidate; a limited number of
+//! candidates per window rise.
 //!
-//! Where a mark is a bit of the table, it costs nothing to be set and seen: a scan is no event here, and the time of a mark follows
-//! from the page's number. Linux also lets the threshold follow the number of candidates; here it is fixed.
+//! Where a mark is a bit of the table, setting and checking it costs nothing: a scan is not an event here, and the time
+//! of a mark follows from the page's number. Linux also adapts the threshold to the number of candidates; here it is
+//! fixed.
 //!
-//! Linux keeps free pages in the first memory (watermarks) by demoting pages ahead of need. Pages behind a cache are never given
-//! back, so that no page is free once a slower memory has one, and a page that rises takes the frame of another, which gets its own:
-//! an exchange, as in memories that hardware governs (Sim, Alameldeen, Chishti, Wilkerson and Kim, MICRO 2014). Which one, a
-//! clock says (Corbato 1968), for Linux's two lists: the first page that was not used since the hand came by.
+//! Linux keeps free pages in the first memory (watermarks) by demoting pages ahead of need. Pages behind a cache are
+//! never given back, so that no page is free once a slower memory has one. A page that rises therefore takes the frame
+//! of another, which gets its own: an exchange, as in memories managed by hardware (Sim, Alameldeen, Chishti, Wilkerson
+//! and Kim, MICRO 2014). A clock (Corbato 1968) replaces Linux's two lists in choosing the other page: the first one
+//! that was not used since the hand passed it.
 
 use super::{Extent, Place, Placing, Table, Targets, Verdict};
 use config::SpecError;
@@ -25,25 +28,25 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// A page of a slower memory that is used within this time of its mark is hot.
+    /// Threshold: a page of a slower memory used within this time of its mark is hot.
     pub threshold: Duration,
-    /// Time in which each page is marked once.
+    /// Scan period: time in which each page is marked once.
     #[schemars(extend("x-minimum" = "1us"))]
     pub scan: Duration,
-    /// Bytes of pages that may rise in a second. With `window`, at least a page.
+    /// Promotion rate limit in bytes per second. With `window`, at least a page.
     pub rate: Bandwidth,
-    /// The window in which they are counted: when it is over, the next candidate begins another.
+    /// Window of the rate limit: when it is over, the next candidate begins a new one.
     #[schemars(extend("x-minimum" = "1us"))]
     pub window: Duration,
-    /// Exchanges of two pages that may be under way at once. A page that is hot beyond that stays.
+    /// Maximum concurrent exchanges of two pages. Hot pages beyond this stay.
     #[schemars(range(min = 1, max = 65_536))]
     pub exchanges: u32,
 }
 
 impl Default for Params {
-    /// Chosen: Linux's threshold, scan and window are 1 s each, its rate 65,536 MB/s. A simulated run takes milliseconds, so that
-    /// scan and window are a thousandth, and the threshold a tenth of a scan, so that pages used once in a scan stay. The rate
-    /// is a small part of what memories carry.
+    /// Returns chosen values: Linux's threshold, scan and window are 1 s each, its rate 65,536 MB/s. A simulated run
+    /// takes milliseconds, so scan and window are a thousandth, and the threshold a tenth of a scan, so that pages used
+    /// once per scan stay. The rate is a small part of what memories carry.
     fn default() -> Params {
         Params {
             threshold: Duration::new(Time::from_us(100)),
@@ -59,23 +62,23 @@ impl Default for Params {
 pub struct Hot {
     table: Table,
     params: Params,
-    /// The first page that holds page tables, which never move; and all pages.
+    /// First page that holds page tables, which never move; and the number of pages.
     extent: Extent,
-    /// The mark of each page that its next use answers, by its number: marks of a page are counted from one, without regard to what
-    /// exceeds the number. Only those of slower memories mean something.
+    /// Number of the mark that each page's next use answers: marks of a page are counted from one, modulo the size of
+    /// the number. Only those of slower memories matter.
     marks: Vec<u32>,
-    /// Whether the page in each frame of the first memory was used since the hand came by.
+    /// Reference bits: true if the page in a frame of the first memory was used since the hand passed.
     recent: Vec<bool>,
-    /// The frame of the first memory that the hand points to.
+    /// Frame of the first memory at the clock's hand.
     hand: u32,
-    /// When the window began, and its candidates.
+    /// Start of the window, and its candidates.
     window: (Time, u64),
-    /// Candidates of a window that rise.
+    /// Maximum candidates of a window that rise.
     most: u64,
 }
 
 impl Hot {
-    /// Over these memories.
+    /// Creates the policy for these memories.
     pub fn new(params: &Params, targets: &Targets) -> Hot {
         let bytes = u128::from(params.rate.bytes_per_s()) * u128::from(params.window.time().ps()) / PS_OF_S;
         Hot {
@@ -90,7 +93,8 @@ impl Hot {
         }
     }
 
-    /// Marks of a page so far, and the time since the latest of them; before the first, the time since the beginning.
+    /// Number of a page's marks so far, and the time since the latest one; before the first, the time since the
+    /// beginning.
     #[inline]
     fn marked(&self, page: u32, now: Time) -> (u64, u64) {
         let scan = self.params.scan.time().ps();
@@ -103,18 +107,18 @@ impl Hot {
         }
     }
 
-    /// From now on, the next mark of a page is what a use of it answers.
+    /// Makes the next use of a page answer its next mark.
     #[inline]
     fn wait_for_mark(&mut self, page: u32, now: Time) {
         self.marks[page as usize] = self.marked(page, now).0.wrapping_add(1) as u32;
     }
 
-    /// Whether a page of a slower memory is used within the threshold of its mark.
+    /// Returns true if a page of a slower memory is used within the threshold of its mark.
     fn is_hot(&mut self, page: u32, now: Time) -> bool {
         let (count, since) = self.marked(page, now);
         let older = (count as u32).wrapping_sub(self.marks[page as usize]);
         if older >= 1 << 31 {
-            // Its mark is still to come.
+            // The page's mark is still to come.
             return false;
         }
         self.marks[page as usize] = (count as u32).wrapping_add(1);
@@ -122,7 +126,7 @@ impl Hot {
         latency < u128::from(self.params.threshold.time().ps())
     }
 
-    /// Whether one more candidate is within the rate.
+    /// Returns true if one more candidate is within the rate.
     fn is_within_rate(&mut self, now: Time) -> bool {
         let (start, count) = &mut self.window;
         if now.since(*start) >= self.params.window.time() {
@@ -133,7 +137,7 @@ impl Hot {
     }
 }
 
-/// Picoseconds of a second.
+/// Picoseconds per second.
 const PS_OF_S: u128 = 1_000_000_000_000;
 
 impl Placing for Hot {
@@ -143,8 +147,8 @@ impl Placing for Hot {
         SpecError::positive("policy.hot.window", window.time().ps())?;
         SpecError::positive("policy.hot.exchanges", (*exchanges).into())?;
         if self.most == 0 {
-            let what = format!("{rate} in a window of {window} is less than a page of {}", Bytes::new(PAGE));
-            let help = "give a longer window, a higher rate, or `policy = \"first_touch\"`";
+            let what = format!("{rate} in a window of {window} is less than a page, {}", Bytes::new(PAGE));
+            let help = "choose a longer window, a higher rate, or `policy = \"first_touch\"`";
             return Err(SpecError::new("policy.hot.rate", what).help(help));
         }
         Ok(())
@@ -187,7 +191,7 @@ impl Placing for Hot {
         if self.is_within_rate(now) { Verdict::Rise } else { Verdict::Limited }
     }
     fn makes_room(&mut self, may: &dyn Fn(u32) -> bool) -> Option<u32> {
-        // Once around, all that may go has lost its second chance.
+        // After one round, every evictable page has lost its second chance.
         for _ in 0..2 * self.recent.len() {
             let frame = self.hand;
             self.hand = (frame + 1) % self.recent.len() as u32;

@@ -1,4 +1,4 @@
-//! Granules of addresses go to the memories in turn, in the proportion of their sizes.
+//! Interleaving: granules of addresses go to the memories in turn, in proportion to their sizes.
 
 use super::{Extent, Place, Placing, Targets};
 use config::SpecError;
@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Consecutive bytes in one memory, before those of the next begin. Each memory has a whole number of these.
+    /// Granule: consecutive bytes in one memory. The size of each memory is a multiple of this.
     #[schemars(extend("x-minimum" = "4KiB", "x-maximum" = "1GiB", "x-power-of-two" = true))]
     pub granule: Bytes,
 }
 
 impl Default for Params {
-    /// A page: what Linux's interleaving of NUMA nodes has.
+    /// Returns a page, as in Linux's interleaving of NUMA nodes.
     fn default() -> Params {
         Params { granule: Bytes::new(PAGE) }
     }
@@ -28,15 +28,15 @@ impl Default for Params {
 pub struct Interleave {
     targets: Targets,
     granule: Bytes,
-    /// Pages of a granule.
+    /// Pages per granule.
     span: u32,
-    /// Granules of each memory, and of it with those behind it.
+    /// Granules of each memory, and of it together with all later ones.
     parts: Vec<(u64, u64)>,
     pages: u32,
 }
 
 impl Interleave {
-    /// Over these memories.
+    /// Creates the policy for these memories.
     pub fn new(params: &Params, targets: &Targets) -> Interleave {
         let span = (params.granule.get() / PAGE).clamp(1, 1 << 31) as u32;
         let granules = |target: u8| u64::from(targets.frames(target) / span);
@@ -58,10 +58,10 @@ impl Interleave {
         Place { target, frame: granule as u32 * self.span + page % self.span }
     }
 
-    /// The memory of a granule, and the granule's number there.
+    /// Memory of a granule, and the granule's number there.
     #[inline]
     fn granule(&self, number: u64) -> (u8, u64) {
-        // Its number among the granules that no earlier memory has.
+        // Number among the granules that no earlier memory has.
         let mut left = number;
         for (target, (own, all)) in (0..).zip(&self.parts) {
             let before = (left * own).div_ceil(*all);
@@ -73,13 +73,13 @@ impl Interleave {
         unreachable!("the last memory has all that is left")
     }
 
-    /// The inverse of [`Interleave::granule`].
+    /// Inverse of [`Interleave::granule`].
     fn number(&self, target: u8, granule: u64) -> u64 {
         let target = usize::from(target);
         let (own, all) = self.parts[target];
         let mut left = granule * all / own;
         for (own, all) in self.parts[..target].iter().rev() {
-            // The granules that an earlier memory has are left out: of `n`, `floor(n * others / all)` remain.
+            // Granules of an earlier memory are skipped: of `n`, `floor(n * others / all)` remain.
             left = ((left + 1) * all).div_ceil(all - own) - 1;
         }
         left
@@ -91,13 +91,13 @@ impl Placing for Interleave {
         let key = "policy.interleave.granule";
         let granule = self.granule;
         if !granule.get().is_power_of_two() || granule.get() < PAGE {
-            let what = format!("{granule} is no power of two of at least a page of {PAGE} B");
+            let what = format!("{granule} is not a power of two of at least a page, {PAGE} B");
             return Err(SpecError::new(key, what));
         }
         let is_whole = |target: &u8| self.targets.frames(*target).is_multiple_of(self.span);
         if let Some(target) = (0..self.targets.count()).find(|target| !is_whole(target)) {
             let size = Bytes::new(u64::from(self.targets.frames(target)) * PAGE);
-            let what = format!("a memory of {size} is not a number of whole granules of {granule}");
+            let what = format!("a memory of {size} is not a multiple of the granule, {granule}");
             return Err(SpecError::new(key, what));
         }
         Ok(())

@@ -10,7 +10,7 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// Over these memories.
+    /// Creates the policy for these memories.
     pub fn new(targets: &Targets) -> Ranges {
         Ranges { targets: targets.clone(), pages: 0 }
     }

@@ -1,4 +1,4 @@
-//! Exchanges of pages, step by step, and which pages rise.
+//! Exchanges of pages, step by step, and the choice of pages that rise.
 
 use super::*;
 use crate::placement::policy::Verdict;
@@ -53,7 +53,7 @@ fn a_page_used_soon_after_its_mark_takes_the_place_of_another() {
         assert_eq!(
             (lines, demand, app, port, pc),
             (u64::MAX, false, 1, 3, 0),
-            "whole pages, for who began it"
+            "whole pages, on behalf of the command that began it"
         );
     }
     assert_eq!([0, 1, 5].map(|page| bench.target(page)), [Some(1), Some(0), Some(0)]);
@@ -159,7 +159,7 @@ fn so_many_exchanges_are_under_way_and_so_many_pages_rise_in_a_window() {
     assert_eq!([of(2, 4), of(1, 4), of(2, 1)], [(2, 0, 0), (1, 0, 1), (1, 1, 0)]);
 }
 
-// Properties of any traffic.
+// Properties of random traffic.
 
 fn any_policy() -> impl Strategy<Value = PlacementPolicy> {
     let fixed = (0..PlacementPolicy::all_defaults().len())
@@ -177,7 +177,8 @@ fn any_policy() -> impl Strategy<Value = PlacementPolicy> {
     prop_oneof![1 => fixed, 2 => hot]
 }
 
-/// A gap, a page, its lines, whether they are written, whether somebody waits, whether it can do without data.
+/// Gap before a command, its page and lines, whether it writes, whether a requester waits, whether an answer without
+/// data is accepted.
 type Draw = (u64, u64, u64, bool, bool, bool);
 
 fn any_traffic() -> impl Strategy<Value = Vec<Draw>> {
@@ -196,8 +197,8 @@ fn command((_, page, mask, write, demand, signals): &Draw, pages: u64, line: u64
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Every command comes back once, with the data that were written last; commands of a page keep their order; every moment that
-    /// somebody waits has a name; page tables stay where they are; and what is counted is what memories saw.
+    /// Every command comes back once, with the data written last; commands of a page keep their order; every moment of
+    /// waiting is attributed to a stage; page tables do not move; and counts match those of the memories.
     #[test]
     fn commands_and_data_are_conserved(
         policy in any_policy(),
@@ -276,9 +277,9 @@ fn a_run_is_the_same_every_time() {
     assert_eq!((ends, stats), run());
 }
 
-// Which pages rise: against a scan that marks page after page, a formula, and what a user expects.
+// Choice of pages that rise: compared with a scan that marks page after page, a formula, and a user's expectation.
 
-/// A policy without a limit, for so many pages, of which two lie in the first memory.
+/// Policy without a limit, for `pages` pages, two of which are in the first memory.
 fn unlimited(params: &hot_policy::Params, pages: u32) -> Box<dyn Placing> {
     let params = hot_policy::Params { rate: Bandwidth::new(1 << 50), ..params.clone() };
     let mut policy =
@@ -287,11 +288,12 @@ fn unlimited(params: &hot_policy::Params, pages: u32) -> Box<dyn Placing> {
     policy
 }
 
-/// What Linux does: a scan takes access to pages away, one after the other; the next use gives it back, and knows since when.
+/// Model of Linux: a scan takes access to pages away, one after the other; the next use gives it back, and knows since
+/// when.
 struct Scanner {
     scan: u64,
     threshold: u64,
-    /// When each page is marked next, and since when it is marked.
+    /// Next mark of each page, and its last one.
     pages: Vec<(u64, Option<u64>)>,
 }
 
@@ -310,7 +312,7 @@ impl Scanner {
         }
     }
 
-    /// Whether a use answers a mark, and whether it is hot.
+    /// Returns whether a use answers a mark, and whether it is hot.
     fn used(&mut self, page: u32, now: Time) -> (bool, bool) {
         self.scan(now);
         let mark = self.pages[page as usize].1.take();
@@ -338,7 +340,7 @@ proptest! {
             let expected = if hot && !is_new && place.target == 1 { Verdict::Rise } else { Verdict::Stay };
             prop_assert_eq!(policy.used(page, place, now), expected, "page {} at {}", page, now);
             if expected == Verdict::Rise && page % 2 == 0 {
-                // What it changes places with was in the first memory, where nothing is marked.
+                // The page it is exchanged with was in the first memory, where nothing is marked.
                 let sunk = policy.makes_room(&|_| true).expect("data lie in the first memory");
                 prop_assert_eq!(policy.find(sunk).map(|place| place.target), Some(0));
                 policy.exchanged(page, sunk, now);

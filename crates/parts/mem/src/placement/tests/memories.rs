@@ -1,4 +1,4 @@
-//! A placement in front of DRAM, and of a DRAM cache over something slow, which answers without data where it may.
+//! Placement in front of DRAM, and of a DRAM cache over slow storage, which answers without data where it may.
 
 use super::*;
 use crate::dram::{self, Dram, DramSpec};
@@ -47,7 +47,7 @@ engine::events! {
     }
 }
 
-/// The queue as a part sees it that sends messages `O`.
+/// Queue as seen by a component that sends messages `O`.
 struct Wire<'a, O> {
     queue: &'a mut EventQueue<Ev>,
     sent: &'a mut Vec<O>,
@@ -138,7 +138,7 @@ impl Machine {
                         let address = self.placement.address_of(1, page).expect("a page that was asked for");
                         self.arrived.push((self.queue.now(), address));
                     }
-                    out => panic!("there is nothing behind the cache: {out:?}"),
+                    out => panic!("nothing is behind the cache: {out:?}"),
                 }
             }
         }
@@ -156,8 +156,8 @@ impl Machine {
     }
 }
 
-/// While pages move between them: every command is answered; who was answered without data is told when the page has come, by the address
-/// that it knows; and the stages of all parts sum to what was waited.
+/// While pages move between them: every command is answered; a requester answered without data is told when the page
+/// has arrived, by the address that it knows; and the stages of all components sum to the waiting time.
 #[test]
 fn memories_behind_a_placement_answer_whoever_asks() {
     for exchanges in [1, 4] {
@@ -193,7 +193,7 @@ fn memories_behind_a_placement_answer_whoever_asks() {
             if answer.absent == Absent::Signalled {
                 signalled += 1;
                 let came = machine.arrived.iter().any(|(then, page)| then >= at && *page == command.page);
-                assert!(came, "nobody is told that {} has come after {at}", command.page);
+                assert!(came, "the arrival of {} after {at} is not reported", command.page);
             }
         }
         let tallies = [&machine.placement.tally, &machine.dram.tally, &machine.cache.tally];

@@ -1,4 +1,4 @@
-//! A placement alone, in front of memories of given latencies that answer in any order.
+//! Placement alone, in front of memories of given latencies that answer in any order.
 
 mod exchanges;
 mod memories;
@@ -27,7 +27,7 @@ struct Asked {
     end: Time,
     target: u8,
     command: MemCommand,
-    /// What is read, as it was when the command came.
+    /// Data read, as of the arrival of the command.
     data: Option<Vec<u64>>,
 }
 
@@ -42,20 +42,20 @@ struct Outside {
     waiting: Vec<u32>,
     /// Commands in the placement.
     under_way: Vec<u32>,
-    /// When each command came to the placement, in their order.
+    /// Arrival of each command at the placement, in order.
     came: Vec<(u32, Time)>,
     done: Vec<(Time, MemCommand)>,
     asked: Vec<Asked>,
-    /// How long each command takes at its memory: these in turn, and those of each memory on top.
+    /// Latency of each command at its memory: these in turn, plus those of each memory.
     latencies: Vec<Time>,
     own: Vec<Time>,
-    /// Which commands that may be answered without data are.
+    /// Commands that may be, and are, answered without data.
     signals: u32,
     /// Lines of the frames of memories; one that was never asked for holds the data of the page that is first looked for there.
     frames: BTreeMap<(u8, u64), Vec<u64>>,
     /// Pages of exchanges on their way.
     pages: BTreeMap<(u32, usize), Option<Vec<u64>>>,
-    /// What each line of the pages in front was last, and what each read must find.
+    /// Latest contents of each line of the pages in front, and the data that each read must find.
     newest: BTreeMap<(u64, u32), u64>,
     expected: BTreeMap<u32, Vec<u64>>,
 }
@@ -73,7 +73,7 @@ engine::context! {
     },
 }
 
-/// What the lines of a page hold that nobody has written.
+/// Contents of the lines of a page that has never been written.
 fn fresh(page: u64) -> Vec<u64> {
     vec![page << 32; 64]
 }
@@ -93,7 +93,7 @@ impl Outside {
         self.queue.after(end - now, Ev::Answer(number as u32));
     }
 
-    /// What a memory answers, and what the command has done there.
+    /// Answer of a memory, and the effect of the command there.
     fn answer(&mut self, number: usize) -> (u8, MemCommand) {
         let Asked { target, mut command, data, end, .. } = self.asked[number].clone();
         command.since = end;
@@ -160,7 +160,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// With so many pages, of which the last hold page tables.
+    /// Creates a rig with `pages` pages, the last of which hold page tables.
     fn new(spec: &PlacementSpec, pages: u64, tables: u64) -> Bench {
         Bench::of_lines(spec, pages, tables, CPU_LINE)
     }
@@ -187,14 +187,14 @@ impl Bench {
         Bench { placement, outside }
     }
 
-    /// A command arrives at `at`; it is told by its number in the order of these calls.
+    /// Sends a command at `at`; it is identified by its number in the order of these calls.
     fn at(&mut self, at: Time, command: MemCommand) {
         let number = self.outside.commands.len() as u32;
         self.outside.commands.push(MemCommand { tag: number, pc: number + 1, ..command });
         self.outside.queue.after(at.since(self.outside.queue.now()), Ev::Arrive(number));
     }
 
-    /// Runs until nothing is left; answers when each command came to the placement and when it was done.
+    /// Runs until no event is left; returns the arrival and the completion of each command.
     fn run(&mut self) -> Vec<(Time, Time)> {
         let Bench { placement, outside } = self;
         while let Some(event) = outside.queue.pop() {
@@ -230,7 +230,7 @@ impl Bench {
         done.iter().map(|(at, command)| (came[&command.tag], *at)).collect()
     }
 
-    /// What memories hold is what was written last, wherever it is now.
+    /// Checks that memories hold the data written last, wherever it is now.
     fn check_data(&self) {
         for ((page, line), version) in &self.outside.newest {
             let place = self.placement.place_of(*page).expect("it was used");
@@ -254,7 +254,7 @@ fn spec(pages: &[u64], policy: PlacementPolicy) -> PlacementSpec {
     PlacementSpec { sizes, latency: ns(20), policy }
 }
 
-/// What a file says that inherits nothing.
+/// Spec file that inherits nothing.
 fn read_spec<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
     struct NoPresets;
     impl Presets for NoPresets {

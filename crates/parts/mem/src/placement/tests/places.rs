@@ -1,4 +1,4 @@
-//! Where pages lie.
+//! Places of pages.
 
 use super::*;
 use config::policy::check_family;
@@ -141,7 +141,7 @@ fn addresses_keep_their_place_in_the_page() {
     );
 }
 
-// What can be built, and what not.
+// Valid and refused specs.
 
 fn error(pages: &[u64], policy: PlacementPolicy) -> SpecError {
     spec(pages, policy).check().expect_err("cannot be built")

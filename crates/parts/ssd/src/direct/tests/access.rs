@@ -121,8 +121,8 @@ fn pages_leave_at_the_rate_of_the_links_to_the_controllers() {
     within(read_bandwidth(&spec, 6), 16.0 * 0.8e9, 0.02);
 }
 
-/// A page crosses once for all that ask for it, whether they come before it is sensed or while its data register holds
-/// it; who comes later fetches it again.
+/// A page crosses once for all its requesters, whether they arrive before it is sensed or while its data register holds
+/// it; a later one fetches it again.
 #[test]
 fn reads_of_a_page_share_a_fetch() {
     let mut rig = Rig::new(&table_i());
@@ -350,7 +350,7 @@ fn writes_to_a_waiting_page_share_its_register() {
     assert_eq!(rig.direct.registers.lines(pages[2] / PAGE), 7);
 }
 
-/// A page that is written again while it is being programmed takes a second register, which is the newer one.
+/// Page written again while it is being programmed: it takes a second register, the newer one.
 #[test]
 fn a_leaving_page_can_be_written_again() {
     let mut rig = Rig::new(&small());
@@ -391,7 +391,7 @@ fn thrashing_registers_offer_their_pages() {
     let offered: Vec<_> = park.map(|(_, out)| *out).collect();
     assert_eq!(offered, [Out::Park { page: pages[2], lines: 0b101, app: 0 }]);
     assert_eq!(rig.direct.stats.eviction_programs, 2);
-    // The lines go out over the port, with nobody waiting.
+    // The lines go out over the port, without waiters.
     assert_eq!(rig.direct.stats.bytes_out, 2 * 128);
     let began = rig.now();
     let tag = rig.send(true, pages[5], 1, 0);

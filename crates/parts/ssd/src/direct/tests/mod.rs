@@ -1,4 +1,4 @@
-//! Flash as memory from outside: specs and a machine for tests, which specs can be built, and work behind a DRAM cache.
+//! Flash as memory from outside: specs and a machine for tests, valid and refused specs, and work behind a DRAM cache.
 
 mod access;
 mod random;
@@ -20,7 +20,7 @@ use nand::{
 use net::mesh::MeshSpec;
 use proto::memory::{Absent, LINE, MemCommand, PAGE};
 
-// Specs for tests, and a machine around the part.
+// Specs for tests, and a machine around the component.
 
 /// ZnG's Table I, the write registers private to their planes.
 pub(crate) fn table_i() -> DirectSpec {
@@ -81,7 +81,7 @@ pub(crate) fn small() -> DirectSpec {
 /// All lines of a page, of a [`Rig::new`].
 pub(crate) const ALL: u64 = u64::MAX >> (u64::BITS - (PAGE / LINE) as u32);
 
-/// The part, and what it has sent.
+/// Component under test, and its messages.
 pub(crate) struct Rig {
     pub(crate) direct: Direct,
     pub(crate) cx: Recorder<Event, Out>,
@@ -108,7 +108,7 @@ impl Rig {
         self.cx.queue.now()
     }
 
-    /// A command of application `app` that somebody waits for; its tag.
+    /// Command of application `app` with a waiting requester; returns its tag.
     pub(crate) fn send(&mut self, write: bool, page: u64, lines: u64, app: u8) -> u32 {
         self.tags += 1;
         let (tag, since) = (self.tags, self.now());
@@ -129,14 +129,14 @@ impl Rig {
         tag
     }
 
-    /// One event; whether there was one.
+    /// Runs one event. Returns false if there was none.
     pub(crate) fn step(&mut self) -> bool {
         let Some(event) = self.cx.queue.pop() else { return false };
         self.direct.handle(event, &mut self.cx);
         true
     }
 
-    /// Runs until nothing happens any more; checks what always holds.
+    /// Runs until no event is left; checks the invariants.
     pub(crate) fn rest(&mut self) {
         while self.step() {}
         self.check();
@@ -161,7 +161,7 @@ impl Rig {
         }
     }
 
-    /// When a command was done.
+    /// Completion time of a command.
     pub(crate) fn done(&self, tag: u32) -> Option<Time> {
         let mut all = self.cx.sent.iter().filter(|(_, out)| matches!(out, Out::Done(c) if c.tag == tag));
         let first = all.next().map(|(time, _)| *time);
@@ -169,7 +169,7 @@ impl Rig {
         first
     }
 
-    /// How long one command takes in a quiet part.
+    /// Duration of one command in an idle component.
     pub(crate) fn latency(&mut self, write: bool, page: u64, lines: u64) -> Time {
         self.rest();
         let began = self.now();
@@ -179,7 +179,7 @@ impl Rig {
     }
 }
 
-// What can and what cannot be built.
+// Valid and refused specs.
 
 #[test]
 fn table_i_has_its_sizes() {
@@ -270,7 +270,7 @@ engine::events! {
     }
 }
 
-/// The queue as a part sees it that sends messages `O`.
+/// Queue as seen by a component that sends messages `O`.
 struct Port<'a, O> {
     queue: &'a mut EventQueue<Ev>,
     sent: &'a mut Vec<O>,
@@ -329,7 +329,7 @@ impl Bench {
                         .flash
                         .command(command, &mut Port { queue: &mut self.queue, sent: &mut self.from_flash }),
                     dram_cache::Out::Arrived { .. } => {}
-                    dram_cache::Out::Submit(command) => panic!("there is no drive: {command:?}"),
+                    dram_cache::Out::Submit(command) => panic!("no drive is connected: {command:?}"),
                 }
             }
             for out in std::mem::take(&mut self.from_flash) {
@@ -338,7 +338,7 @@ impl Bench {
                         .cache
                         .backed(command, &mut Port { queue: &mut self.queue, sent: &mut self.from_cache }),
                     Out::Help(_) | Out::Reclaim { .. } => {}
-                    Out::Park { .. } => panic!("nobody would take it"),
+                    Out::Park { .. } => panic!("no cache takes parked pages"),
                 }
             }
         }
@@ -359,7 +359,7 @@ impl Bench {
     }
 }
 
-/// Pages come and go until log blocks are merged; every access is answered, and flash gives back what it was given.
+/// Pages come and go until log blocks are merged; every access is answered, and flash returns the data it was given.
 #[test]
 fn pages_come_and_go_by_the_memory_protocol() {
     for line in [64, 128] {

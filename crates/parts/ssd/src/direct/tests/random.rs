@@ -13,24 +13,24 @@ use proptest::prelude::*;
 use proto::memory::{Absent, CPU_LINE, LINE, Lines, MemCommand, PAGE};
 use std::collections::BTreeMap;
 
-/// A shared cache that keeps what is parked and asks for what it lacks.
+/// Shared cache that keeps parked pages and requests absent ones.
 struct Cache {
     rig: Rig,
     rng: Rng,
-    /// Bytes of a line, and of the pieces of pages that are read and written: lines, or several at a time.
+    /// Size of a line in bytes, and of the pieces of pages that are read and written: one or several lines.
     line: u64,
     piece: u64,
     /// Lines parked, by page.
     parked: BTreeMap<u64, u64>,
     /// Writes outstanding, by page.
     writes: BTreeMap<u64, u32>,
-    /// When each command was sent, by tag.
+    /// Time at which each command was sent, by tag.
     sent: BTreeMap<u32, (Time, MemCommand)>,
     tags: u32,
-    /// What the helper thread has not executed yet.
+    /// Work that the helper thread has not executed yet.
     helps: Vec<u32>,
     seen: usize,
-    /// Picoseconds that reads and writes with a waiting core took.
+    /// Total time in picoseconds of reads, and of writes with a waiting core.
     latency: [u128; 2],
 }
 
@@ -91,7 +91,7 @@ impl Cache {
         }
     }
 
-    /// Takes what the part has sent. A page that a write is on its way to is not parked: the write is newer.
+    /// Takes the component's messages. A page with a write under way is not parked: the write is newer.
     fn answer(&mut self) {
         while let Some((time, out)) = self.rig.cx.sent.get(self.seen).copied() {
             self.seen += 1;
@@ -203,7 +203,7 @@ proptest! {
     }
 }
 
-/// The same bytes of the same pages come and go: how many lines they are does not matter to anything but the count of lines.
+/// The same bytes of the same pages come and go: the number of lines only affects the count of lines.
 #[test]
 fn lines_of_all_sizes_move_the_same_bytes() {
     for seed in 0..6 {
@@ -222,7 +222,7 @@ fn lines_of_all_sizes_move_the_same_bytes() {
     }
 }
 
-/// The mechanisms that the property is about do occur.
+/// The mechanisms covered by the property do occur.
 #[test]
 fn everything_happens_in_random_runs() {
     let (mut merges, mut parked, mut refused, mut moves, mut partial, mut blocked) = (0, 0, 0, 0, 0, 0);
@@ -240,7 +240,7 @@ fn everything_happens_in_random_runs() {
     assert!(all.iter().all(|n| *n > 100), "{all:?}");
 }
 
-/// Two runs of the same seed are the same to the picosecond.
+/// Two runs with the same seed are equal to the picosecond.
 #[test]
 fn a_seed_gives_one_run() {
     let run = || {

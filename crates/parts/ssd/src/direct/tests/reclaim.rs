@@ -9,12 +9,12 @@ use proto::memory::{Absent, MemCommand, PAGE, Stage};
 /// 16 pages of (3.01 + 100) us, three erases of 1 ms.
 const MERGE: Time = Time::from_ns(16 * 103_010 + 3 * 1_000_000);
 
-/// A rig whose log blocks have one free page left, and whose plane 0 is programming that page, for application 1.
+/// Rig whose log blocks have one free page left, and whose plane 0 is programming that page, for application 1.
 fn about_to_merge() -> (Rig, Vec<u64>) {
     about_to_merge_with(None)
 }
 
-/// The same with a helper thread.
+/// Same rig with a helper thread.
 fn about_to_merge_with(helper: Option<DirectHelper>) -> (Rig, Vec<u64>) {
     let mut rig = Rig::new(&DirectSpec { helper, ..small() });
     let all = rig.direct.capacity();
@@ -56,7 +56,7 @@ fn a_full_log_block_is_merged() {
     assert_eq!(rig.direct.stats.log_reads, 0);
 }
 
-/// A log block of 8 pages that is filled to a share is full after the programs for which it has room: then the merge begins.
+/// A log block of 8 pages filled to a share is full after the programs for which it has room: then the merge begins.
 /// Three pages fill the plane's two registers, so that every further page has one programmed.
 #[test]
 fn a_log_block_merges_after_the_programs_that_it_has_room_for() {
@@ -175,7 +175,7 @@ fn programs_wait_for_the_merge_of_their_log_block_alone() {
     assert_eq!(rig.direct.registers.lines(full / PAGE), 0, "programmed after the merge");
 }
 
-/// Answers the helper thread so long after each of its messages; the instructions of each.
+/// Answers the helper thread `delay` after each of its messages; returns the instructions of each.
 fn help(rig: &mut Rig, delay: Time) -> Vec<u32> {
     let (mut seen, mut instructions) = (0, Vec::new());
     loop {
@@ -221,7 +221,7 @@ fn what_waits_for_the_helper_holds_no_plane() {
     assert_eq!(rig.direct.stats.gc_runs, 1);
 }
 
-/// Without instructions there is no message.
+/// Without instructions, no message is sent.
 #[test]
 fn no_instructions_are_no_help() {
     let (mut rig, _) = about_to_merge_with(Some(DirectHelper { page: 0, block: 0 }));

@@ -15,7 +15,7 @@ use ftl::page_groups::translation::GroupTranslation;
 use nand::dies::{op::Class, sched::Scheduling};
 use proto::groups::{Ask, Tell, Work};
 
-// Sections: who waits for whom.
+// Waiting for locks of sections.
 
 fn rig() -> Rig {
     Rig::new(&small(GroupTranslation::literal), 200)
@@ -81,7 +81,7 @@ fn a_dump_waits_for_no_writer_and_a_writer_for_a_dump() {
     }
 }
 
-// One channel stands for all: the same asks are answered at the same times as if every channel were simulated.
+// One channel represents all: the same requests are answered at the same times as if every channel were simulated.
 
 /// Random reads and writes; the next is asked when one has been answered.
 fn run(spec: &GroupsFlashSpec) -> Rig {
@@ -102,7 +102,7 @@ fn run(spec: &GroupsFlashSpec) -> Rig {
 
 #[test]
 fn one_channel_stands_for_all() {
-    // Dies that may differ are all simulated; these do not.
+    // Dies that may differ are all simulated; these cannot.
     let none = SpreadSpec { read: Share::ZERO, program: Share::ZERO, erase: Share::ZERO };
     for translation in GroupTranslation::all_defaults() {
         let mut spec = time::metered(translation);
@@ -292,8 +292,8 @@ fn a_full_block_gets_its_metadata() {
     assert_eq!(rig.flash.counters().metadata, 2);
 }
 
-/// Entries have changed in the first and the fourth group of the map, of 128 entries each: each is copied and programmed at the next
-/// multiple of 100 ms; then there is nothing to dump.
+/// Entries have changed in the first and the fourth group of the map, of 128 entries each: each is copied and
+/// programmed at the next multiple of 100 ms; then nothing is left to dump.
 #[test]
 fn a_dump_writes_what_has_changed() {
     let mut rig = Rig::new(&small(GroupTranslation::literal), 0);
@@ -335,7 +335,7 @@ fn reads_of_kernels_go_before_those_of_storengine() {
     rig.ask(Ask::Write { tag: 1, groups: groups(0, 40) });
     let (mut worst, mut tag) = (Time::ZERO, 10);
     while !rig.flash.is_idle() {
-        assert!(rig.step(), "somebody waits for ever");
+        assert!(rig.step(), "a request waits for ever");
         if tag < 300 {
             tag += 1;
             worst = worst.max(rig.time(Ask::Read { tag, groups: groups(600, 600) }));

@@ -1,5 +1,5 @@
-//! Any asks, in any order, with the core's work done at any time: every read brings what was written last, everybody is
-//! answered, and the same asks have the same answers.
+//! Random requests, in any order, with the core's work done at any time: every read returns the data written last,
+//! every request is answered, and the same requests have the same answers.
 
 use super::time;
 use crate::page_groups::{
@@ -95,7 +95,7 @@ impl Asker {
         }
         self.rig.run();
         let done = |(_, tell): &&(Time, Tell)| matches!(tell, Tell::Done { failed: 0, .. });
-        assert!(self.rig.flash.is_idle(), "somebody waits for ever");
+        assert!(self.rig.flash.is_idle(), "a request waits for ever");
         assert_eq!(self.rig.cx.sent.iter().filter(done).count() as u64, self.asked);
     }
 
@@ -134,7 +134,7 @@ fn every_read_brings_what_was_written_last_and_everybody_is_answered() {
         all.overwritten += counters.overwritten;
         all.overtaken += counters.overtaken;
     }
-    // The cases that matter have happened.
+    // The interesting cases have occurred.
     assert!(all.moves > 1_000 && all.erases > 300 && all.dumps > 20, "{all:?}");
     assert!(all.overwritten > 10 && all.overtaken > 0, "{all:?}");
 }
@@ -213,7 +213,7 @@ fn agree(spec: &GroupsFlashSpec, seed: u64) -> (u64, u64) {
     (folded.steps, each.steps)
 }
 
-/// Where the time of two pages on a channel is not twice that of one, to the picosecond, planes have an operation each.
+/// If the time of two pages on a channel is not twice that of one, to the picosecond, each plane has its own operation.
 #[test]
 fn planes_that_round_apart_are_not_one_operation() {
     let mut spec = time::metered(GroupTranslation::literal);

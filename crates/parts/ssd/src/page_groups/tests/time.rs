@@ -21,12 +21,12 @@ const COMMAND_NS: u64 = 295;
 /// A page of 8 KiB at 800 MB/s.
 const PAGE_NS: u64 = 10_240;
 
-/// Both planes' read commands, and both pages with 20 ns + 30 ns in front of each.
+/// Read commands of both planes, and both pages with 20 ns + 30 ns in front of each.
 fn read_channel() -> Time {
     Time::from_ns(PLANES * (COMMAND_NS + 50 + PAGE_NS))
 }
 
-/// Both planes' program commands, each with 150 ns and a page behind it.
+/// Program commands of both planes, each with 150 ns and a page behind it.
 fn program_channel() -> Time {
     Time::from_ns(PLANES * (COMMAND_NS + 150 + PAGE_NS))
 }
@@ -50,7 +50,7 @@ fn page_type(page: u64) -> usize {
     }
 }
 
-/// Of all data pages of a block: those behind two of metadata.
+/// Mean over all data pages of a block: those behind two of metadata.
 fn sum(times: [u64; 3]) -> Time {
     (2..384).map(|page| Time::from_us(times[page_type(page)])).fold(Time::ZERO, |sum, time| sum + time)
 }

@@ -1,4 +1,4 @@
-//! The flash cache: what a request finds in it, pages with something under way, and pages that leave it for flash.
+//! Flash cache: look-up of requests, pages with work under way, and pages that leave it for flash.
 
 use super::{Engine, Event, Out, Written};
 use engine::{Cx, List, Lists, Mutant, planted_nth};
@@ -6,19 +6,19 @@ use proto::IoOp;
 use proto::memory::{MemCommand, PAGE, Stage};
 
 impl Engine {
-    /// Puts a page into the write buffer: into an empty place, or into that of the page that has not been used for
-    /// longest among those that are whole in their places.
+    /// Puts a page into the write buffer: into an empty place, or that of the least recently used page among those that
+    /// are whole in their places.
     pub(super) fn insert_written(
         &mut self,
         page: u64,
         written: Written,
     ) -> Option<(u32, Option<(u64, Written)>)> {
-        // Only an entry that waits may drive another out: it knows whom to wait for.
+        // Only a waiting entry may drive another one out: it knows what to wait for.
         let may_evict = written.pending;
         self.writes.insert(page, written, |other| may_evict && !other.pending)
     }
 
-    /// A page makes room for `heir`, which waits for its place.
+    /// Evicts a page for `heir`, which waits for its place.
     pub(super) fn evict(
         &mut self,
         page: u64,
@@ -37,7 +37,7 @@ impl Engine {
         self.advance(name, cx);
     }
 
-    /// Takes a leaving page as far as it gets now: other versions of it out of the way, complete, translated, read out.
+    /// Advances a leaving page as far as possible now: other versions out of the way, complete, translated, read out.
     pub(super) fn advance(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let state = self.pages[name];
         let Some(leaving) = state.leaving else { return };
@@ -74,7 +74,7 @@ impl Engine {
         self.advance(name, cx);
     }
 
-    /// Reads a page out of the DRAM; its place goes to the one that waits for it, whose data follow on the same bus.
+    /// Reads a page out of the DRAM; its place goes to its heir, whose data follow on the same bus.
     fn read_out(&mut self, name: u32, leaving: Leaving, cx: &mut impl Cx<Event, Out>) {
         let page = self.pages[name].page;
         let copy = self.reads.find(page);
@@ -100,7 +100,7 @@ impl Engine {
         self.inherit(leaving.heir, cx);
     }
 
-    /// The place that a page waits for is free.
+    /// Handles the free place that a page has waited for.
     fn inherit(&mut self, heir: u32, cx: &mut impl Cx<Event, Out>) {
         let Place::Of(place) = self.pages[heir].place else { unreachable!("an heir waits for one place") };
         self.pages[heir].place = Place::Unneeded;
@@ -124,7 +124,7 @@ impl Engine {
         self.submit(name, IoOp::Write, cx);
     }
 
-    /// The page is on flash.
+    /// Handles a page that is on flash.
     pub(super) fn programmed(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         self.pages[name].outbound = Outbound::No;
         self.outbound -= 1;
@@ -140,9 +140,9 @@ impl Engine {
     }
 }
 
-// What a request finds in the flash cache.
+// Look-up of a request in the flash cache.
 
-/// How a request was looked up for the first time.
+/// Result of a request's first look-up.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     Hit,
@@ -162,7 +162,7 @@ impl Engine {
         self.look_up(id, true, cx);
     }
 
-    /// Looks a request up: for the first time, or again because something has happened to its page.
+    /// Looks a request up: for the first time, or again after an event of its page.
     pub(super) fn look_up(&mut self, id: u32, first: bool, cx: &mut impl Cx<Event, Out>) {
         let command = self.requests[id];
         let found =
@@ -184,7 +184,7 @@ impl Engine {
         if let Some(name) = busy
             && self.pages[name].writes > 0
         {
-            // What those writes store is to be seen.
+            // Later look-ups must see the data of those writes.
             self.pages[name].wait(id, command.write, &mut self.waiting);
             return Found::Merge;
         }
@@ -212,7 +212,7 @@ impl Engine {
         let state = &mut self.pages[name];
         state.wait(id, command.write, &mut self.waiting);
         if state.fetch != Fetch::None {
-            // A prefetch that comes late is used too.
+            // A late prefetch is used too.
             self.stats.prefetch_used += u64::from(!state.asked);
             state.asked = true;
             return Found::Merge;
@@ -270,7 +270,7 @@ impl Engine {
         (!written.pending).then(|| (written.valid, self.write_row(place)))
     }
 
-    /// The request's lines cross the bus. `written` are lines that another row has newer.
+    /// Moves the request's lines over the bus. `written` are lines of which another row has a newer version.
     fn access(&mut self, id: u32, row: u32, written: Option<(u64, u32)>, cx: &mut impl Cx<Event, Out>) {
         let command = &self.requests[id];
         #[cfg(test)]
@@ -281,7 +281,7 @@ impl Engine {
         cx.after(end - cx.now(), Event::Answered(id));
     }
 
-    /// The write waits for a place that it has not found.
+    /// Takes a place for a write, which has not found one.
     pub(super) fn take_place(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let page = self.pages[name].page;
         match self.insert_written(page, Written { valid: 0, pending: true }) {
@@ -298,75 +298,75 @@ impl Engine {
     }
 }
 
-// Pages with something under way, and the requests that wait for them.
+// Pages with work under way, and the requests that wait for them.
 
-/// A page on its way from flash.
+/// Page in flight from flash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fetch {
     None,
-    /// For the FTL.
+    /// Waiting for the FTL.
     Translating,
-    /// At the device.
+    /// Being read at the device.
     Reading,
 }
 
-/// A place in the write buffer that a page waits for.
+/// Place in the write buffer that a page waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
-    /// It does not.
+    /// The page waits for none.
     Unneeded,
-    /// None of its set can be had yet.
+    /// No place of its set is available yet.
     None,
-    /// This one, when the page that has it has been read out.
+    /// This place, once the page in it has been read out.
     Of(u32),
 }
 
-/// A page that makes room in the write buffer.
+/// Page evicted from the write buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leaving {
-    /// Lines of it that are here.
+    /// Lines of the page in the buffer.
     pub(super) valid: u64,
-    /// Its row.
+    /// Row of the page.
     pub(super) row: u32,
-    /// The busy page that waits for its place.
+    /// Busy page that waits for this place.
     pub(super) heir: u32,
     pub(super) translation: Translation,
 }
 
-/// Where a leaving page stands with the FTL.
+/// Progress of a leaving page at the FTL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Translation {
     Needed,
     UnderWay,
     Done,
-    /// It waits until fewer pages are on their way to flash.
+    /// Waits until fewer pages are in flight to flash.
     Held,
 }
 
-/// A page on its way to flash.
+/// Page in flight to flash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Outbound {
     No,
     /// Being read out of the DRAM.
     ReadOut,
-    /// At the device.
+    /// Being written at the device.
     Writing,
 }
 
-/// A page with something under way.
+/// Page with work under way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Busy {
     pub(super) page: u64,
     pub(super) fetch: Fetch,
-    /// Whether the fetch was asked for; if not, it is a prefetch.
+    /// True if the fetch was requested; otherwise it is a prefetch.
     pub(super) asked: bool,
     pub(super) leaving: Option<Leaving>,
-    /// A version of it that is no longer in a buffer.
+    /// Version of the page that is no longer in a buffer.
     pub(super) outbound: Outbound,
     pub(super) place: Place,
-    /// Requests that wait for it.
+    /// Requests that wait for the page.
     waiting: List,
-    /// Writes among those that wait.
+    /// Number of writes among the waiting requests.
     pub(super) writes: u32,
 }
 
@@ -384,7 +384,7 @@ impl Busy {
         }
     }
 
-    /// Nothing is under way.
+    /// Returns true if nothing is under way.
     pub(super) fn is_idle(&self) -> bool {
         self.fetch == Fetch::None
             && self.leaving.is_none()
@@ -393,26 +393,26 @@ impl Busy {
             && self.waiting.is_empty()
     }
 
-    /// Whether the device has a command for it.
+    /// Returns true if the device has a command for the page.
     pub(super) fn at_device(&self) -> bool {
         self.fetch == Fetch::Reading || self.outbound == Outbound::Writing
     }
 
-    /// The request waits behind the others.
+    /// Queues the request behind the others.
     #[inline]
     pub(super) fn wait(&mut self, id: u32, write: bool, waiting: &mut Lists<u32>) {
         waiting.push(&mut self.waiting, id);
         self.writes += u32::from(write);
     }
 
-    /// Takes the list of those that wait.
+    /// Takes the list of waiting requests.
     #[inline]
     pub(super) fn take_waiting(&mut self) -> List {
         self.writes = 0;
         self.waiting.take()
     }
 
-    /// Those that wait.
+    /// Requests that wait.
     pub(super) fn waiting(&self) -> &List {
         &self.waiting
     }

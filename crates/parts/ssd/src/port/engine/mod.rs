@@ -1,16 +1,16 @@
-//! HybridGPU's SSD engine: what stands between a GPU's shared cache and an ordinary flash device.
+//! HybridGPU's SSD engine, between a GPU's shared cache and an ordinary flash device.
 //!
-//! A request enters over the network into **one dispatcher**, which takes one after another, and is then looked up in
-//! the flash cache, the pages that the engine's DRAM holds: those read from flash in the **read buffer**, those written in
-//! the **write buffer**. What it finds crosses the DRAM's bus once. What it does not find costs an address translation
-//! ("flash core"), a read of the page in the device, and two crossings: the page in, the lines out.
+//! A request enters over the network into **one dispatcher**, which takes one at a time. It is then looked up in the
+//! flash cache, the pages in the engine's DRAM: pages read from flash in the **read buffer**, written pages in the
+//! **write buffer**. A hit crosses the DRAM's bus once. A miss costs an address translation ("flash core"), a read of
+//! the page in the device, and two crossings: the page in, the lines out.
 //!
-//! Sources: Zhang et al., "FlashGPU", DAC 2019 (HybridGPU), as the configuration and the flash cache of its published
-//! simulator have it, and sections I, II-C, III-A and V of Zhang and Jung, "ZnG", ISCA 2020. Where they leave
-//! something open, this is what was decided, before any result was seen:
+//! Sources: Zhang et al., "FlashGPU", DAC 2019 (HybridGPU), following the configuration and the flash cache of its
+//! published simulator, and sections I, II-C, III-A and V of Zhang and Jung, "ZnG", ISCA 2020. Open details were
+//! decided as follows, before any result was seen:
 //!
 //! * The FTL is paid **for a page, on a miss of the flash cache only**, by reads and by evictions; a hit never pays it. The
-//!   published cache is looked up first and calls the FTL with whole pages. Requests for a page under way join it.
+//! * The page is put into the read buffer when it arrives, not when it is requested; a clean page is evicted for it.
 //! * A prefetched page pays it like any other: the published cache calls the FTL once for each page of the superpage.
 //! * The dispatcher is passed once, on the way in. Answers leave over the network that the machine has.
 //! * A request that waits does not hold up the dispatcher: neither source has a queue limit there.
@@ -28,13 +28,14 @@
 //!   memory command here does not name) and the published configuration's count; the page behind the superpage of
 //!   the last access counts as sequential too. A superpage is the aligned group of pages, one in each channel under
 //!   CWDP striping.
-//! * The buffers are looked up in no time beyond the dispatcher's.
+//! * Look-ups in the buffers take no time beyond the dispatcher's.
 //!
-//! What it leaves out: the NVMe-like host interface layer of the published simulator (its costs are zero there for a
-//! GPU), and refresh and write-to-read turnaround of the DRAM: give `dram.bandwidth` net of them if they are to count.
+//! Simplifications: the NVMe-like host interface layer of the published simulator (its costs are zero there for a GPU),
+//! and refresh and write-to-read turnaround of the DRAM: to include these, reduce `dram.bandwidth`.
 //!
-//! Bounds: the sources are closed, so requests are bounded by theirs; pages with something under way by requests, by
-//! evictions (one for each place of the write buffer, and `evictions` on their way) and by the pages of their superpages.
+//! Bounds: the sources are closed, so requests are bounded by theirs. Pages with work under way are bounded by
+//! requests, by evictions (one for each place of the write buffer, and `evictions` in flight) and by the pages of their
+//! superpages.
 
 mod cache;
 mod spec;
@@ -58,7 +59,7 @@ use spec::Dram;
 use std::collections::VecDeque;
 
 engine::events! {
-    /// The engine's own events.
+    /// Internal events of the engine.
     pub enum Event {
         /// The dispatcher has taken a request.
         Dispatched(u32),
@@ -73,7 +74,7 @@ engine::events! {
     }
 }
 
-/// Messages that the engine sends.
+/// Messages sent by the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Out {
     /// A request of the shared cache is done.
@@ -82,23 +83,23 @@ pub enum Out {
     Submit(Command),
 }
 
-/// A page of the read buffer.
+/// Page of the read buffer.
 #[derive(Clone, Copy, Default)]
 struct Copied {
-    /// It was fetched ahead, and nothing has asked for it yet.
+    /// True if the page was prefetched and no request has asked for it yet.
     ahead: bool,
 }
 
-/// A page of the write buffer.
+/// Page of the write buffer.
 #[derive(Clone, Copy, Default)]
 struct Written {
-    /// Lines that are here.
+    /// Lines in the buffer.
     valid: u64,
-    /// Its place still holds the page that makes room.
+    /// True while the place still holds the page that leaves it.
     pending: bool,
 }
 
-/// Places of consecutive sets are consecutive rows, so that consecutive pages lie in different banks.
+/// Row of a place. Places of consecutive sets are consecutive rows, so that consecutive pages are in different banks.
 fn row(place: u32, ways: u32, places: u32) -> u32 {
     place % ways * (places / ways) + place / ways
 }
@@ -111,42 +112,43 @@ pub struct Engine {
     ftl: Pool,
     ftl_time: Time,
     dram: Dram,
-    /// The read buffer.
+    /// Buffer of pages read from flash.
     reads: Tags<Copied>,
-    /// The write buffer.
+    /// Buffer of written pages.
     writes: Tags<Written>,
     read_ways: u32,
     write_ways: u32,
     write_sets: u64,
     tracker: Option<Tracker>,
-    /// The device's pages; superpages end there.
+    /// Pages of the device; superpages end there.
     device_pages: u64,
     requests: Slab<MemCommand>,
     /// Requests that wait for pages.
     waiting: Lists<u32>,
-    /// Pages with something under way, by name and by page.
+    /// Pages with work under way, by name and by page.
     pages: Slab<Busy>,
     at: FxHashMap<u64, u32>,
-    /// By set of the write buffer: busy pages for which no place can be had yet.
+    /// Busy pages for which no place is available yet, by set of the write buffer.
     without_place: Vec<VecDeque<u32>>,
-    /// Leaving pages that wait until fewer are on their way to flash.
+    /// Leaving pages that wait until fewer are in flight to flash.
     held: VecDeque<u32>,
     outbound: u32,
     outbound_limit: u32,
     ledger: stats::Ledger,
-    /// What happened since the window began.
+    /// Statistics since the window began.
     pub stats: EngineStats,
-    /// What requests have waited for.
+    /// Waits of requests.
     pub tally: Tally,
     #[cfg(test)]
     trail: Vec<trail::Moved>,
 }
 
 impl Engine {
-    /// An idle engine with empty buffers, whose requests are for lines of `line` bytes.
+    /// Creates an idle engine with empty buffers, whose requests are for lines of `line` bytes.
     ///
     /// # Errors
-    /// The first value that cannot be built, with its key; a line of another size than 64, 128, 256 or 512 B (key `line`).
+    /// Returns the first value that cannot be built, with its key, or refuses a line size other than 64, 128, 256 or
+    /// 512 B (key `line`).
     pub fn new(spec: &EngineSpec, line: u64) -> Result<Engine, SpecError> {
         spec.check()?;
         let lines = mem::lines_of(line)?;
@@ -185,12 +187,13 @@ impl Engine {
         })
     }
 
-    /// Bytes that the device behind it holds: superpages end there. Without, they are taken to be whole.
+    /// Sets the capacity of the device behind the engine: superpages end there. Without it, every superpage is assumed
+    /// to be whole.
     pub fn set_capacity(&mut self, bytes: u64) {
         self.device_pages = bytes / PAGE;
     }
 
-    /// A request arrives from the shared cache.
+    /// Accepts a request of the shared cache.
     pub fn command(&mut self, command: MemCommand, cx: &mut impl Cx<Event, Out>) {
         debug_assert!(
             command.page.is_multiple_of(PAGE) && command.lines != 0 && command.lines & !self.lines.all() == 0,
@@ -202,7 +205,7 @@ impl Engine {
         cx.after(end - cx.now(), Event::Dispatched(id));
     }
 
-    /// The device has done a command.
+    /// Handles a completion of the device.
     pub fn completed(&mut self, completion: Completion, cx: &mut impl Cx<Event, Out>) {
         self.ledger.completed += 1;
         self.stats.failed += u64::from(completion.status != Status::Success);
@@ -214,7 +217,7 @@ impl Engine {
         }
     }
 
-    /// Runs one of the engine's own events.
+    /// Runs one internal event.
     pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out>) {
         match event {
             Event::Dispatched(id) => self.dispatched(id, cx),
@@ -225,7 +228,7 @@ impl Engine {
         }
     }
 
-    /// Requests inside, and pages with something under way.
+    /// Number of requests inside, plus pages with work under way.
     pub fn outstanding(&self) -> usize {
         self.requests.len() + self.pages.len()
     }
@@ -243,17 +246,17 @@ impl Engine {
         cx.emit(Out::Submit(Command::new(name, op, self.pages[name].page * PAGE, PAGE)));
     }
 
-    /// The row of a place of the read buffer.
+    /// Row of a place of the read buffer.
     fn read_row(&self, place: u32) -> u32 {
         row(place, self.read_ways, self.reads.places())
     }
 
-    /// The row of a place of the write buffer: behind those of the read buffer.
+    /// Row of a place of the write buffer, after those of the read buffer.
     fn write_row(&self, place: u32) -> u32 {
         self.reads.places() + row(place, self.write_ways, self.writes.places())
     }
 
-    /// The busy record of a page, made if there is none.
+    /// Busy record of a page, created if necessary.
     fn busy_at(&mut self, page: u64) -> u32 {
         if let Some(name) = self.at.get(&page) {
             return *name;
@@ -263,7 +266,7 @@ impl Engine {
         name
     }
 
-    /// Forgets a page with nothing under way any more.
+    /// Forgets a page without work under way.
     fn retire(&mut self, name: u32) {
         if self.pages[name].is_idle() {
             self.at.remove(&self.pages[name].page);
@@ -271,7 +274,7 @@ impl Engine {
         }
     }
 
-    /// Looks all up again that wait for a page; they have stopped waiting for `stage`.
+    /// Repeats the look-ups of all requests that wait for a page; they have stopped waiting for `stage`.
     fn wake(&mut self, name: u32, stage: Stage, cx: &mut impl Cx<Event, Out>) {
         let mut waiting = self.pages[name].take_waiting();
         while let Some(id) = self.waiting.pop(&mut waiting) {
@@ -281,10 +284,10 @@ impl Engine {
     }
 }
 
-// Pages on their way from flash to the DRAM.
+// Pages in flight from flash to the DRAM.
 
 impl Engine {
-    /// Begins to read a page from flash, with the FTL.
+    /// Starts reading a page from flash, with the FTL.
     fn fetch(&mut self, name: u32, asked: bool, cx: &mut impl Cx<Event, Out>) {
         let state = &mut self.pages[name];
         (state.fetch, state.asked) = (Fetch::Translating, asked);
@@ -302,7 +305,7 @@ impl Engine {
         self.ftl.grant(cx.now(), self.ftl_time)
     }
 
-    /// Fetches the other pages of a superpage, if the instruction reads in sequence.
+    /// Fetches the other pages of a superpage if the instruction reads in sequence.
     fn fetch_superpage(&mut self, command: &MemCommand, cx: &mut impl Cx<Event, Out>) {
         let Some(tracker) = &self.tracker else { return };
         let Some(superpage) = tracker.superpage(command.pc, command.page / PAGE) else { return };
@@ -324,7 +327,7 @@ impl Engine {
         self.submit(name, IoOp::Read, cx);
     }
 
-    /// The page has come. It enters the read buffer, or completes a page that is leaving the write buffer.
+    /// Handles a page from flash: it enters the read buffer, or completes a page that is leaving the write buffer.
     fn fetched(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let all = self.lines.all();
         let state = &mut self.pages[name];
@@ -354,13 +357,13 @@ impl Engine {
     }
 }
 
-// Which load instructions read in sequence.
+// Detection of load instructions that read in sequence.
 
 /// No page yet.
 const NONE: u64 = u64::MAX;
 
-/// A table indexed by the address of the instruction, without tags: instructions that share an entry disturb each other,
-/// as in the simulator that HybridGPU's authors published.
+/// Tracker of load instructions: a table indexed by the address of the instruction, without tags. Instructions that
+/// share an entry disturb each other, as in the simulator published by HybridGPU's authors.
 struct Tracker {
     entries: Vec<Entry>,
     after: u32,
@@ -382,7 +385,7 @@ impl Tracker {
         }
     }
 
-    /// An instruction reads a page; an address of zero is no instruction.
+    /// Notes that an instruction reads a page; address zero means no instruction.
     #[inline]
     fn observe(&mut self, pc: u32, page: u64) {
         if pc == 0 {
@@ -400,7 +403,7 @@ impl Tracker {
         entry.last = page;
     }
 
-    /// The superpage of a page that the instruction misses, if all of it is to be fetched.
+    /// Superpage of a page missed by the instruction, if all of it is to be fetched.
     #[inline]
     fn superpage(&self, pc: u32, page: u64) -> Option<std::ops::Range<u64>> {
         if pc == 0 || self.entries[pc as usize % self.entries.len()].count < self.after {
@@ -411,26 +414,26 @@ impl Tracker {
     }
 }
 
-/// Where the engine moves data, written down for tests: they move versions along and see whether answers are right.
+/// Record of the engine's data moves, for tests: they move versions along and check the answers.
 #[cfg(test)]
 mod trail {
     use proto::memory::MemCommand;
 
-    /// One move of data, in the order of the DRAM's accesses.
+    /// Move of data, in the order of the DRAM's accesses.
     #[derive(Clone, Copy, Debug)]
     pub(super) enum Moved {
-        /// A write's lines go into a row.
+        /// Lines of a write go into a row.
         Stored { tag: u32, row: u32, lines: u64 },
-        /// A read's lines come out of a row, those of `newer` out of another.
+        /// Lines of a read come out of a row, those of `newer` out of another.
         Loaded { tag: u32, row: u32, lines: u64, newer: Option<(u64, u32)> },
-        /// Lines of a page that has come from flash go into a row.
+        /// Lines of a page from flash go into a row.
         Filled { page: u64, row: u32, lines: u64 },
         /// A page goes to flash: `lines` from its row, the rest from another.
         Out { page: u64, row: u32, lines: u64, rest: Option<u32> },
     }
 
     impl Moved {
-        /// The lines of a request.
+        /// Lines of a request.
         pub(super) fn lines(command: &MemCommand, row: u32, newer: Option<(u64, u32)>) -> Moved {
             let MemCommand { tag, write, lines, .. } = *command;
             if write { Moved::Stored { tag, row, lines } } else { Moved::Loaded { tag, row, lines, newer } }

@@ -1,4 +1,4 @@
-//! An SSD engine as a user writes it, and the DRAM of its buffers.
+//! Spec of an SSD engine, and the DRAM of its buffers.
 
 use config::SpecError;
 use config::units::{Bandwidth, Bytes, Duration};
@@ -8,80 +8,81 @@ use proto::memory::PAGE;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// An SSD engine: an SSD's controller and its DRAM buffer, between a shared cache and a flash device.
+/// SSD engine: an SSD's controller and its DRAM buffer, between a shared cache and a flash device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EngineSpec {
-    /// Time of a request in the dispatcher, which takes one after another.
+    /// Time of a request in the dispatcher, which takes one request at a time.
     pub dispatch_time: Duration,
-    /// Time of a page's address translation, for reading and for writing it.
+    /// Time of a page's address translation, for reads and writes.
     pub ftl_time: Duration,
     /// Address translations in service at once.
     #[schemars(range(min = 1, max = 65_536))]
     pub ftl_in_service: u32,
-    /// Pages on their way from the write buffer to flash at once: read out of the DRAM, and not programmed yet.
+    /// Pages in flight from the write buffer to flash: read out of the DRAM and not yet programmed.
     #[schemars(range(min = 1, max = 16_777_216))]
     pub evictions: u32,
-    /// Pages that have been read from flash.
+    /// Buffer of pages read from flash.
     pub read_buffer: PageBufferSpec,
-    /// Pages that have been written.
+    /// Buffer of written pages.
     pub write_buffer: PageBufferSpec,
-    /// The DRAM of both.
+    /// DRAM of both buffers.
     pub dram: BufferDramSpec,
-    /// Fetching superpages; left out, one page is fetched at a time.
+    /// Superpage prefetching; if omitted, pages are fetched one at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefetch: Option<PrefetchSpec>,
 }
 
-/// A buffer of pages, least recently used out first.
+/// Page buffer with LRU eviction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PageBufferSpec {
     /// Capacity.
     #[schemars(extend("x-minimum" = "4KiB", "x-maximum" = "16GiB"))]
     pub capacity: Bytes,
-    /// Pages of a set.
+    /// Associativity: pages per set.
     #[schemars(range(min = 1, max = 4_194_304))]
     pub ways: u32,
 }
 
-/// The DRAM of an SSD engine: one bus, first come first served. A page of the buffers is a row; rows follow each other
-/// over the banks.
+/// DRAM of an SSD engine: one bus, first come, first served. A page of the buffers is a row; consecutive rows are in
+/// consecutive banks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BufferDramSpec {
-    /// Bytes a second on the bus.
+    /// Bandwidth of the bus, in bytes per second.
     pub bandwidth: Bandwidth,
     /// Time from the column command to the data (tCL).
     pub latency: Duration,
     /// Time to close a row and open another (tRP + tRCD); the bus serves other banks meanwhile.
     pub activate: Duration,
-    /// Banks, each with one open row.
+    /// Number of banks, each with one open row.
     #[schemars(range(min = 1, max = 65_536))]
     pub banks: u32,
 }
 
-/// Fetching superpages: a table indexed by the address of the load instruction tells which ones read in sequence.
+/// Superpage prefetching: a table indexed by the address of the load instruction detects sequential reads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PrefetchSpec {
-    /// Entries of the table, indexed by the instruction's address modulo their number.
+    /// Number of table entries, indexed by the instruction's address modulo this number.
     #[schemars(range(min = 1, max = 16_777_216))]
     pub entries: u32,
-    /// A miss fetches its superpage when the instruction's counter stands here, its highest value: up by one with every
-    /// access to the superpage of the last one or to the page behind it, down by one with every other.
+    /// Counter value at which a miss fetches its superpage; also the maximum. The instruction's counter goes up by one
+    /// with every access to the superpage of the last access or to the page behind it, and down by one with every other
+    /// access.
     #[schemars(range(min = 1))]
     pub after: u32,
-    /// Pages of a superpage.
+    /// Pages per superpage.
     #[schemars(range(min = 2, max = 65_536))]
     pub pages: u32,
 }
 
 impl EngineSpec {
-    /// Checks everything.
+    /// Checks the whole spec.
     ///
     /// # Errors
-    /// The first value that cannot be built, with its key.
+    /// Returns the first value that cannot be built, with its key.
     pub fn check(&self) -> Result<(), SpecError> {
         SpecError::positive("ftl_in_service", self.ftl_in_service.into())?;
         SpecError::positive("evictions", self.evictions.into())?;
@@ -89,7 +90,7 @@ impl EngineSpec {
         self.write_buffer.check("write_buffer")?;
         if self.read_buffer.pages() + self.write_buffer.pages() > u64::from(u32::MAX) {
             let what = format!(
-                "buffers of {} and {} hold more than {} pages",
+                "buffers of {} and {} hold more than the limit of {} pages",
                 self.read_buffer.capacity,
                 self.write_buffer.capacity,
                 u32::MAX
@@ -102,16 +103,16 @@ impl EngineSpec {
         SpecError::positive("prefetch.entries", prefetch.entries.into())?;
         SpecError::positive("prefetch.after", prefetch.after.into())?;
         if prefetch.pages < 2 {
-            let what = format!("a superpage of {} pages has nothing to fetch ahead", prefetch.pages);
+            let what = format!("a superpage of {} pages leaves nothing to prefetch", prefetch.pages);
             return Err(SpecError::new("prefetch.pages", what)
-                .help("2 is the least; leave the table `prefetch` out to fetch single pages"));
+                .help("set it to 2 or more, or omit the table `prefetch` to fetch single pages"));
         }
         Ok(())
     }
 }
 
 impl PageBufferSpec {
-    /// Pages that it holds.
+    /// Number of pages that the buffer holds.
     pub(super) fn pages(&self) -> u64 {
         self.capacity.get() / PAGE
     }
@@ -121,7 +122,7 @@ impl PageBufferSpec {
         let set = u64::from(self.ways) * PAGE;
         if self.capacity.get() == 0 || !self.capacity.get().is_multiple_of(set) {
             let what =
-                format!("{} are no whole number of sets of {} pages, {set} B each", self.capacity, self.ways);
+                format!("{} are not a multiple of the set size: {} pages, {set} B", self.capacity, self.ways);
             return Err(SpecError::new(&format!("{table}.capacity"), what)
                 .help(format!("choose a multiple of {set} B")));
         }
@@ -129,20 +130,20 @@ impl PageBufferSpec {
     }
 }
 
-// The DRAM of the buffers: one bus, and banks with one open row each.
+// DRAM of the buffers: one bus, and banks with one open row each.
 
-/// No row.
+/// Row number of a closed bank.
 const CLOSED: u32 = u32::MAX;
 
-/// Serves accesses first come first served. An access opens its row while the bus still serves those before it, and
-/// occupies the bus for its data. Nobody overtakes, so the end of an access is known when it joins.
+/// DRAM that serves accesses first come, first served. An access opens its row while the bus still serves earlier ones,
+/// and occupies the bus for its data. Accesses never overtake, so the end of an access is known when it joins.
 pub(super) struct Dram {
     rate: Rate,
     latency: Time,
     activate: Time,
     banks: Vec<Bank>,
     bus: Serial,
-    /// Time that data have taken, or will have when the bus is free.
+    /// Transfer time of all accesses so far; some may lie in the future.
     moving: Time,
     /// Bytes moved, in and out.
     pub(super) bytes: u64,
@@ -153,7 +154,7 @@ pub(super) struct Dram {
 #[derive(Clone, Copy)]
 struct Bank {
     open: u32,
-    /// When the data of its last access has passed: before, its row stays open.
+    /// Time at which the data of the last access has passed: until then, its row stays open.
     free_at: Time,
 }
 
@@ -190,7 +191,7 @@ impl Dram {
         end + self.latency
     }
 
-    /// Time that the bus has moved data, up to `now`; what is left to do counts as done without a gap.
+    /// Busy time of the bus up to `now`; work left counts as gapless.
     pub(super) fn busy(&self, now: Time) -> Time {
         self.moving.since(self.bus.free_at().since(now))
     }
@@ -239,7 +240,7 @@ mod tests {
     fn rows_of_one_bank_wait_for_each_other() {
         let mut dram = dram();
         dram.access(Time::ZERO, 0, 128);
-        // Row 8 lies in bank 0 as well: it opens when the data of row 0 have passed.
+        // Row 8 is in bank 0 too: it opens when the data of row 0 have passed.
         assert_eq!(dram.access(Time::ZERO, 8, 128), Time::from_ps(2 * (27_500 + 20_000) + 13_750));
     }
 }

@@ -5,27 +5,27 @@ use super::cache::{Busy, Outbound, Translation};
 use crate::check::Check;
 use engine::Time;
 
-/// What became of requests at their look-up.
+/// Outcomes of look-ups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LookUps {
-    /// Requests looked up: the sum of the other three.
+    /// Requests looked up: sum of hits, merges and misses.
     pub requests: u64,
-    /// Their lines, or room for them, were in a buffer.
+    /// Requests whose lines, or room for them, were in a buffer.
     pub hits: u64,
-    /// They joined what was under way for their page.
+    /// Requests that joined work under way for their page.
     pub merges: u64,
-    /// They set something under way: a fetch, or taking a place in the write buffer.
+    /// Requests that started work: a fetch, or taking a place in the write buffer.
     pub misses: u64,
 }
 
 /// Counters of one measured window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EngineStats {
-    /// Reads.
+    /// Look-ups of reads.
     pub reads: LookUps,
-    /// Writes.
+    /// Look-ups of writes.
     pub writes: LookUps,
-    /// Reads that the write buffer answered, of the hits.
+    /// Hits of reads answered by the write buffer.
     pub write_buffer_reads: u64,
     /// Translations begun.
     pub ftl_requests: u64,
@@ -33,23 +33,23 @@ pub struct EngineStats {
     pub flash_reads: u64,
     /// Pages written to flash.
     pub flash_writes: u64,
-    /// Pages fetched ahead, with their superpage.
+    /// Pages prefetched with their superpage.
     pub prefetched: u64,
-    /// Pages fetched ahead that a request has asked for.
+    /// Prefetched pages that a request has used.
     pub prefetch_used: u64,
-    /// Pages fetched ahead that were dropped before a request asked for them.
+    /// Prefetched pages dropped before a request used them.
     pub prefetch_unused: u64,
-    /// Pages that made room in the write buffer.
+    /// Pages evicted from the write buffer.
     pub evictions: u64,
-    /// Of them, pages written in part that took the rest from the read buffer.
+    /// Evicted pages, written in part, completed from the read buffer.
     pub merged_from_buffer: u64,
-    /// Of them, pages written in part that took the rest from flash.
+    /// Evicted pages, written in part, completed from flash.
     pub merged_from_flash: u64,
     /// Writes that waited for a place in the write buffer.
     pub waits_for_place: u64,
-    /// Commands that the device could not do.
+    /// Commands that the device failed.
     pub failed: u64,
-    /// What the parts had counted when the window began.
+    /// Counters of the parts when the window began.
     pub(super) origin: Origin,
 }
 
@@ -61,18 +61,18 @@ pub(super) struct Origin {
     busy: EngineBusy,
 }
 
-/// Time that the parts have been busy.
+/// Busy times of the parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EngineBusy {
-    /// The dispatcher.
+    /// Busy time of the dispatcher.
     pub dispatcher: Time,
-    /// Address translation, summed over those in service.
+    /// Busy time of address translation, summed over those in service.
     pub ftl: Time,
-    /// The bus of the DRAM.
+    /// Busy time of the DRAM's bus.
     pub dram: Time,
 }
 
-/// What the engine has counted since the beginning, for the checks.
+/// Counts of the engine since the beginning, for the checks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ledger {
     pub(super) entered: u64,
@@ -80,7 +80,7 @@ pub(super) struct Ledger {
     pub(super) translations: u64,
     pub(super) fetches: u64,
     pub(super) evictions: u64,
-    /// Pages that made room and went to the device.
+    /// Evicted pages that went to the device.
     pub(super) stored: u64,
     pub(super) submitted: u64,
     pub(super) completed: u64,
@@ -95,7 +95,7 @@ impl Engine {
         }
     }
 
-    /// Time that the parts have been busy since the window began.
+    /// Busy times of the parts since the window began.
     pub fn busy(&self, now: Time) -> EngineBusy {
         let (all, before) = (self.busy_since_start(now), self.stats.origin.busy);
         EngineBusy {
@@ -105,13 +105,13 @@ impl Engine {
         }
     }
 
-    /// Bytes that have crossed the DRAM's bus since the window began, and rows opened for them.
+    /// Bytes moved over the DRAM's bus since the window began, and rows opened for them.
     pub fn dram_traffic(&self) -> (u64, u64) {
         let origin = &self.stats.origin;
         (self.dram.bytes - origin.bytes, self.dram.activations - origin.activations)
     }
 
-    /// Starts the measured window: what happened before is forgotten.
+    /// Starts the measured window and clears the statistics.
     pub fn reset_stats(&mut self, now: Time) {
         let origin = Origin {
             bytes: self.dram.bytes,
@@ -122,7 +122,7 @@ impl Engine {
         self.tally = proto::memory::Tally::default();
     }
 
-    /// Holds the accounts of the engine against each other. They hold between any two events.
+    /// Checks the accounts of the engine against each other. They hold between any two events.
     pub fn checks(&self) -> Vec<Check> {
         let ledger = &self.ledger;
         let inside = self.requests.len() as u64;
@@ -139,31 +139,31 @@ impl Engine {
                 "engine requests",
                 ledger.entered,
                 ledger.answered + inside,
-                "entered {}, answered or inside {}",
+                "{} entered, {} answered or inside",
             ),
             equal(
                 "engine translations",
                 ledger.translations,
                 ledger.fetches + ledger.evictions - untranslated,
-                "by the FTL {}, for fetches and evictions {}",
+                "{} by the FTL, {} for fetches and evictions",
             ),
             equal(
                 "engine device commands",
                 ledger.submitted,
                 ledger.completed + count(Busy::at_device),
-                "submitted {}, completed or at the device {}",
+                "{} submitted, {} completed or at the device",
             ),
             equal(
                 "engine stored pages",
                 ledger.evictions,
                 ledger.stored + count(|b| b.leaving.is_some()) + count(|b| b.outbound == Outbound::ReadOut),
-                "made room {}, given to the device or on their way {}",
+                "{} evicted, {} at the device or in flight",
             ),
             equal(
                 "engine outbound pages",
                 u64::from(self.outbound),
                 count(|b| b.outbound != Outbound::No),
-                "counted {}, on their way to flash {}",
+                "{} counted, {} in flight to flash",
             ),
         ]
     }

@@ -1,9 +1,8 @@
-//! Written lines that wait for the others of their sector.
+//! Written lines that wait for the rest of their sector.
 //!
-//! Block commands move whole sectors, a cache gives its lines back one by one. A page of which lines have been written is
-//! kept until another needs its place. It then leaves: each run of neighbouring sectors is one write, in front of which
-//! sectors are read that were written in part. The page answers reads until the last write is done; a write to it waits
-//! until then.
+//! Block commands move whole sectors; a cache writes back single lines. A page with written lines is kept until another
+//! page needs its place. It then leaves: each run of adjacent sectors is one write, before which partly written sectors
+//! are read. The page answers reads until the last write is done; a write to it waits until then.
 
 use super::GatherSpec;
 use engine::List;
@@ -14,7 +13,7 @@ pub(super) const SECTOR: u64 = 512;
 /// Sectors of a page.
 const SECTORS: u32 = (PAGE / SECTOR) as u32;
 
-/// The lines of sectors: one, two, four or eight each.
+/// Sectors of a page in lines: one, two, four or eight each.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sectors {
     shift: u32,
@@ -25,21 +24,21 @@ impl Sectors {
         Sectors { shift: (lines.count() / SECTORS).trailing_zeros() }
     }
 
-    /// Whether lines of a sector are among these; whether all are.
+    /// Returns whether any line of a sector is among these, and whether all are.
     fn holds(self, lines: u64, sector: u32) -> (bool, bool) {
         let all = (1 << (1 << self.shift)) - 1;
         let held = lines >> (sector << self.shift) & all;
         (held != 0, held == all)
     }
 
-    /// The sectors that hold these lines, the ones between them included.
+    /// Sectors that hold these lines, including the ones between them.
     pub(super) fn of_lines(self, lines: u64) -> Run {
         debug_assert!(lines != 0, "no lines");
         let last = u64::BITS - 1 - lines.leading_zeros();
         Run { first: lines.trailing_zeros() >> self.shift, end: (last >> self.shift) + 1 }
     }
 
-    /// Of the sectors of a run, those written in part: from the first to the last.
+    /// Partly written sectors of a run, from the first to the last.
     pub(super) fn partial(self, run: Run, lines: u64) -> Option<Run> {
         let is_partial = |sector: &u32| self.holds(lines, *sector) == (true, false);
         let first = (run.first..run.end).find(is_partial)?;
@@ -47,7 +46,7 @@ impl Sectors {
         Some(Run { first, end: last + 1 })
     }
 
-    /// The runs of neighbouring sectors that hold these lines.
+    /// Runs of adjacent sectors that hold these lines.
     pub(super) fn runs(self, lines: u64) -> impl Iterator<Item = Run> {
         let mut at = 0;
         std::iter::from_fn(move || {
@@ -60,7 +59,7 @@ impl Sectors {
     }
 }
 
-/// Neighbouring sectors of a page: the first, and one past the last.
+/// Adjacent sectors of a page: the first, and one past the last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Run {
     pub(super) first: u32,
@@ -77,38 +76,38 @@ impl Run {
     }
 }
 
-/// A page of which lines have been written.
+/// Page with written lines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gathered {
     pub(super) page: u64,
-    /// Its application, for which it will be written.
+    /// Application of the page, for which it will be written.
     pub(super) app: u8,
-    /// Lines that have been written; none: the place is free.
+    /// Lines that have been written; zero if the place is free.
     pub(super) lines: u64,
-    /// When it was written last, counted in writes.
+    /// Time of the last write, counted in writes.
     written: u64,
-    /// Runs that are not durable yet, once it leaves.
+    /// Runs that are not durable yet, once the page leaves.
     pub(super) leaving: u32,
 }
 
 const FREE: Gathered = Gathered { page: 0, app: 0, lines: 0, written: 0, leaving: 0 };
 
-/// All pages of which lines have been written: a state machine without time.
+/// All pages with written lines: a state machine without time.
 pub(super) struct Gather {
     ways: u32,
     sets: u32,
     places: Vec<Gathered>,
-    /// By set: writes that wait for a place, or for their page to have left.
+    /// Writes that wait for a place, or for their page to have left, by set.
     pub(super) blocked: Vec<List>,
     writes: u64,
 }
 
-/// What became of a write.
+/// Outcome of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Put {
-    /// Its lines have joined those of its page, or taken a place.
+    /// The lines have joined those of their page, or taken a place.
     Taken,
-    /// It must wait until a page of its set has left.
+    /// The write must wait until a page of its set has left.
     Blocked,
 }
 
@@ -133,12 +132,12 @@ impl Gather {
         first..first + self.ways as usize
     }
 
-    /// The page in a place.
+    /// Page in a place.
     pub(super) fn page(&self, place: u32) -> &Gathered {
         &self.places[place as usize]
     }
 
-    /// Lines of a page that are here.
+    /// Lines of a page that are gathered.
     pub(super) fn lines(&self, page: u64) -> u64 {
         let here = |at: usize| Some(&self.places[at]).filter(|g| g.lines != 0 && g.page == page);
         self.set(page).find_map(here).map_or(0, |g| g.lines)
@@ -160,8 +159,8 @@ impl Gather {
         Put::Taken
     }
 
-    /// The place that should be emptied so that a write to the set of `page` finds room: the one written longest ago, unless
-    /// there is a free one or one is being emptied.
+    /// Place to empty so that a write to the set of `page` finds room: the one written longest ago, unless one is free
+    /// or already being emptied.
     pub(super) fn victim(&self, page: u64) -> Option<u32> {
         let set = &self.places[self.set(page)];
         if set.iter().any(|g| g.lines == 0 || g.leaving > 0) {
@@ -171,12 +170,12 @@ impl Gather {
         Some(oldest as u32)
     }
 
-    /// A page leaves, in so many runs.
+    /// Starts the write-back of a page, in `runs` runs.
     pub(super) fn leave(&mut self, place: u32, runs: u32) {
         self.places[place as usize].leaving = runs;
     }
 
-    /// One of its runs is durable; whether it was the last, and the place is free.
+    /// Completes a durable run of a page. Returns true if it was the last, and the place is free.
     pub(super) fn left(&mut self, place: u32) -> bool {
         let gathered = &mut self.places[place as usize];
         gathered.leaving -= 1;
@@ -248,7 +247,7 @@ mod tests {
         let victim = gather.victim(4).expect("the set is full");
         assert_eq!(gather.page(victim).page, 2);
         gather.leave(victim, 2);
-        // It can be read, but not written, and nothing else need leave.
+        // The page can be read, but not written, and no other page need leave.
         assert_eq!(
             (gather.lines(2), gather.put(2, 0, 8), gather.put(4, 0, 1)),
             (1, Put::Blocked, Put::Blocked)

@@ -1,13 +1,13 @@
-//! Storage that a GPU reaches by itself: what stands between its shared cache and a flash device, with no host in between.
+//! GPU-initiated storage: connects a GPU's shared cache with a flash device, without a host in between.
 //!
-//! A read of lines becomes one block command over the sectors that hold them. Written lines are gathered by page until
-//! another page needs the place (`gather.rs`). Commands go to submission queues over the device's inner entrance, or over the
-//! host's. Nothing is cached here, and reads are not joined: the shared cache does that for the lines that it fetches as one,
-//! and the device's buffer for what it holds.
+//! A read of lines becomes one block command for the sectors that hold them. Written lines are gathered by page until
+//! another page needs the place (`gather.rs`). Commands go to submission queues over the device's inner entrance, or
+//! over the host's. This component does not cache or join reads: the shared cache does that for the lines that it
+//! fetches as one, and the device's buffer for its contents.
 //!
-//! Sources: section 1 of Gundawar et al., "Towards Performance-Aware Allocation for Accelerated Machine Learning on GPU-SSD
-//! Systems" (MQMS, 2024), says that such a GPU bypasses the host; the paper has no word on how. Submission queues that a
-//! GPU's threads fill: Qureshi et al., "GPU-Initiated On-Demand High-Throughput Storage Access in the BaM System
+//! Sources: section 1 of Gundawar et al., "Towards Performance-Aware Allocation for Accelerated Machine Learning on
+//! GPU-SSD Systems" (MQMS, 2024), says that such a GPU bypasses the host, but not how. Submission queues filled by a
+//! GPU's threads: Qureshi et al., "GPU-Initiated On-Demand High-Throughput Storage Access in the BaM System
 //! Architecture", ASPLOS 2023.
 //!
 //! Bounds: the sources are closed, so that requests are bounded by theirs; commands by requests, and by the sectors of the
@@ -33,7 +33,7 @@ use stats::{OpStats, Series, Span};
 use std::collections::VecDeque;
 
 engine::events! {
-    /// The initiator's own events.
+    /// Internal events of the initiator.
     pub enum Event {
         /// The dispatcher has taken a request.
         Dispatched(u32),
@@ -42,7 +42,7 @@ engine::events! {
     }
 }
 
-/// Messages that the initiator sends.
+/// Messages sent by the initiator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Out {
     /// A request of the shared cache is done.
@@ -51,18 +51,18 @@ pub enum Out {
     Submit(Command),
 }
 
-/// What a command is for.
+/// Purpose of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Purpose {
-    /// A request reads.
+    /// Read of a request.
     Fetch(u32),
-    /// The page in a place leaves: sectors of this run were written in part, and are read.
+    /// Write-back of the page in a place: sectors of this run were written in part, and are read.
     Fill { place: u32, run: Run },
-    /// The page in a place leaves: the run is written.
+    /// Write-back of the page in a place: the run is written.
     Write { place: u32 },
 }
 
-/// A block command, from when it is wanted.
+/// Block command, from the moment it is wanted.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
     purpose: Purpose,
@@ -75,7 +75,7 @@ struct Wanted {
     submitted: Time,
 }
 
-/// Storage that a GPU reaches by itself.
+/// GPU-initiated storage.
 pub struct Initiator {
     lines: Lines,
     sectors: Sectors,
@@ -85,9 +85,9 @@ pub struct Initiator {
     commands: Slab<Wanted>,
     /// Free entries of each submission queue.
     room: Vec<u32>,
-    /// The queue that is asked first.
+    /// Queue that is tried first.
     turn: usize,
-    /// What is added to a queue's number.
+    /// Offset of queue numbers.
     first_queue: u16,
     /// Commands that wait for an entry.
     held: VecDeque<u32>,
@@ -95,24 +95,25 @@ pub struct Initiator {
     gather_latency: Time,
     /// Requests that wait for room among the gathered pages.
     waiting: Lists<u32>,
-    /// What was measured, by application.
+    /// Statistics of each application.
     pub flows: Vec<InitiatedFlow>,
     /// Completions of all applications' commands over time.
     pub series: Series,
-    /// When the last command of the window completed.
+    /// Time of the last completion in the window.
     pub last_completion: Time,
     ledger: Ledger,
-    /// What happened since the window began.
+    /// Statistics since the window began.
     pub stats: InitiatorStats,
-    /// What requests have waited for.
+    /// Waits of requests.
     pub tally: Tally,
 }
 
 impl Initiator {
-    /// An idle initiator for so many applications, whose requests are for lines of `line` bytes.
+    /// Creates an idle initiator for `apps` applications, whose requests are for lines of `line` bytes.
     ///
     /// # Errors
-    /// The first value that cannot be built, with its key; a line of another size than 64, 128, 256 or 512 B (key `line`).
+    /// Returns the first value that cannot be built, with its key, or refuses a line size other than 64, 128, 256 or
+    /// 512 B (key `line`).
     pub fn new(spec: &InitiatorSpec, apps: u8, line: u64) -> Result<Initiator, SpecError> {
         spec.check()?;
         let lines = mem::lines_of(line)?;
@@ -139,7 +140,7 @@ impl Initiator {
         })
     }
 
-    /// A request arrives from the shared cache.
+    /// Accepts a request of the shared cache.
     pub fn command(&mut self, command: MemCommand, cx: &mut impl Cx<Event, Out>) {
         debug_assert!(
             command.page.is_multiple_of(PAGE) && command.lines != 0 && command.lines & !self.lines.all() == 0,
@@ -151,7 +152,7 @@ impl Initiator {
         cx.after(end - cx.now(), Event::Dispatched(id));
     }
 
-    /// Runs one of the initiator's own events.
+    /// Runs one internal event.
     pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out>) {
         match event {
             Event::Dispatched(id) => {
@@ -169,7 +170,7 @@ impl Initiator {
         }
     }
 
-    /// The device has done a command.
+    /// Handles a completion of the device.
     pub fn completed(&mut self, completion: Completion, cx: &mut impl Cx<Event, Out>) {
         self.ledger.completed += 1;
         self.stats.failed += u64::from(completion.status != Status::Success);
@@ -198,7 +199,7 @@ impl Initiator {
         }
     }
 
-    /// Requests inside, and commands wanted or at the device.
+    /// Number of requests inside, plus commands wanted or at the device.
     pub fn outstanding(&self) -> usize {
         self.requests.len() + self.commands.len()
     }
@@ -223,7 +224,7 @@ impl Initiator {
         self.want(Purpose::Fetch(id), IoOp::Read, page, self.sectors.of_lines(missing), command.app, cx);
     }
 
-    /// Whether the lines of a write have been taken; if not, it waits for room.
+    /// Takes the lines of a write. Returns false if it waits for room.
     fn write(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) -> bool {
         let command = self.requests[id];
         let page = command.page / PAGE;
@@ -240,7 +241,7 @@ impl Initiator {
         put == Put::Taken
     }
 
-    /// The page in a place leaves.
+    /// Starts the write-back of the page in a place.
     fn evict(&mut self, place: u32, cx: &mut impl Cx<Event, Out>) {
         self.stats.evictions += 1;
         let gathered = *self.gather.page(place);
@@ -263,7 +264,7 @@ impl Initiator {
         self.want(Purpose::Write { place }, IoOp::Write, gathered.page, run, gathered.app, cx);
     }
 
-    /// A page of a set has left: those who have waited try again.
+    /// Retries waiting writes after a page of a set has left.
     fn unblock(&mut self, set: usize, cx: &mut impl Cx<Event, Out>) {
         let mut blocked = self.gather.blocked[set].take();
         while let Some(id) = self.waiting.pop(&mut blocked) {
@@ -292,7 +293,7 @@ impl Initiator {
         }
     }
 
-    /// Gives a command to the next queue in turn that has an entry; one has.
+    /// Gives a command to the next queue in turn that has an entry; at least one has.
     fn submit(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         while self.room[self.turn] == 0 {
             self.turn = (self.turn + 1) % self.room.len();
@@ -315,26 +316,26 @@ impl Initiator {
     }
 }
 
-// Counters of storage that a GPU reaches by itself.
+// Statistics of GPU-initiated storage.
 
 /// Counters of one measured window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InitiatorStats {
     /// Reads of the shared cache.
     pub reads: u64,
-    /// Of them, answered by lines that wait to be written.
+    /// Reads answered by lines that wait to be written.
     pub gathered_reads: u64,
     /// Writes of the shared cache.
     pub writes: u64,
-    /// Pages of which lines had been written and that made room.
+    /// Pages with written lines that were evicted.
     pub evictions: u64,
-    /// Reads of sectors that had been written in part.
+    /// Reads of partly written sectors.
     pub fills: u64,
     /// Writes that waited for room.
     pub waits_for_room: u64,
     /// Commands that waited for an entry of a queue.
     pub waits_for_entry: u64,
-    /// Commands that the device could not do.
+    /// Commands that the device failed.
     pub failed: u64,
 }
 
@@ -345,11 +346,11 @@ pub struct InitiatedFlow {
     pub read: OpStats,
     /// Writes.
     pub write: OpStats,
-    /// When they were under way.
+    /// Time during which they were under way.
     pub span: Span,
 }
 
-/// What has been counted since the beginning, for the checks.
+/// Counts since the beginning, for the checks.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ledger {
     entered: u64,
@@ -359,7 +360,7 @@ struct Ledger {
 }
 
 impl Initiator {
-    /// Starts the measured window: what happened before is forgotten.
+    /// Starts the measured window and clears the statistics.
     pub fn reset_stats(&mut self, now: Time) {
         self.stats = InitiatorStats::default();
         self.flows.iter_mut().for_each(|flow| *flow = InitiatedFlow::default());
@@ -368,7 +369,7 @@ impl Initiator {
         self.last_completion = now;
     }
 
-    /// Holds the accounts against each other. They hold between any two events.
+    /// Checks the accounts against each other. They hold between any two events.
     pub fn checks(&self) -> Vec<Check> {
         let ledger = &self.ledger;
         let equal = |name, left: u64, right: u64, words: &str| Check {
@@ -394,60 +395,60 @@ impl Initiator {
     }
 }
 
-// What a user writes about storage that a GPU reaches by itself.
+// Spec of GPU-initiated storage.
 
-/// Storage that a GPU reaches by itself: what its shared cache misses becomes block commands.
+/// GPU-initiated storage: misses of the GPU's shared cache become block commands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InitiatorSpec {
-    /// By which entrance commands come to the device.
+    /// Entrance by which commands reach the device.
     pub entrance: EntranceChoice,
-    /// Time of a request in the dispatcher, which takes one after another.
+    /// Time of a request in the dispatcher, which takes one at a time.
     pub dispatch_time: Duration,
-    /// Submission queues, taken in turn.
+    /// Number of submission queues, used round-robin.
     #[schemars(range(min = 1, max = 32_768))]
     pub queues: u16,
-    /// Commands outstanding in each queue; more wait in front of them.
+    /// Queue depth: outstanding commands of each queue; more wait in front of it.
     #[schemars(range(min = 1))]
     pub depth: u32,
-    /// Where written lines wait for the others of their sector.
+    /// Gathering of written lines until their sector is complete.
     pub gather: GatherSpec,
 }
 
 config::policies! {
-    /// By which entrance an initiator's commands come to the device.
+    /// Entrance by which an initiator's commands reach the device.
     #[derive(Copy, Eq)]
     pub family EntranceChoice: choice {
-        /// The host's link and queues: the GPU is a device beside the host's others.
+        /// Link and queues of the host: the GPU is a device beside the host's others.
         default host,
-        /// That of processors inside the drive, `inner`: the GPU is one of them.
+        /// Entrance of processors inside the drive, `inner`: the GPU is one of them.
         inner,
     }
 }
 
-/// Pages of which lines have been written. The one written longest ago makes room.
+/// Buffer of pages with written lines. The page written longest ago is evicted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GatherSpec {
     /// Capacity, in whole pages of 4 KiB.
     #[schemars(extend("x-minimum" = "4KiB", "x-maximum" = "16GiB"))]
     pub capacity: Bytes,
-    /// Pages of a set.
+    /// Associativity: pages per set.
     #[schemars(range(min = 1, max = 4_194_304))]
     pub ways: u32,
-    /// Time of an access.
+    /// Latency of an access.
     pub latency: Duration,
 }
 
 impl InitiatorSpec {
-    /// Checks everything.
+    /// Checks the whole spec.
     ///
     /// # Errors
-    /// The first value that cannot be built, with its key.
+    /// Returns the first value that cannot be built, with its key.
     pub fn check(&self) -> Result<(), SpecError> {
         SpecError::positive("queues", self.queues.into())?;
         if self.queues > INNER {
-            let what = format!("{} submission queues; at most {INNER} have a number", self.queues);
+            let what = format!("{} submission queues; allowed are at most {INNER}", self.queues);
             return Err(SpecError::new("queues", what));
         }
         SpecError::positive("depth", self.depth.into())?;
@@ -456,7 +457,7 @@ impl InitiatorSpec {
 }
 
 impl GatherSpec {
-    /// Sets.
+    /// Number of sets.
     fn sets(&self) -> u32 {
         (self.capacity.get() / PAGE / u64::from(self.ways)) as u32
     }
@@ -466,7 +467,7 @@ impl GatherSpec {
         let set = u64::from(self.ways) * PAGE;
         if self.capacity.get() == 0 || !self.capacity.get().is_multiple_of(set) {
             let what =
-                format!("{} are no whole number of sets of {} pages, {set} B each", self.capacity, self.ways);
+                format!("{} are not a multiple of the set size: {} pages, {set} B", self.capacity, self.ways);
             return Err(SpecError::new("gather.capacity", what).help(format!("choose a multiple of {set} B")));
         }
         Ok(())

@@ -214,8 +214,8 @@ fn commands_wait_for_an_entry_and_the_wait_counts() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Every request is answered; what has been written is at the device or still gathered, and nothing else is written
-    /// but sectors with a written line.
+    /// Every request is answered; written data is at the device or still gathered, and only sectors with a written line
+    /// are written.
     #[test]
     fn nothing_is_lost(
         requests in proptest::collection::vec((0_u64..6, 1_u64.., any::<bool>()), 1..80),
@@ -248,12 +248,12 @@ proptest! {
         }
         for at in at_device {
             let sector = at / 512 * 512;
-            prop_assert!(written.range(sector..sector + 512).next().is_some(), "nobody wrote {at:#x}");
+            prop_assert!(written.range(sector..sector + 512).next().is_some(), "no write to {at:#x}");
         }
     }
 
-    /// The same bytes come and go at the same times, however many lines they are: halves of sectors are written in part by
-    /// lines of 64, 128 and 256 B.
+    /// The same bytes come and go at the same times, for any number of lines: half sectors are written by lines of 64,
+    /// 128 and 256 B.
     #[test]
     fn lines_of_all_sizes_move_the_same_bytes(
         requests in proptest::collection::vec((0_u64..6, 1_u64..1 << 16, any::<bool>()), 1..60),

@@ -1,5 +1,4 @@
-//! A device whose links and channels take next to no time, and a host that keeps as many commands outstanding as it is
-//! told.
+//! Device with negligible times of links and channels, and a host that keeps a given number of commands outstanding.
 
 use config::units::{Bandwidth, Bytes, Duration, Share, TransferRate};
 use engine::{Recorder, Time};
@@ -128,7 +127,7 @@ pub(crate) fn spec(planes: Planes, free: &str) -> FlashSpec {
     spec
 }
 
-/// The same with another order.
+/// Same policy with a different order.
 pub(crate) fn striped(mut spec: FlashSpec, order: &str) -> FlashSpec {
     spec.ftl.stripe = StripeOrder::parse(order).expect("an order");
     spec
@@ -192,7 +191,7 @@ impl Bench {
         Bench::with(spec, false)
     }
 
-    /// One that was written once in order.
+    /// Device that was written once in order.
     pub(crate) fn filled(spec: &FlashSpec) -> Bench {
         Bench::with(spec, true)
     }
@@ -209,7 +208,7 @@ impl Bench {
         Bench { device, cx: Recorder::default(), tag: 0, ends: Vec::new(), seen }
     }
 
-    /// Runs commands, `depth` at once; how long that took.
+    /// Runs commands, `depth` at once; returns the duration.
     pub(crate) fn run(&mut self, ios: impl IntoIterator<Item = Io>, depth: u64) -> Time {
         let mut ios = ios.into_iter();
         let start = self.cx.queue.now();

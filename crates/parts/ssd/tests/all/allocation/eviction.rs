@@ -1,4 +1,4 @@
-//! When data leaves a buffer, where to, and what the drive says of it.
+//! Write-back of a buffer: when data leaves, for which dies, and the buffer state reported by the drive.
 
 use super::bench::{Bench, PAGE, PROGRAM, Planes, buffer, spec};
 use config::units::{Bytes, Duration, Share};
@@ -39,7 +39,7 @@ impl Bench {
         self.device.submit(Command { announced, ..command }, &mut self.cx);
     }
 
-    /// Lets a time pass; what has been answered meanwhile.
+    /// Lets a time pass; returns the answers meanwhile.
     fn pass(&mut self, time: Time) -> Vec<Completion> {
         // The event is one that finds nothing to do.
         let end = self.cx.queue.now() + time;
@@ -51,7 +51,7 @@ impl Bench {
         self.cx.sent.drain(..).map(|(_, Out::Complete(completion))| completion).collect()
     }
 
-    /// Goes on until nothing happens any more; how many programs long that has been from the beginning, rounded.
+    /// Runs until no event is left; returns the duration from the beginning in programs, rounded.
     fn rest(&mut self) -> u64 {
         while let Some(event) = self.cx.queue.pop() {
             self.device.handle(event, &mut self.cx);
@@ -116,7 +116,7 @@ fn a_drive_is_full_from_above_high_until_low() {
     bench.page(IoOp::Read, 8, 0);
     assert_eq!(told(bench.pass(tenths(1))), [Room]);
     bench.rest();
-    // A drive that decides by its buffer's own rule says nothing.
+    // A drive whose buffer's own rule decides reports nothing.
     let mut silent = Bench::new(&drive([1, 1, 1, 1], 10, DestagePolicy::watermarks));
     (0..9).for_each(|page| silent.page(IoOp::Write, page, 70));
     assert_eq!(told(silent.pass(tenths(1))), [BufferState::Unknown; 9]);
@@ -206,7 +206,7 @@ fn by_types(pages: Option<PageOrder>) -> (u64, [[u64; 4]; 4], u64) {
     (bench.cx.queue.now().ps(), counters.programs, counters.skipped)
 }
 
-/// Whether a time is that of so many programs of each type, but for what is not spent in arrays.
+/// Compares a time with the sum of `programs` of each type, except for time not spent in arrays.
 fn is_sum(took: u64, programs: [u64; 3]) -> bool {
     let sum: u64 = TIMES.iter().zip(programs).map(|(time, n)| time.ps() * n).sum();
     (sum..sum + sum / 50).contains(&took)

@@ -70,7 +70,7 @@ fn a_buffer_that_keeps_no_reads_has_no_line_for_them() {
 
 // Write throughput as the number of outstanding writes grows.
 
-/// What links, channels and gathering may take of the time of a program.
+/// Share of a program's time allowed for links, channels and gathering.
 const COST: f64 = 1e-3;
 
 /// Whether it is that many, but for what links, channels and gathering take.
@@ -134,7 +134,7 @@ fn colliding_writes_use_what_is_free() {
     assert_eq!(faults, "");
 }
 
-/// Consecutive addresses lie on all planes in turn: there is nothing left to gain.
+/// Consecutive addresses are on all planes in turn: dynamic allocation has nothing to gain.
 #[test]
 fn static_allocation_of_consecutive_writes_uses_all_planes() {
     // Dies of one plane: under static allocation, planes of a die are not waited for.
@@ -214,7 +214,7 @@ fn cost(bench: &mut Bench, bytes: u64) -> (u64, u64) {
     bench.run([(IoOp::Flush, 0, 0)], 1);
     let before = bench.device.stats.merge_reads;
     let programs = bench.programs();
-    // What was written, and what was around it: the shadow compares.
+    // Written data and the data around it: the shadow compares both.
     let units = SMALL.map(|at| (IoOp::Read, at / PAGE * PAGE, PAGE));
     bench.run(units, 4);
     (before, programs)
@@ -398,7 +398,7 @@ fn uniform(rng: &mut Rng, units: u64) -> u64 {
     rng.below(units)
 }
 
-/// Tavakkol et al., 2016, and MQMS, section 2.1: the more is free, the more writes a second and the sooner each is done.
+/// Tavakkol et al., 2016, and MQMS, section 2.1: more freedom gives more writes a second, each with less latency.
 #[test]
 fn freedom_pays() {
     for pages in [uniform, skewed] {

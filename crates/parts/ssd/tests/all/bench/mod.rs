@@ -1,4 +1,4 @@
-//! Small devices that a test drives by itself.
+//! Small devices driven directly by tests.
 
 use engine::{Recorder, Time};
 use ftl::buffer::ahead::LookAheadPolicy;
@@ -14,7 +14,7 @@ use ssd::Out;
 use ssd::soak::{Combination, Fill, Map, Memory};
 use ssd::spec::{Built, FlashSpec, GcModeSpec, GcScope, GcStreams, MultiPlaneRule, ReclaimUnit};
 
-/// Bytes of a page, which is a program unit of four map units.
+/// Size of a page in bytes; a page is a program unit of four map units.
 pub(crate) const PAGE: u64 = 16384;
 pub(crate) const UNITS: u64 = 4;
 pub(crate) const DIES: u64 = 4;
@@ -82,7 +82,7 @@ impl Bench {
         self.tag += 1;
     }
 
-    /// The same command on pages one after another, 64 at a time; how long until the last was answered.
+    /// Same command on consecutive pages, 64 at a time; returns the time of the last answer.
     pub(crate) fn run(&mut self, op: IoOp, pages: std::ops::Range<u64>) -> Time {
         let (from, mut next, mut left) = (self.cx.queue.now(), pages.start, pages.end - pages.start);
         let mut under_way = 0;

@@ -1,4 +1,4 @@
-//! Small drives of all kinds at work, against what must hold of any drive.
+//! Small drives of all kinds at work, checked against the invariants of every drive.
 
 mod mutants;
 mod power_cut;
@@ -61,7 +61,7 @@ fn ten_million_operations_keep_their_data() {
     assert_eq!(bad, 0, "failed runs");
 }
 
-// A device that is saved and loaded goes on as the one that was not.
+// A device that is saved and loaded continues like the original.
 
 /// A host before a copy of its device, which has been loaded from a snapshot.
 fn copied(host: &Host, combination: &Combination) -> Host {
@@ -85,7 +85,7 @@ fn a_copy_goes_on_as_the_original_does() {
         for count in [1_000, 2_000].map(operations) {
             // The copy is built with another seed: what it draws is part of the state.
             let mut copy = copied(&host, combination);
-            // What a map cache holds is nothing that a shadow could take for granted.
+            // The contents of a map cache are not taken for granted by a shadow.
             if combination.map == Map::Table {
                 copy.device.attach_shadow();
             }
@@ -315,7 +315,7 @@ fn data_beside_parity_survives_any_cut() {
     }
 }
 
-// What media spend, against what somebody notes who looks on at every command.
+// Energy of media, compared with an observer's record of every command.
 
 const READ: u64 = 1_500_000_000_003;
 
@@ -331,7 +331,7 @@ fn spec(combination: &Combination) -> FlashSpec {
     let power =
         |idle: usize| StatePower { idle: Power::new(POWERS[idle]), busy: Power::new(POWERS[idle + 1]) };
     let mut spec = combination.spec();
-    // Who looks on sees a command's last transfer only.
+    // An observer only sees the last transfer of a command.
     spec.cell.errors = None;
     // A byte in a nanosecond.
     spec.channel.rate = TransferRate::new(1_000_000_000);
@@ -430,7 +430,7 @@ fn media_spend_what_somebody_notes_who_looks_on() {
     }
 }
 
-/// Nothing else changes when it is known what things cost.
+/// Metering energy changes nothing else.
 #[test]
 fn energy_changes_no_other_result() {
     for combination in &combinations(6)[..4] {

@@ -94,7 +94,7 @@ fn a_torn_program_is_found() {
     is_found(Mutant::TornProgram);
 }
 
-/// Whether the device is sound by itself, and a check of this name finds each mutant of it.
+/// Checks that the unmodified device is sound, and that a check of this name finds each mutant of it.
 fn are_found(device: &Combination, mutants: &[Mutant], check: &str) {
     assert_eq!(failures_of(device, None), [""; 0]);
     for mutant in mutants {

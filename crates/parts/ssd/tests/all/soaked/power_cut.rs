@@ -17,7 +17,7 @@ fn cut(host: Host) -> (Durable, Option<Box<Shadow>>) {
     host.device.cut_power(now).expect("it keeps stamps")
 }
 
-/// An empty device that has found its way back, and what the shadow says about it.
+/// Empty device after recovery, and the shadow's verdict on it.
 fn recovered(
     combination: &Combination,
     (durable, shadow): (Durable, Option<Box<Shadow>>),
@@ -49,7 +49,7 @@ fn what_was_durable_survives_any_cut() {
             let (found, report, survivors) = recovered(combination, left, newest);
             device = found;
             assert_eq!(survivors.lost, None, "{combination}, life {life}\n{what:?}");
-            // Flash is as the map had it, but for deallocations that nobody was promised.
+            // Flash is as the map had it, except for deallocations that were not promised to the host.
             let changed = survivors.changed.len() as u64;
             assert!(changed <= what.trims_undone, "{combination}: {changed}\n{what:?}");
             torn += what.torn_programs;
@@ -148,7 +148,7 @@ fn busy(memory: Memory) -> (Combination, (Durable, Option<Box<Shadow>>)) {
     (combination, cut(host))
 }
 
-/// Whether the shadow finds that something is wrong with a recovery.
+/// Returns true if the shadow finds an error in a recovery.
 fn is_found(memory: Memory, newer: Newer, tamper: impl FnOnce(&mut Durable, &Combination)) -> bool {
     let (combination, mut left) = busy(memory);
     tamper(&mut left.0, &combination);

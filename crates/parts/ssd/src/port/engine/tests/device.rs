@@ -1,4 +1,4 @@
-//! The engine before the device that HybridGPU has.
+//! Engine in front of the device that HybridGPU has.
 
 use super::super::*;
 use crate::device::Device;
@@ -26,7 +26,7 @@ engine::events! {
     }
 }
 
-/// The queue as a part sees it that sends messages `O`.
+/// Queue as seen by a component that sends messages `O`.
 struct Port<'a, O> {
     queue: &'a mut EventQueue<Ev>,
     sent: &'a mut Vec<O>,

@@ -1,4 +1,4 @@
-//! An engine, its queue, and a device that takes a fixed time, or whatever the test says; and a check of every answer.
+//! Engine with its queue, and a device that takes a fixed time, or as the test decides; and a check of every answer.
 
 use super::super::{trail::Moved, *};
 use config::units::{Bandwidth, Bytes, Duration};
@@ -16,7 +16,7 @@ pub(super) const OPEN: u64 = 27_500;
 pub(super) const COLUMN: u64 = 13_750;
 /// A line crosses in 20 ns and is complete a column latency later.
 pub(super) const CROSS_LINE: u64 = 20_000 + COLUMN;
-/// A page in the row crosses in 640 ns; who reads it next is not held up by its column latency.
+/// A page in the row crosses in 640 ns; its column latency does not delay the next reader.
 pub(super) const CROSS_PAGE: u64 = 640_000;
 
 pub(super) fn at(ps: u64) -> Time {
@@ -90,7 +90,7 @@ pub(super) struct Rig {
     at_device: BTreeMap<u32, Command>,
     /// Device time of a command.
     pub(super) device_time: Box<dyn FnMut(&Command) -> u64>,
-    /// Commands that are done, for those who follow the data.
+    /// Completed commands, for tests that follow the data.
     pub(super) done: Vec<Command>,
     /// Requests that arrive later.
     later: Vec<MemCommand>,
@@ -181,7 +181,7 @@ impl Rig {
         }
     }
 
-    /// Runs one event; `None` when there is none. What arrives is returned.
+    /// Runs one event and returns its message; `None` without an event.
     pub(super) fn step(&mut self) -> Option<Option<MemCommand>> {
         let event = self.queue.pop()?;
         let mut arrived = None;
@@ -269,12 +269,12 @@ struct World {
     rows: BTreeMap<u32, Versions>,
     flash: BTreeMap<u64, Versions>,
     on_the_way: BTreeMap<u64, Versions>,
-    /// What each read brought.
+    /// Versions brought by each read.
     loaded: BTreeMap<u32, Versions>,
 }
 
 impl Step {
-    /// Its lines, one at least.
+    /// Lines of the read, at least one.
     fn lines_of(&self, lines: Lines) -> u64 {
         match self.lines & lines.all() {
             0 => 1 << (self.lines.trailing_zeros() % lines.count()),
@@ -352,7 +352,7 @@ fn step() -> impl Strategy<Value = Step> {
     })
 }
 
-/// Runs the steps and holds every answer against the last write before its read.
+/// Runs the steps and compares every answer with the last write before its read.
 fn check(steps: &[Step], device: Vec<u64>, evictions: u32, prefetch: bool, lines: Lines) {
     let mut small = spec();
     small.read_buffer.capacity = config::units::Bytes::from_kib(32);
@@ -427,7 +427,7 @@ proptest! {
         check(&steps, device, evictions, prefetch, Lines::of(line).expect("a size of lines"));
     }
 
-    /// The same bytes come and go at the same times, however many lines they are.
+    /// The same bytes come and go at the same times, for any number of lines.
     #[test]
     fn lines_of_all_sizes_move_the_same_bytes(
         steps in prop::collection::vec((0..200_000u64, 0..40u64, 1..256u64, any::<bool>()), 1..60),
