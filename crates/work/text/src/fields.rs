@@ -63,7 +63,7 @@ impl<'a> Fields<'a> {
         let at = self.at();
         let text = self.next(what)?;
         unsigned(text, base)
-            .ok_or_else(|| Bad::new(format!("the {what} is no number: `{}`", text.escape_ascii())).at(at))
+            .ok_or_else(|| Bad::new(format!("the {what} is not a number: `{}`", text.escape_ascii())).at(at))
     }
 
     /// The next field, a decimal number that may be negative.
@@ -73,7 +73,7 @@ impl<'a> Fields<'a> {
         std::str::from_utf8(text)
             .ok()
             .and_then(|text| text.parse().ok())
-            .ok_or_else(|| Bad::new(format!("the {what} is no number: `{}`", text.escape_ascii())).at(at))
+            .ok_or_else(|| Bad::new(format!("the {what} is not a number: `{}`", text.escape_ascii())).at(at))
     }
 
     /// The next field, a small decimal number.
@@ -81,7 +81,7 @@ impl<'a> Fields<'a> {
         let at = self.at();
         let count = self.number(what, Base::Decimal)?;
         if count > most {
-            return Err(Bad::new(format!("the {what} is {count}; at most {most}")).at(at));
+            return Err(Bad::new(format!("the {what} is {count}; the maximum is {most}")).at(at));
         }
         Ok(count as usize)
     }
@@ -92,7 +92,7 @@ impl<'a> Fields<'a> {
         match self.optional() {
             None => Ok(()),
             Some(text) => {
-                Err(Bad::new(format!("more than the line needs: `{}`", text.escape_ascii())).at(at))
+                Err(Bad::new(format!("text after the last field: `{}`", text.escape_ascii())).at(at))
             }
         }
     }

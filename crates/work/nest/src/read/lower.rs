@@ -26,7 +26,7 @@ impl Scope<'_> {
     /// A number made of sizes.
     pub(super) fn number(&self, code: &Code<'_>, sum: &Expression) -> Result<i64, Diagnostic> {
         let affine = Builder::new(self, code).affine(sum)?;
-        affine.as_number().ok_or_else(|| code.fault(sum.at, "a number made of sizes is expected"))
+        affine.as_number().ok_or_else(|| code.fault(sum.at, "expected a number or an expression of sizes"))
     }
 }
 
@@ -34,7 +34,7 @@ impl Scope<'_> {
 pub(super) fn microblock(scope: &Scope<'_>, code: &Code<'_>) -> Result<(Microblock, Written), Diagnostic> {
     let items = syntax::items(code)?;
     if items.is_empty() {
-        return Err(code.fault(0, "a microblock without statements"));
+        return Err(code.fault(0, "the microblock has no statements"));
     }
     let mut builder = Builder::new(scope, code);
     builder.microblock.body = builder.nodes(&items)?;
@@ -108,13 +108,13 @@ impl<'s, 'k, 't> Builder<'s, 'k, 't> {
         let level = self.around.len();
         let fault = |what: String| Err(self.code.fault(*at, what));
         if level == DEPTH {
-            return fault(format!("more than {DEPTH} loops inside one another"));
+            return fault(format!("more than {DEPTH} nested loops"));
         }
         if self.is_known(name) {
-            return fault(format!("`{name}` has another meaning already"));
+            return fault(format!("`{name}` is already defined"));
         }
         if one.body.is_empty() {
-            return fault(format!("the loop over `{name}` has nothing in it"));
+            return fault(format!("the loop over `{name}` is empty"));
         }
         let step = match &one.step {
             None => 1,
@@ -133,7 +133,7 @@ impl<'s, 'k, 't> Builder<'s, 'k, 't> {
             _ => (self.trips(&from, &one.below, step)?, None),
         };
         let Some(value) = value(&from, &trips, step, level, one.is_reversed, most.is_some()) else {
-            let what = "a reversed loop has no `min` in its bound, and no numbers beyond 2^40";
+            let what = "a reversed loop cannot have `min` in its bound, or numbers beyond 2^40";
             return fault(what.to_owned());
         };
         let id = self.microblock.loops.len();
@@ -162,7 +162,7 @@ impl<'s, 'k, 't> Builder<'s, 'k, 't> {
         let distance = self.affine(below)?.checked_with(from, -1).ok_or_else(large)?;
         distance.shifted(step - 1).divided(step).ok_or_else(|| {
             let what =
-                format!("how often a loop with step {step} runs is no whole sum of the variables around it");
+                format!("the trip count of a loop with step {step} is not a whole sum of the variables around it");
             self.code
                 .fault(below.at, what)
                 .help("its bounds may differ by a number, or by multiples of the step")
@@ -191,7 +191,7 @@ impl<'s, 'k, 't> Builder<'s, 'k, 't> {
     }
 
     fn too_large(&self, at: usize) -> Diagnostic {
-        self.code.fault(at, "numbers beyond 2^40 come out of this")
+        self.code.fault(at, "this gives numbers beyond 2^40")
     }
 
     fn statement(
@@ -301,19 +301,19 @@ impl<'s, 'k, 't> Builder<'s, 'k, 't> {
     fn unknown(&self, at: usize, name: &str, is_array: bool) -> Diagnostic {
         let arrays = self.scope.arrays.iter().map(|array| array.name.clone());
         if is_array {
-            let what = format!("there is no array `{name}`");
+            let what = format!("unknown array `{name}`");
             return self.code.fault(at, what).allowed(name, arrays);
         }
         let loops = self.around.iter().map(|id| self.microblock.loops[*id].name.clone());
         let numbers = self.scope.sizes.keys().chain(self.scope.scalars.keys()).cloned();
-        let what = format!("`{name}` is no loop variable here, no size, no scalar and no array");
+        let what = format!("`{name}` is not a loop variable here, a size, a scalar or an array");
         self.code.fault(at, what).allowed(name, loops.chain(numbers).chain(arrays))
     }
 
     fn wrong_subscripts(&self, element: &Expression, name: &str, given: usize) -> Diagnostic {
         let array = self.scope.arrays.iter().find(|array| array.name == name);
         let wanted = array.map_or(0, |array| array.shape.len());
-        let what = format!("`{name}` has {wanted} dimensions, and {given} subscripts here");
+        let what = format!("`{name}` has {wanted} dimensions, but {given} subscripts here");
         self.code.fault(element.at, what)
     }
 
@@ -386,15 +386,15 @@ impl<'s, 'k, 't> Builder<'s, 'k, 't> {
 
     fn unknown_in_a_sum(&self, at: usize, name: &str) -> Diagnostic {
         let loops = self.around.iter().map(|id| self.microblock.loops[*id].name.clone());
-        let what = format!("`{name}` is no loop variable here and no size");
+        let what = format!("`{name}` is neither a loop variable here nor a size");
         self.code.fault(at, what).allowed(name, loops.chain(self.scope.sizes.keys().cloned()))
     }
 
     fn not_affine(&self, sum: &Expression) -> Diagnostic {
-        let what = "a bound or subscript is a sum of loop variables and sizes, each times a number";
+        let what = "a bound or subscript must be a sum of loop variables and sizes, each times a number";
         self.code
             .fault(sum.at, what)
-            .help("such as `2*i + n - 1`; of two sizes, `n / 2` is rounded down; `min(a, b)` stands only at the end of a bound")
+            .help("such as `2*i + n - 1`; for sizes, `n / 2` is rounded down; `min(a, b)` is allowed only at the end of a bound")
     }
 }
 

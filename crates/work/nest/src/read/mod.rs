@@ -135,14 +135,14 @@ fn read_microblocks(
     for text in texts.clone() {
         let one = &parsed.microblocks[text];
         let what = match (one.together, &one.repeat) {
-            (true, _) if repeat.is_none() => "the entry before it is not repeated",
-            (true, Some(_)) => "an entry that is repeated together with the one before it has its values",
+            (true, _) if repeat.is_none() => "the previous entry is not repeated",
+            (true, Some(_)) => "an entry repeated together with the previous one takes its values",
             _ => continue,
         };
         let key = format!("microblocks.{text}.together");
         return Err(resolved
             .diagnose(&key, what)
-            .help("`together` stands behind an entry with `repeat`, in its place"));
+            .help("put `together` on an entry after one with `repeat`, and leave its own `repeat` out"));
     }
     let mut sizes = parsed.sizes.clone();
     let mut values = 0..1;
@@ -155,7 +155,7 @@ fn read_microblocks(
             || parsed.scalars.contains_key(&name)
             || parsed.arrays.contains_key(&name);
         if is_known {
-            return Err(code.fault(0, format!("`{name}` has another meaning already")));
+            return Err(code.fault(0, format!("`{name}` is already defined")));
         }
         values = scope.number(&code, &from)?..scope.number(&code, &below)?;
         repeated = Some(name);
@@ -211,12 +211,12 @@ fn check_names(parsed: &Text, resolved: &Resolved) -> Result<(), Diagnostic> {
     for (table, name) in sizes.chain(scalars).chain(arrays) {
         let key = format!("{table}.{name}");
         if !is_name(name) {
-            let what = format!("`{name}` cannot name something in the code");
-            let help = "a name is letters, digits and `_`, does not begin with a digit, and is no word of the language";
+            let what = format!("`{name}` is not a valid name in the code");
+            let help = "a name has letters, digits and `_`, does not begin with a digit, and is not a keyword";
             return Err(resolved.diagnose(&key, what).help(help));
         }
         if let Some(other) = known.insert(name, table) {
-            return Err(resolved.diagnose(&key, format!("`{name}` is in `{other}` already")));
+            return Err(resolved.diagnose(&key, format!("`{name}` is already in `{other}`")));
         }
     }
     match parsed.sizes.iter().find(|(_, size)| !is_small(size)) {
@@ -270,7 +270,7 @@ fn check_sections(kernel: &Kernel, resolved: &Resolved) -> Result<(), Diagnostic
         };
         let key = format!("arrays.{name}.section");
         let told = resolved.diagnose(&key, format!("`{name}` is {fault}"));
-        return Err(told.help(format!("`section = \"{fitting}\"` would fit")));
+        return Err(told.help(format!("`section = \"{fitting}\"` fits")));
     }
     Ok(())
 }
@@ -350,7 +350,7 @@ fn split(
         let mut names: Vec<String> = microblock.loops.iter().map(|one| one.name.clone()).collect();
         names.sort();
         names.dedup();
-        return Err(fault(format!("no loop over `{name}` is in this microblock")).allowed(name, names));
+        return Err(fault(format!("this microblock has no loop over `{name}`")).allowed(name, names));
     };
     let trips = match (first.trips.as_number(), first.most) {
         (Some(trips), None) => u64::try_from(trips).unwrap_or(0),
@@ -369,12 +369,12 @@ fn split(
     for (statement, written) in microblock.statements.iter().zip(written) {
         if level_of(microblock, name, statement.parent).is_none() {
             let what = format!(
-                "`{}` gets a value outside the split loop over `{name}`",
+                "`{}` is written outside the split loop over `{name}`",
                 statement.references[0].text
             );
             return Err(code
                 .fault(written[0], what)
-                .help("what is not split belongs into another microblock"));
+                .help("move statements that are not split to a different microblock"));
         }
     }
     refuse_dependences(microblock, &axis, code, written)?;
@@ -408,7 +408,7 @@ fn refuse_dependences(
         for (other, _, beside, others) in same {
             if !is_apart(forms, others) {
                 let what = format!(
-                    "iterations of `{name}` may depend on each other: one writes `{}` (line {}), another has `{}` (line {})",
+                    "iterations of `{name}` may depend on each other: one writes `{}` (line {}), another uses `{}` (line {})",
                     stored.text,
                     code.line(*at),
                     other.text,

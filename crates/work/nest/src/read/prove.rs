@@ -28,7 +28,7 @@ pub(super) fn trips(
     let is_counted = product(most_trips(&domain)).is_some_and(|trips| trips <= LARGEST)
         && product(largest(&domain)).is_some_and(|term| term <= LARGEST_TERM);
     if !is_counted {
-        let what = format!("the loop over `{}` runs more than 2^60 times, as far as can be told", one.name);
+        let what = format!("the loop over `{}` may run more than 2^60 times", one.name);
         return Err(code.fault(written.at, what));
     }
     let mut fault = None;
@@ -46,7 +46,7 @@ pub(super) fn trips(
         one.name,
         values(microblock, one.parent, &point, &one.trips)
     );
-    Err(code.fault(written.below.at, what).help("its upper bound is never below its lower one"))
+    Err(code.fault(written.below.at, what).help("the upper bound must not be below the lower bound"))
 }
 
 /// Every subscript is inside its array.
@@ -65,14 +65,14 @@ pub(super) fn subscripts(
                     continue;
                 };
                 let what = format!(
-                    "`{}` is outside its array: subscript {} would be {value}{}; `{}` has 0 to {} there",
+                    "`{}` is outside its array: subscript {} would be {value}{}; `{}` allows 0 to {} there",
                     reference.text,
                     dimension + 1,
                     values(microblock, statement.parent, &point, subscript),
                     array.name,
                     n - 1,
                 );
-                let help = "let the loops around it begin later or end before, or make the array larger";
+                let help = "start the enclosing loops later, end them earlier, or enlarge the array";
                 return Err(code.fault(*at, what).help(help));
             }
         }

@@ -172,7 +172,7 @@ impl<'c, 't> Parser<'c, 't> {
     /// Goes one bracket deeper, as far as the recursion may go.
     fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Diagnostic>) -> Result<T, Diagnostic> {
         if self.brackets == MAX_BRACKETS {
-            let what = format!("more than {MAX_BRACKETS} brackets, signs or loops stand in one another");
+            let what = format!("more than {MAX_BRACKETS} nested brackets, signs or loops");
             return Err(self.code.fault(self.at(), what));
         }
         self.brackets += 1;
@@ -187,7 +187,7 @@ impl<'c, 't> Parser<'c, 't> {
         if self.takes_word("for") {
             return self.deeper(|parser| parser.a_loop(at)).map(Item::Loop);
         }
-        let name = self.name("`for`, or an element of an array that gets a value")?;
+        let name = self.name("`for`, or an array element to assign")?;
         let target = self.element(at, name)?;
         let operator = match self.token() {
             Token::Sign("=") => None,
@@ -334,7 +334,7 @@ impl<'c, 't> Parser<'c, 't> {
         self.take(")")?;
         let wanted = if matches!(function, "min" | "max") { 2 } else { 1 };
         if arguments.len() != wanted {
-            let what = format!("`{function}` has {wanted} arguments, not {}", arguments.len());
+            let what = format!("`{function}` takes {wanted} arguments, not {}", arguments.len());
             return Err(self.code.fault(at, what));
         }
         self.expression(at, at, Kind::Call(function, arguments))
@@ -396,7 +396,7 @@ pub(super) fn tokens<'t>(code: &Code<'t>) -> Result<Vec<(Token<'t>, usize)>, Dia
             (token.ok_or_else(|| code.fault(at, format!("`{digits}` is too large")))?, length)
         } else {
             let sign = SIGNS.iter().find(|sign| rest.starts_with(**sign));
-            let sign = sign.ok_or_else(|| code.fault(at, format!("`{first}` has no meaning here")))?;
+            let sign = sign.ok_or_else(|| code.fault(at, format!("unexpected `{first}`")))?;
             (Token::Sign(sign), sign.len())
         };
         tokens.push((token, at));

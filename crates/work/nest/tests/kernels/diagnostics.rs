@@ -41,7 +41,7 @@ fn unknown_names() {
     says(
         "",
         "for i in 0..n {\n  y[i] = Aa[i][i];\n}",
-        &["small.toml:14:10", "no array `Aa`", "did you mean `A`?", "y[i] = Aa[i][i];"],
+        &["small.toml:14:10", "unknown array `Aa`", "did you mean `A`?", "y[i] = Aa[i][i];"],
     );
     says(
         "",
@@ -51,7 +51,7 @@ fn unknown_names() {
     says(
         "",
         "for i in 0..n { y[i] = A[i][k]; }",
-        &["small.toml:13:29", "`k` is no loop variable here and no size"],
+        &["small.toml:13:29", "`k` is neither a loop variable here nor a size"],
     );
     says("", "for i in 0..widht { y[i] = A[i][i]; }", &["small.toml:13:13", "did you mean `width`?"]);
     says(
@@ -78,9 +78,9 @@ fn subscripts() {
     says(
         "",
         "for i in 0..n { y[i] = A[i]; }",
-        &["small.toml:13:24", "`A` has 2 dimensions, and 1 subscripts here"],
+        &["small.toml:13:24", "`A` has 2 dimensions, but 1 subscripts here"],
     );
-    says("", "for i in 0..n { y[i] = A; }", &["`A` has 2 dimensions, and 0 subscripts here"]);
+    says("", "for i in 0..n { y[i] = A; }", &["`A` has 2 dimensions, but 0 subscripts here"]);
     says(
         "",
         "for i in 0..n { for j in i..n { y[i] += A[i][j + 1]; } }",
@@ -88,7 +88,7 @@ fn subscripts() {
             "small.toml:13:41",
             "`A[i][j + 1]` is outside its array: subscript 2 would be 8",
             "`j` = 7",
-            "`A` has 0 to 7 there",
+            "`A` allows 0 to 7 there",
         ],
     );
     says("", "for i in 0..n { y[i] = A[i - 1][0]; }", &["subscript 1 would be -1 where `i` = 0"]);
@@ -109,10 +109,10 @@ fn bounds() {
     says(
         "",
         "for i in 0..n { for j in i..n step 2 { y[i] += A[i][j]; } }",
-        &["how often a loop with step 2 runs"],
+        &["the trip count of a loop with step 2"],
     );
-    says("", "for i in 0..n { for i in 0..n { y[i] = A[i][i]; } }", &["`i` has another meaning already"]);
-    says("", "for i in 0..n { }", &["nothing in it"]);
+    says("", "for i in 0..n { for i in 0..n { y[i] = A[i][i]; } }", &["`i` is already defined"]);
+    says("", "for i in 0..n { }", &["is empty"]);
     says(
         "",
         "for i in 0..4 { for j in 0..4 { for k in 0..min(i + j, 3) { y[i] += A[j][k]; } } }",
@@ -132,13 +132,13 @@ fn iterations_that_depend_on_each_other() {
         "for i in 0..n {\n  for j in 0..n { y[j] += A[i][j]; }\n}",
         &[
             "small.toml:14:19",
-            "iterations of `i` may depend on each other: one writes `y[j]` (line 14), another has `y[j]` (line 14)",
+            "iterations of `i` may depend on each other: one writes `y[j]` (line 14), another uses `y[j]` (line 14)",
         ],
     );
     says(
         "split = \"i\"",
         "for i in 1..n {\n  y[i] = A[i][i];\n  y[i] += y[i - 1];\n}",
-        &["one writes `y[i]` (line 14), another has `y[i - 1]` (line 15)"],
+        &["one writes `y[i]` (line 14), another uses `y[i - 1]` (line 15)"],
     );
     says(
         "split = \"i\"",
@@ -163,7 +163,7 @@ fn iterations_that_depend_on_each_other() {
     says(
         "split = \"i\"",
         "for i in 0..4 { y[i] = y[2*i] + A[i][i]; }",
-        &["one writes `y[i]`", "another has `y[2*i]`"],
+        &["one writes `y[i]`", "another uses `y[2*i]`"],
     );
     // Blocks of five, four apart, are not.
     let code = "for i in 0..2 { for j in 0..4 { y[3*i + j] = A[j][j]; } }";
@@ -175,7 +175,7 @@ fn sections_that_do_not_fit() {
     says(
         "",
         "for i in 0..n { A[i][i] = y[i]; }",
-        &["small.toml:8:", "`A` is an input, yet it is written", "`section = \"inout\"` would fit"],
+        &["small.toml:8:", "`A` is an input, yet it is written", "`section = \"inout\"` fits"],
     );
     says("", "for i in 0..n { y[i] = 0; }", &["`A` is an input, yet nothing reads it"]);
 }
@@ -185,15 +185,15 @@ fn grammar() {
     says("", "for i in 0..n { y[i] = A[i][i] }", &["small.toml:13:32", "expected `;`, found `}`"]);
     says("", "for i in 0..n { y[i] = A[i][i];", &["expected `}`, found the end"]);
     says("", "for i in 0..n { y[i] <= A[i][i]; }", &["expected `=`, `+=`, `-=`, `*=` or `/=`, found `<=`"]);
-    says("", "for i in 0..n { y[i] = sqrt(1, 2); }", &["`sqrt` has 1 arguments, not 2"]);
-    says("", "for i in 0..n { y[i] = $; }", &["small.toml:13:24", "`$` has no meaning here"]);
-    says("", &format!("y[0] = {}A[0][0];", "(".repeat(40)), &["more than 32 brackets"]);
+    says("", "for i in 0..n { y[i] = sqrt(1, 2); }", &["`sqrt` takes 1 arguments, not 2"]);
+    says("", "for i in 0..n { y[i] = $; }", &["small.toml:13:24", "unexpected `$`"]);
+    says("", &format!("y[0] = {}A[0][0];", "(".repeat(40)), &["more than 32 nested brackets"]);
     says("", &format!("y[0] = A[0][0]{};", " + 1".repeat(200)), &["more than 256 operands and operators"]);
     let seven: String = (0..7).map(|at| format!("for v{at} in 0..2 {{ ")).collect();
     says(
         "",
         &format!("{seven} y[0] = A[0][0]; {}", "}".repeat(7)),
-        &["more than 6 loops inside one another"],
+        &["more than 6 nested loops"],
     );
 }
 
@@ -205,9 +205,9 @@ fn repeated_microblocks() {
         code,
         &["small.toml:13:24", "`A[i][d]` is outside its array", "would be 8"],
     );
-    says("repeat = \"n in 0..4\"", code, &["small.toml:11:11", "`n` has another meaning already"]);
+    says("repeat = \"n in 0..4\"", code, &["small.toml:11:11", "`n` is already defined"]);
     says("repeat = \"d = 0..4\"", code, &["small.toml:11:13", "expected `in`"]);
-    says("repeat = \"d in 0..i\"", code, &["small.toml:11:19", "`i` is no loop variable here and no size"]);
+    says("repeat = \"d in 0..i\"", code, &["small.toml:11:19", "`i` is neither a loop variable here nor a size"]);
     says("repeat = \"d in 4..4\"", code, &["a kernel has 1 to 256 microblocks"]);
     let text = kernel("repeat = \"d in 0..257\"", "for i in 0..n { y[i] = A[i][d/40]; }");
     assert!(refused(&text).contains("a kernel has 1 to 256 microblocks"));

@@ -149,14 +149,14 @@ pub fn open(path: &Path, options: &Options) -> Result<Box<dyn Service>, Diagnost
     let unreadable =
         |error: std::io::Error| Bad::new(format!("cannot read the trace: {error}")).in_file(&source);
     if !path.metadata().map_err(unreadable)?.is_file() {
-        let help = "a trace is read twice: it must be a file, no folder and no pipe";
+        let help = "a trace is read twice: it must be a file, not a folder or a pipe";
         return Err(Bad::new("no file").help(help).in_file(&source));
     }
     let file = File::open(path).map_err(unreadable)?;
     let Some(format) = format(path) else {
         let titles: Vec<&str> = FORMATS.iter().map(|format| format.title).collect();
         let help = format!("a recorded program is {}", titles.join(", "));
-        return Err(Bad::new("no recorded program of a CPU").help(help).in_file(&source));
+        return Err(Bad::new("not a recorded program of a CPU").help(help).in_file(&source));
     };
     Ok(Box::new(Recorded::new(file, format, source, options)?))
 }

@@ -37,7 +37,7 @@ pub const PARAMETERS: &[Key] = &[
     Key { name: "job", what: "instructions of a job", default: "20000" },
     Key {
         name: "memory",
-        what: "private: each core has a copy of the program's data; shared: all cores have one",
+        what: "private: each core has a copy of the program's data; shared: all cores share one",
         default: "private",
     },
 ];
@@ -122,7 +122,7 @@ impl Recorded {
         options: &Options,
     ) -> Result<Recorded, Diagnostic> {
         if !(1..=MOST_JOB).contains(&options.job) {
-            return Err(Diagnostic::new(format!("jobs of {} instructions", options.job))
+            return Err(Diagnostic::new(format!("invalid job length: {} instructions", options.job))
                 .help(format!("a job has 1 to {MOST_JOB} instructions")));
         }
         let recording = Recording { file, format, source };
@@ -133,12 +133,12 @@ impl Recorded {
             whole += 1;
         }
         if whole == 0 {
-            return Err(Bad::new("no instruction in the trace")
-                .help("a trace has at least one line or record")
+            return Err(Bad::new("the trace has no instructions")
+                .help("a trace needs at least one line or record")
                 .in_file(&recording.source));
         }
         if space.text.len() * PAGE > u64::from(u32::MAX) {
-            return Err(Bad::new(format!("{} pages of instructions", space.text.len()))
+            return Err(Bad::new(format!("too many pages of instructions: {}", space.text.len()))
                 .help("at most 4 GiB of text: addresses of instructions have 32 bits")
                 .in_file(&recording.source));
         }
@@ -178,7 +178,7 @@ impl Recorded {
                     self.reader =
                         self.recording.reader().unwrap_or_else(|fault| self.changed(&fault.one_line()));
                 }
-                Ok(false) => self.changed("it has become shorter"),
+                Ok(false) => self.changed("it is shorter now"),
                 Err(fault) => self.changed(&fault.one_line()),
             }
         }
@@ -190,7 +190,7 @@ impl Recorded {
     }
 
     fn changed<T>(&self, what: &str) -> T {
-        panic!("{} was changed while it was read: {what}", self.recording.source)
+        panic!("{} changed while it was read: {what}", self.recording.source)
     }
 }
 
@@ -211,10 +211,10 @@ impl Service for Recorded {
         let (source, cores) = (&self.recording.source, self.cores);
         let whose = match self.memory {
             Memory::Private => {
-                "a copy of the program's data of its own (memory=private); memory=shared gives all of them one"
+                "its own copy of the program's data (memory=private); memory=shared gives all cores one copy"
             }
             Memory::Shared => {
-                "the same data, stacks included (memory=shared), so that they take lines from each other; memory=private gives each a copy"
+                "the same data, stacks included (memory=shared), so cores take lines from each other; memory=private gives each a copy"
             }
         };
         vec![format!("{source}: each of the {cores} cores has {whose}")]
@@ -243,7 +243,7 @@ impl Service for Recorded {
             }
             taken += u64::from(self.one.count);
             if ops.instruction(&self.one, &mut self.space, &mut tape).is_none() {
-                self.changed("it uses other pages")
+                self.changed("it uses different pages")
             }
         }
         ops.flush(&mut tape);

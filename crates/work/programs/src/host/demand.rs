@@ -150,14 +150,14 @@ pub(crate) const fn arrival_parameters(rate: &'static str) -> [Parameter; 6] {
     [
         Parameter {
             name: "arrivals",
-            what: "open: requests come by a Poisson process at `rate`; closed: each of `clients` sends its next one `think` after its answer",
+            what: "open: requests arrive as a Poisson process at `rate`; closed: each of `clients` sends its next one `think` after the answer",
             default: "open",
             range: Range::Word(&["open", "closed"]),
             source: "httperf is open (Mosberger, Jin, SIGMETRICS 1998), ab and sysbench are closed",
         },
         Parameter {
             name: "rate",
-            what: "requests a second (open)",
+            what: "requests per second (open)",
             default: rate,
             range: Range::Real(0.001, 1e7),
             source: "chosen: a fraction of what eight cores of 2 GHz can do",
@@ -171,7 +171,7 @@ pub(crate) const fn arrival_parameters(rate: &'static str) -> [Parameter; 6] {
         },
         Parameter {
             name: "think",
-            what: "time between an answer and the client's next request in the mean, exponential (closed)",
+            what: "mean time between an answer and the client's next request, exponential (closed)",
             default: "0s",
             range: Range::Span(Time::ZERO, HOUR),
             source: "ab and sysbench do not think",
@@ -185,7 +185,7 @@ pub(crate) const fn arrival_parameters(rate: &'static str) -> [Parameter; 6] {
         },
         Parameter {
             name: "requests",
-            what: "requests after which the program ends; 0: it goes on",
+            what: "requests after which the program ends; 0: never",
             default: "0",
             range: Range::Count(0, u64::MAX >> 1),
             source: "the run ends first",

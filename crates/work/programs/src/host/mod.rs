@@ -280,7 +280,7 @@ pub(crate) const SWITCHED: &[bool] = &[false, true];
 /// Which drive.
 pub(crate) const DRIVE: Parameter = Parameter {
     name: "drive",
-    what: "which of the host's drives its files are on, counted from 0",
+    what: "index of the host's drive that holds the files, from 0",
     default: "0",
     range: Range::Count(0, 65_535),
     source: "the first",

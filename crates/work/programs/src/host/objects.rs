@@ -16,42 +16,42 @@ const SECOND: Time = Time::from_s(1);
 pub(crate) const COMMON: &[Parameter] = &[
     Parameter {
         name: "cpu",
-        what: "time of a core for a request besides its system calls and its bytes",
+        what: "core time per request, excluding its system calls and its bytes",
         default: "150us",
         range: Range::Span(Time::ZERO, SECOND),
         source: "chosen: static requests cost Apache 0.1 to 0.3 ms of a core of 2 GHz",
     },
     Parameter {
         name: "per_kib",
-        what: "time of a core for a KiB that goes to or comes from the network",
+        what: "core time per KiB sent to or received from the network",
         default: "800ns",
         range: Range::Span(Time::ZERO, Time::from_ms(1)),
-        source: "chosen: 10 Gbit/s a core, segmentation left to the adapter",
+        source: "chosen: 10 Gbit/s per core, segmentation left to the adapter",
     },
     Parameter {
         name: "chunk",
-        what: "bytes that a fetch reads at a time",
+        what: "bytes per read of a fetch",
         default: "64KiB",
         range: Range::Size(512, 64 << 20),
         source: "sendfile(2) moves at most what its pipe holds, 16 pages: PIPE_DEF_BUFFERS, splice_direct_to_actor",
     },
     Parameter {
         name: "piece",
-        what: "bytes that an upload writes at a time",
+        what: "bytes per write of an upload",
         default: "8000B",
         range: Range::Size(512, 64 << 20),
         source: "mod_dav's dav_method_put writes a bucket as it comes from the socket: APR_BUCKET_BUFF_SIZE",
     },
     Parameter {
         name: "put",
-        what: "new: an upload makes a file that was not there; replace: it takes the place of an object, by a file with a temporary name",
+        what: "new: an upload creates a new file; replace: it replaces an object, through a file with a temporary name",
         default: "new",
         range: Range::Word(&["new", "replace"]),
         source: "chosen; mod_dav_fs replaces (dav_fs_close_stream renames), where ext4 begins to write what was uploaded (ext4_rename, auto_da_alloc)",
     },
     Parameter {
         name: "keep",
-        what: "uploads that are kept; beyond that the oldest is unlinked (put=new)",
+        what: "uploads kept before the oldest is unlinked (put=new)",
         default: "65536",
         range: Range::Count(1, 1 << 24),
         source: "chosen: a run uploads fewer",
@@ -65,7 +65,7 @@ pub(crate) const COMMON: &[Parameter] = &[
     },
     Parameter {
         name: "log",
-        what: "bytes that a request appends to the access log once it is answered; 0B: none",
+        what: "bytes appended to the access log after each answer; 0B: none",
         default: "100B",
         range: Range::Size(0, 4_096),
         source: "a line of Apache's common log format",
@@ -76,7 +76,7 @@ pub(crate) const COMMON: &[Parameter] = &[
 pub(crate) const fn uploads(default: &'static str) -> Parameter {
     Parameter {
         name: "uploads",
-        what: "percent of the requests that upload",
+        what: "percent of requests that upload",
         default,
         range: Range::Real(0.0, 100.0),
         source: "the program's name",
@@ -159,7 +159,7 @@ impl<S: Set> Objects<S> {
         };
         const MOST: u64 = 1 << 26;
         if set.len() + spares >= MOST {
-            let most = format!("at most {MOST} files: here there are {}", set.len() + spares);
+            let most = format!("at most {MOST} files; these parameters make {}", set.len() + spares);
             return Err(options.refused("size", most));
         }
         let first = 1 + set.len() as u32;

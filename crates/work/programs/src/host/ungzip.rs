@@ -15,28 +15,28 @@ const MOST: u64 = 1 << 20;
 const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "processes",
-        what: "processes, each with files of its own",
+        what: "processes, each with its own files",
         default: "1",
         range: Range::Count(1, 1_024),
         source: "chosen",
     },
     Parameter {
         name: "rate",
-        what: "bytes that a process unpacks a second of a core, its system calls not counted",
+        what: "bytes that a process unpacks per second of core time, excluding system calls",
         default: "100MB/s",
         range: Range::Rate(1_000, 1 << 40),
         source: "chosen: gzip 1.10 on text on a core of 2 GHz",
     },
     Parameter {
         name: "spread",
-        what: "how far the time for a piece is from its mean at most, in percent, uniform",
+        what: "largest deviation of a piece's time from its mean, in percent, uniform",
         default: "25",
         range: Range::Real(0.0, 100.0),
         source: "chosen: the speed follows the text, so that processes do not go in step",
     },
     Parameter {
         name: "ratio",
-        what: "bytes out for one in",
+        what: "unpacked bytes per packed byte",
         default: "3.1",
         range: Range::Real(0.01, 1_000.0),
         source: "gzip on text of the Silesia and Calgary corpora",
@@ -50,21 +50,21 @@ const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         name: "files",
-        what: "packed files of a process, taken in turn; what is there of a file's text is unlinked first",
+        what: "packed files per process, taken in turn; an existing text of a file is unlinked first",
         default: "16",
         range: Range::Count(1, 1 << 16),
-        source: "chosen: a run of 30 s comes to no file twice",
+        source: "chosen: a run of 30 s unpacks no file twice",
     },
     Parameter {
         name: "read",
-        what: "bytes that are read at a time",
+        what: "bytes per read",
         default: "32KiB",
         range: Range::Size(512, 1 << 30),
         source: "gzip 1.10: INBUFSIZ of gzip.h (gzip 1.12 reads 256 KiB)",
     },
     Parameter {
         name: "write",
-        what: "bytes that are written at a time",
+        what: "bytes per write",
         default: "32KiB",
         range: Range::Size(512, 1 << 30),
         source: "gzip 1.10 and 1.12: a window, WSIZE of gzip.h",
@@ -76,7 +76,7 @@ const PARAMETERS: &[Parameter] = &[
 pub(super) const ENTRY: Entry = Entry {
     name: "ungzip",
     source: "gzip 1.10 as `gunzip -k`: no fsync without --synchronous",
-    what: "unpacks files one after the other without an end: reads in order, computes, writes to a new file",
+    what: "unpacks files one after the other, endlessly: reads in order, computes, writes to a new file",
     parameters: &[PARAMETERS],
     build,
 };

@@ -58,10 +58,10 @@ impl Named {
         let Some(parameter) = (self.outgrows)(options, room)? else { return Ok(()) };
         let room = Bytes::new(room.bytes);
         let what =
-            format!("a piece of `{}` touches more than {room}, and a section has room for {room}", self.name);
+            format!("a piece of `{}` touches more than {room}, but a section has room for {room}", self.name);
         Err(Diagnostic::new(what)
             .at(options.place(parameter))
-            .help("less data, fewer sections ahead, or more memory"))
+            .help("use less data, fewer sections ahead, or more memory"))
     }
 
     /// The program with its data. What is drawn is drawn once in a process, as long as few others are; a file is read each time, for it may have changed.
@@ -101,37 +101,37 @@ pub(super) const NAMED: &[Named] = &[
         name: "bfs",
         what: "Breadth-first search, level after level (Rodinia)",
         keys: &[
-            key("graph", "a file with a graph, instead of one that is drawn", ""),
-            key("nodes", "nodes of a drawn graph", "1000000"),
-            key("degree", "edges of a node, on the average", "6"),
-            key("seed", "what it is drawn from", "1"),
-            key("source", "the node where it begins", "0"),
+            key("graph", "file with a graph, instead of a generated one", ""),
+            key("nodes", "nodes of a generated graph", "1000000"),
+            key("degree", "edges per node of a generated graph, on average", "6"),
+            key("seed", "seed of the generated graph", "1"),
+            key("source", "node where the search starts", "0"),
         ],
         build: bfs,
         outgrows: bfs_outgrows,
     },
     Named {
         name: "nn",
-        what: "The nearest of many places (Rodinia)",
+        what: "Nearest neighbours of a place (Rodinia)",
         keys: &[
-            key("file", "a file with records of 49 B, instead of drawn ones", ""),
-            key("records", "records that are drawn", "1369569"),
-            key("seed", "what they are drawn from", "1"),
-            key("nearest", "how many are wanted", "5"),
-            key("latitude", "of the place, in degrees", "30"),
-            key("longitude", "of the place, in degrees", "90"),
+            key("file", "file with records of 49 B, instead of generated ones", ""),
+            key("records", "generated records", "1369569"),
+            key("seed", "seed of the generated records", "1"),
+            key("nearest", "number of neighbours", "5"),
+            key("latitude", "latitude of the place, in degrees", "30"),
+            key("longitude", "longitude of the place, in degrees", "90"),
         ],
         build: nn,
         outgrows: nn_outgrows,
     },
     Named {
         name: "wc",
-        what: "Words of a text, counted by map and reduce (Mars)",
+        what: "Word count of a text by map and reduce (Mars)",
         keys: &[
-            key("text", "a file, instead of a text that is drawn", ""),
-            key("bytes", "length of a drawn text", "64MiB"),
-            key("words", "different words of it, at most", "65536"),
-            key("seed", "what it is drawn from", "1"),
+            key("text", "file with a text, instead of a generated one", ""),
+            key("bytes", "bytes of a generated text", "64MiB"),
+            key("words", "maximum number of different words of a generated text", "65536"),
+            key("seed", "seed of the generated text", "1"),
         ],
         build: wc,
         outgrows: wc_outgrows,
@@ -149,8 +149,8 @@ fn bfs(options: &Options<'_>) -> Result<OnData, Diagnostic> {
     };
     let nodes = graph.vertices() as u32;
     if nodes == 0 {
-        let what = "a graph without nodes has none to begin with";
-        return Err(Diagnostic::new(what).at(options.place("graph")).help("a file with an edge at least"));
+        let what = "the graph has no nodes";
+        return Err(Diagnostic::new(what).at(options.place("graph")).help("give a file with at least one edge"));
     }
     let source = options.number("source", 0, 0..=nodes - 1)?;
     Ok(OnData::Bfs(Bfs::new(graph.rows().to_vec(), graph.targets().to_vec(), source)))
@@ -210,8 +210,8 @@ fn nn(options: &Options<'_>) -> Result<OnData, Diagnostic> {
     };
     let text = bytes_of(file, options)?;
     if !text.len().is_multiple_of(Nn::RECORD) {
-        let what = format!("`{file}` has {} B, which are no records of {} B", text.len(), Nn::RECORD);
-        let help = "a line of 48 characters and its end each, as Rodinia's `hurricane_gen` writes them";
+        let what = format!("`{file}` has {} B, not a multiple of the record size of {} B", text.len(), Nn::RECORD);
+        let help = "a record is a line of 48 characters and its end, as Rodinia's `hurricane_gen` writes them";
         return Err(Diagnostic::new(what).at(options.place(file)).help(help));
     }
     Ok(OnData::Nn(Nn::new(text, place, count)))
@@ -244,8 +244,8 @@ fn text_of(options: &Options<'_>) -> Result<Text, Diagnostic> {
     };
     let text = bytes_of(file, options)?;
     if text.len() as u64 > most.get() {
-        let what = format!("`{file}` has {} B; a text has {most} at most", text.len());
-        return Err(Diagnostic::new(what).at(options.place(file)).help("a part of it: `head -c 4GB`"));
+        let what = format!("`{file}` has {} B; the maximum is {most}", text.len());
+        return Err(Diagnostic::new(what).at(options.place(file)).help("use a part of it: `head -c 4GB`"));
     }
     Ok(Text::Read(text))
 }
@@ -267,7 +267,7 @@ fn wc_outgrows(options: &Options<'_>, room: Room) -> Result<Option<&'static str>
 /// What is in a file, which is something.
 fn bytes_of(file: &str, options: &Options<'_>) -> Result<Vec<u8>, Diagnostic> {
     let refused = |what: String| {
-        let help = "a file that can be read, with a byte at least; without one, data are drawn";
+        let help = "give a readable file that is not empty; without a file, data are generated";
         Diagnostic::new(what).at(options.place(file)).help(help)
     };
     let bytes = std::fs::read(file).map_err(|fault| refused(format!("cannot read `{file}`: {fault}")))?;

@@ -74,7 +74,7 @@ pub fn open(text: &str) -> Result<Vec<Application>, Diagnostic> {
         return Ok(vec![Application { program, instances, inputs, in_turn, block: None }]);
     }
     let Some((_, program)) = nest::programs().iter().find(|(known, _)| *known == name) else {
-        let unknown = Diagnostic::new(format!("no kernel `{name}`")).allowed(name, names());
+        let unknown = Diagnostic::new(format!("unknown kernel `{name}`")).allowed(name, names());
         return Err(unknown.at(options.place(name)));
     };
     application(program, &format!("programs/{name}.toml"), &[], &options).map(|one| vec![one])
@@ -119,9 +119,9 @@ pub fn of_programs(text: &str) -> Result<Vec<Application>, Diagnostic> {
             all.extend(open(whole)?);
         } else {
             let known: Vec<&str> = nests.iter().map(|(known, _)| *known).collect();
-            let what = format!("`{name}` is a program of a GPU, and not known as a loop nest");
+            let what = format!("`{name}` is a GPU program without a loop nest");
             let help = format!(
-                "of programs of a GPU, {} are; so is every program of an accelerator: atax, gemm, nw",
+                "GPU programs with a loop nest: {}; every accelerator program has one: atax, gemm, nw",
                 known.join(", ")
             );
             return Err(Diagnostic::new(what).at(Options::read(text)?.place(name)).help(help));
@@ -196,7 +196,7 @@ fn in_turn(options: &Options<'_>) -> Result<bool, Diagnostic> {
 
 fn own(options: &Options<'_>) -> Result<Application, Diagnostic> {
     let Some(file) = options.text("file") else {
-        let what = "a kernel of your own has a file";
+        let what = "a kernel of your own needs a file";
         return Err(Diagnostic::new(what).at(options.place(OWN)).help("write `nest:file=MY.toml`"));
     };
     let text = config::read_text(Path::new(file))?;

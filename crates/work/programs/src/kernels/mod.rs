@@ -284,7 +284,7 @@ impl<'a> Options<'a> {
 
     /// That a parameter cannot have a value, and what it can.
     fn refused(&self, name: &str, value: &str, allowed: String) -> Diagnostic {
-        let mut refused = Diagnostic::new(format!("`{value}` is no value of parameter `{name}`"));
+        let mut refused = Diagnostic::new(format!("`{value}` is not a valid value of parameter `{name}`"));
         refused.allowed = vec![allowed];
         refused.at(self.place(value))
     }
@@ -297,7 +297,7 @@ impl<'a> Options<'a> {
         let other = others.iter().find(|name| self.text(name).is_some());
         match (self.text(given), other) {
             (Some(_), Some(other)) => {
-                let what = format!("parameter `{other}` is of drawn data, and `{given}` names a file");
+                let what = format!("parameter `{other}` applies to generated data, but `{given}` names a file");
                 Err(Diagnostic::new(what).at(self.place(other)).help("leave one of them out"))
             }
             _ => Ok(()),
@@ -313,7 +313,7 @@ impl<'a> Options<'a> {
         let size = |(name, value): &(&str, &str)| {
             let number = value.parse().ok().filter(|number| *number > 0);
             let number = number.ok_or_else(|| {
-                let mut refused = Diagnostic::new(format!("`{value}` is no value of size `{name}`"));
+                let mut refused = Diagnostic::new(format!("`{value}` is not a valid value of size `{name}`"));
                 refused.allowed = vec!["a whole number above zero".to_owned()];
                 refused.at(self.place(value))
             })?;

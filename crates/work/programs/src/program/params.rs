@@ -111,7 +111,7 @@ impl Params {
         let value = self.text(name).unwrap_or_default();
         let found = words.iter().find(|(word, _)| *word == value).map(|(_, meant)| *meant);
         found.ok_or_else(|| {
-            let what = format!("`{value}` is no value of parameter `{name}`");
+            let what = format!("`{value}` is not a valid value of parameter `{name}`");
             Diagnostic::new(what).at(self.place(value)).allowed(value, words.iter().map(|(word, _)| *word))
         })
     }
@@ -119,7 +119,7 @@ impl Params {
     /// A diagnostic about a value.
     pub fn refused(&self, name: &str, allowed: Vec<String>) -> Diagnostic {
         let value = self.text(name).unwrap_or_default();
-        let mut refused = Diagnostic::new(format!("`{value}` is no value of parameter `{name}`"));
+        let mut refused = Diagnostic::new(format!("`{value}` is not a valid value of parameter `{name}`"));
         refused.allowed = allowed;
         refused.at(self.place(value))
     }

@@ -23,11 +23,11 @@ pub(crate) const THETA: Key =
 /// Measured popularity in place of Zipf's.
 pub(crate) const POPULARITY: Key = Key {
     name: "popularity",
-    what: "file with a measured popularity in place of Zipf's: of CacheLib's cachebench (JSON), or what was requested, a name a line",
+    what: "file with a measured popularity, instead of Zipf's: from CacheLib's cachebench (JSON), or requested names, one per line",
     default: "",
 };
 /// Seed of all streams.
-pub(crate) const SEED: Key = Key { name: "seed", what: "of everything that is drawn", default: "1" };
+pub(crate) const SEED: Key = Key { name: "seed", what: "seed of all random draws", default: "1" };
 /// Where popular objects lie: most services know nothing of popularity when they allocate.
 pub(crate) const PLACEMENT: Key = Key {
     name: "placement",
@@ -39,7 +39,7 @@ pub(crate) const PLACEMENT: Key = Key {
 /// many rows has more, TPC-C most: it is the most compute-bound (section VI-A). It lies before and behind the data, half each, but for
 /// TPC-C's, which lies between them.
 pub(crate) const fn work(default: &'static str) -> Key {
-    let what = "instructions of a job besides its data: receiving, parsing, dispatch, reply";
+    let what = "instructions of a job besides those for its data: receiving, parsing, dispatch, reply";
     Key { name: WORK, what, default }
 }
 /// The name of [`work`].
@@ -255,7 +255,7 @@ pub(crate) enum Want {
 /// Share of lookups. "Limited write traffic" is all that AstriFlash (section V-A) says of its mix.
 pub(crate) const LOOKUPS: Key = Key {
     name: "lookups",
-    what: "percent of the jobs that look a key up; half of the others insert, half delete",
+    what: "percent of jobs that look a key up; half of the others insert, half delete",
     default: "90",
 };
 

@@ -21,17 +21,17 @@ const LARGEST: u64 = 1 << 46;
 
 const MEAN: Key = Key {
     name: "mean",
-    what: "instructions of a job in the mean, each of which needs the one before: cycles",
+    what: "mean instructions per job, each dependent on the previous one: cycles",
     default: "20000",
 };
 const TOUCHES: Key = Key {
     name: "touches",
-    what: "accesses of a job in the mean, geometric, each to a page of `data` drawn at random; the work before each and after the last is \
+    what: "mean accesses per job, geometric, each to a random page of `data`; the work before each and after the last is \
            exponential with the same mean",
     default: "0",
 };
 const DATA: Key = Key { name: "data", what: "bytes of the pages, if there are accesses", default: "64GiB" };
-const SEED: Key = Key { name: "seed", what: "of all that is drawn", default: "1" };
+const SEED: Key = Key { name: "seed", what: "seed of all random draws", default: "1" };
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "exponential",

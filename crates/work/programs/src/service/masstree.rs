@@ -39,7 +39,7 @@ const PUT: u32 = TOP + 3;
 
 const GETS: Key = Key {
     name: "gets",
-    what: "percent of the jobs that read all columns of a row; the others set one",
+    what: "percent of jobs that read all columns of a row; the others set one",
     default: "50",
 };
 

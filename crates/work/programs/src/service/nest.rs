@@ -28,14 +28,14 @@ pub(super) fn service(applications: &[Application]) -> Result<Box<dyn Service>, 
     for Application { program, instances, block, .. } in applications {
         let Program::Nest(kernel) = program else {
             let what = format!(
-                "`{}` is executed on its data for an accelerator: a server does not run it",
+                "`{}` runs only on an accelerator: it is executed on its data",
                 program.name()
             );
             return Err(Diagnostic::new(what)
                 .help("a loop nest (atax, nw, path), or a program of a server (tatp, silo)"));
         };
         if block.is_some() {
-            let what = format!("`block` is of a GPU, and a server runs `{}`", kernel.name());
+            let what = format!("`block` applies to GPUs, but a server runs `{}`", kernel.name());
             return Err(Diagnostic::new(what).help("leave it out"));
         }
         let known = nests.programs.iter().position(|one| one.nest == *kernel);
@@ -47,11 +47,11 @@ pub(super) fn service(applications: &[Application]) -> Result<Box<dyn Service>, 
     match nests.bytes {
         bytes if bytes > LARGEST => {
             let what = format!(
-                "the instances have {}; a server has {} of addresses",
+                "the instances need {}, but a server has {} of addresses",
                 Bytes::new(bytes),
                 Bytes::new(LARGEST)
             );
-            Err(Diagnostic::new(what).help("fewer instances, or smaller sizes"))
+            Err(Diagnostic::new(what).help("use fewer instances or smaller sizes"))
         }
         _ => Ok(Box::new(nests)),
     }
@@ -411,7 +411,7 @@ mod tests {
         assert_eq!(addresses(job(service.as_mut(), 3)), Some(0));
         for (text, said) in [
             ("wc:bytes=1000B", "tatp"),
-            ("atax:block=64", "of a GPU"),
+            ("atax:block=64", "applies to GPUs"),
             ("gemm:ni=1048576,nj=1048576,instances=1024", "fewer"),
         ] {
             let refused = opened(&[text]).err().unwrap_or_else(|| panic!("{text} is taken"));

@@ -244,7 +244,7 @@ impl Builder {
     /// The trace, whole.
     fn finish(mut self, name: &'static str) -> Result<Trace, Bad> {
         if self.kernels.is_empty() {
-            return Err(Bad::new("no kernel"));
+            return Err(Bad::new("the trace has no kernel"));
         }
         self.paths.close();
         Ok(Trace::new(name, self.kernels, self.code.into_insts(), self.paths, self.touched.lay_out()?))
@@ -278,7 +278,7 @@ impl Grid {
                 return Err(missing(expected, warps));
             }
             if here < expected {
-                return Err(Bad::new(format!("warp {warp} of block {block} stands twice")));
+                return Err(Bad::new(format!("warp {warp} of block {block} appears twice")));
             }
             expected += 1;
         }
@@ -392,7 +392,7 @@ fn read_trace(path: &Path) -> Result<Trace, Diagnostic> {
             return Err(Bad::new(format!("cannot read the trace: {error}")).in_file(&source));
         }
         let help = "a trace is Accel-Sim's `kernelslist.g` or kernel file, or MacSim's folder, configuration or archive";
-        return Err(Bad::new("no instruction trace of a GPU").help(help).in_file(&source));
+        return Err(Bad::new("not an instruction trace of a GPU").help(help).in_file(&source));
     };
     let mut builder = Builder::default();
     let name = match format {

@@ -32,7 +32,7 @@ impl Touched {
     #[inline]
     pub(super) fn global(&mut self, address: u64, width: u8) -> Result<(), Bad> {
         let Some(last) = address.checked_add(u64::from(width.max(1)) - 1) else {
-            return Err(Bad::new(format!("an access beyond 64 bits of address: 0x{address:x}")));
+            return Err(Bad::new(format!("an access beyond the 64-bit address space: 0x{address:x}")));
         };
         for page in address / PAGE..=last / PAGE {
             if self.last != Some(page) {
@@ -83,7 +83,7 @@ impl Touched {
             }
         }
         if pages > u64::MAX / PAGE / 2 {
-            return Err(Bad::new("the buffers of the trace fill more than half of 64 bits of address"));
+            return Err(Bad::new("the buffers of the trace fill more than half of the 64-bit address space"));
         }
         let local = self.local.map(|(low, high)| {
             let low = low & !(LOCAL_ALIGNMENT - 1);

@@ -33,7 +33,7 @@ pub(super) fn parse_distribution(v: Value) -> Parsed<Distribution> {
             zone_list(v, rest)?.each(&mut zones, parse_absolute_zones)?;
             Ok(Distribution::ZonedAbs(zones))
         }
-        other => Err(Diagnostic::new(format!("`{other}` is not known")).allowed(other, kinds)),
+        other => Err(Diagnostic::new(format!("unknown value `{other}`")).allowed(other, kinds)),
     }
 }
 
@@ -70,7 +70,7 @@ pub(super) fn parse_popularity(v: Value) -> Parsed<Option<(Popularity, Option<f6
 }
 
 fn zone_list<'a>(v: Value<'a>, rest: Option<&'a str>) -> Parsed<Value<'a>> {
-    let help = "percent of the requests / size, colon between zones: zoned:60/10:40/90";
+    let help = "write PERCENT/SIZE for each zone, zones separated by colons: zoned:60/10:40/90";
     rest.map(|rest| v.with(rest)).ok_or_else(|| Diagnostic::new("zones are missing").help(help))
 }
 
@@ -97,7 +97,7 @@ fn pairs<'a>(v: Value<'a>, most: usize) -> Parsed<Vec<(&'a str, Option<&'a str>)
     };
     let pairs: Vec<_> = v.text()?.split(':').filter(|part| !part.is_empty()).map(pair).collect();
     if pairs.is_empty() || pairs.len() > most {
-        return Err(Diagnostic::new(format!("{} entries; 1 to {most} are possible", pairs.len())));
+        return Err(Diagnostic::new(format!("{} entries; expected 1 to {most}", pairs.len())));
     }
     Ok(pairs)
 }
@@ -107,7 +107,7 @@ fn fill_percent(percents: &[Option<u64>]) -> Parsed<Vec<u8>> {
     let given: u64 = percents.iter().flatten().sum();
     let blanks = percents.iter().filter(|p| p.is_none()).count() as u64;
     if given > 100 || (given < 100 && blanks == 0) {
-        return Err(Diagnostic::new(format!("the percentages add up to {given}, not to 100")));
+        return Err(Diagnostic::new(format!("the percentages add up to {given}, not 100")));
     }
     let rest = 100 - given;
     let mut blank = 0;

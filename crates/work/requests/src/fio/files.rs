@@ -19,24 +19,24 @@ pub(super) const FILES: &[FioOption] = &[
         "filename",
         None,
         filename,
-        "/dev/...: the drive; any other name: a file of `size` bytes on it, one for all jobs that name it, several between colons",
+        "/dev/...: the drive; any other name: a file of `size` bytes on it, shared by all jobs that name it; colons separate several names",
     )
     .list(),
     honoured(
         "filename_format",
         None,
         filename_format,
-        "names of files without `filename`, of $jobname, $jobnum and $filenum; equal names are one file",
+        "pattern of file names without `filename`, from $jobname, $jobnum and $filenum; equal names are one file",
     ),
-    honoured("directory", None, directory, "goes before the names of files; several go to clones in turn"),
-    honoured("nrfiles", Some("nr_files"), nrfiles, "files of each clone; `size` is divided among them"),
-    honoured("filesize", None, filesize, "bytes of each file, or a range from which each draws its own"),
-    honoured("openfiles", None, openfiles, "files in service at a time; the next follows when one is done"),
+    honoured("directory", None, directory, "prefix of file names; several go to clones in turn"),
+    honoured("nrfiles", Some("nr_files"), nrfiles, "files per clone; `size` is divided among them"),
+    honoured("filesize", None, filesize, "bytes per file, or a range from which each file draws its size"),
+    honoured("openfiles", None, openfiles, "files in use at a time; the next starts when one is done"),
     honoured(
         "file_service_type",
         None,
         file_service_type,
-        "which file comes next: roundrobin, random, sequential, with :N requests of one before the next; zipf, pareto, normal (gauss), as in random_distribution",
+        "choice of the next file: roundrobin, random, sequential, with :N requests per file; zipf, pareto, normal (gauss), as in random_distribution",
     ),
 ];
 
@@ -150,7 +150,7 @@ fn filename(job: &mut JobSpec, v: Value) -> Set {
     let devices = found.iter().filter(|name| is_device(name)).count();
     if devices > 0 && devices < found.len() {
         let what = format!("`{text}` names {devices} devices and {} other files", found.len() - devices);
-        return Err(Diagnostic::new(what).help("give devices, or files that are to be laid out on the drive"));
+        return Err(Diagnostic::new(what).help("give only devices, or only files to lay out on the drive"));
     }
     job.files.names = found;
     Ok(())
@@ -203,7 +203,7 @@ fn file_service_type(job: &mut JobSpec, v: Value) -> Set {
     let skewed = ["zipf", "pareto", "normal", "gauss"];
     let plain = ["roundrobin", "random", "sequential"];
     if !plain.contains(&word) {
-        let what = format!("`{word}` is not known");
+        let what = format!("unknown value `{word}`");
         return Err(Diagnostic::new(what).allowed(word, plain.into_iter().chain(skewed)));
     }
     job.files.service = v.with(word).word(&[

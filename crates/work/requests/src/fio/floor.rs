@@ -124,12 +124,12 @@ impl Floors {
             let (from, to) = (end_of(missed.cycle), end_of(missed.cycle + 1));
             let (ended, but) = match late {
                 Some(_) => (ENDED, String::new()),
-                None => ("", format!("; fio judges no cycle that begins in the first {SETTLES}")),
+                None => ("", format!("; fio does not check cycles that begin in the first {SETTLES}")),
             };
             let cycle = missed.cycle + 1;
             let kind = KINDS[at];
             Some(format!(
-                "{ended}{option}={least}: {kind}s came to {rate:.0} {unit} in cycle {cycle}, {from} to {to} after its start{but}"
+                "{ended}{option}={least}: {kind}s reached {rate:.0} {unit} in cycle {cycle}, {from} to {to} after its start{but}"
             ))
         };
         (0..KINDS.len()).filter_map(of).collect()

@@ -124,11 +124,11 @@ impl Layout {
         let count = self.names.len() as u64;
         let (files, lies) = if count == 1 { ("file", "") } else { ("files", " in all") };
         let what = format!(
-            "the jobs lay out {count} {files} of {bytes} bytes{lies}, and the drive has room for {room}"
+            "the jobs lay out {count} {files} of {bytes} bytes{lies}, but the drive has room for {room}"
         );
         let each = room / count / BLOCK * BLOCK;
         let help = format!(
-            "{count} equal {files} of {each} bytes would fit; filename=/dev/nvme0n1 sends a job over the whole drive without files of its own"
+            "{count} equal {files} of {each} bytes would fit; filename=/dev/nvme0n1 runs a job over the whole drive without files"
         );
         let option = if spec.files.bytes.is_some() { "filesize" } else { "size" };
         Err(Diagnostic::new(what).at(spec.place_of(option)).help(help))
@@ -145,7 +145,7 @@ impl Layout {
         let (with, without) = (names(true), names(false));
         if !with.is_empty() && !without.is_empty() {
             self.notes.push(format!(
-                "{} go over the whole drive, on which the files of {} lie: both touch the same blocks",
+                "{} cover the whole drive, which also holds the files of {}: both touch the same blocks",
                 without.join(", "),
                 with.join(", ")
             ));
@@ -271,14 +271,14 @@ impl JobSpec {
         let trims = matches!(self.rw.pattern, Pattern::Trim | Pattern::TrimWrite);
         if trims && self.files.device().is_none() && !self.files.inline {
             return Some(format!(
-                "job `{}` trims, which fio does to devices alone: it goes over the whole drive, as with filename=/dev/nvme0n1",
+                "job `{}` trims, and fio trims only devices: it covers the whole drive, as with filename=/dev/nvme0n1",
                 self.name
             ));
         }
         let first = names?.into_iter().next()?;
         let option = if self.files.names.is_empty() { "" } else { " (filename)" };
         Some(format!(
-            "job `{}`: size is not given in bytes, so fio would refuse to lay out its file `{first}`{option}; here the job goes over the whole drive, as \
+            "job `{}`: size is not given in bytes, so fio would refuse to lay out its file `{first}`{option}; here the job covers the whole drive, as \
              with filename=/dev/nvme0n1",
             self.name
         ))

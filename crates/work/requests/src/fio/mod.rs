@@ -203,7 +203,7 @@ impl JobSpec {
     /// Why a list of drives cannot be gone over.
     fn refuse_drives(&self, why: &str, help: &str) -> Diagnostic {
         let count = self.drives().map_or(0, |drives| drives.len());
-        let what = format!("job `{}`: `filename` names {count} drives, and {why}", self.name);
+        let what = format!("job `{}`: `filename` names {count} drives, but {why}", self.name);
         Diagnostic::new(what).at(self.place_of("filename")).help(help)
     }
 }
@@ -255,7 +255,7 @@ impl JobSpec {
             Some(Engine::IoUring) => {
                 if self.fsync > 0 || self.fdatasync > 0 || self.end_fsync {
                     // `io_fsync_prep`.
-                    let what = format!("job `{}`: a ring with hipri takes no fsync", self.name);
+                    let what = format!("job `{}`: io_uring with hipri does not support fsync", self.name);
                     return Err(Diagnostic::new(what)
                         .at(self.place_of("hipri"))
                         .help("leave out hipri, or make writes durable with sync=dsync"));
@@ -263,9 +263,9 @@ impl JobSpec {
                 Ok(Way::Polled)
             }
             Some(Engine::OtherQueued | Engine::OtherQueuedFlush | Engine::Passthrough) => {
-                let what = format!("job `{}`: the kernel of the host does not have this ioengine", self.name);
+                let what = format!("job `{}`: the host's kernel does not have this ioengine", self.name);
                 Err(Diagnostic::new(what).at(self.place_of("ioengine")).help(
-                    "libaio, io_uring and the blocking engines go through it; without `direct`, any goes straight to the drive",
+                    "use libaio, io_uring or a blocking engine; without `direct`, any engine goes straight to the drive",
                 ))
             }
         }
@@ -273,7 +273,7 @@ impl JobSpec {
 
     /// That `ioscheduler` does nothing for requests that pass no block layer.
     fn unscheduled(&self) -> Option<String> {
-        let why = "requests go straight to the drive, past the block layer of a host; direct=0 goes through it, and direct=1 on a host with a \
+        let why = "requests go straight to the drive and bypass the host's block layer; direct=0 goes through it, as does direct=1 on a host with a \
                    kernel (`host.linux`)";
         self.scheduler.map(|_| format!("{}: `ioscheduler` changes nothing here: {why}", self.name))
     }
@@ -287,11 +287,11 @@ impl JobSpec {
             (None, _) => "without direct=1, requests go straight to the drive",
             (Some(false), Some(Engine::IoUring)) if poll_queues > 0 => return None,
             (Some(false), Some(Engine::IoUring)) => {
-                "the drive has no queue without interrupts (host.linux.driver.poll_queues): the job looks for completions on its core, and \
-                 interrupts bring them"
+                "the drive has no polled queue (host.linux.driver.poll_queues): the job polls on its core, but completions arrive by \
+                 interrupt"
             }
             (Some(false), _) => {
-                "Linux polls for io_uring alone: not for a request that its thread waits for (since 5.19), nor for libaio"
+                "Linux polls only for io_uring: not for requests that their thread waits for (since 5.19), nor for libaio"
             }
         };
         Some(format!("job `{}`: hipri: {why}", self.name))
@@ -308,13 +308,13 @@ impl JobSpec {
         };
         let any = |each: &Each<u64>| each.iter().any(|&n| n > 0);
         if any(&self.rate) && any(&self.rate_iops) {
-            return error("rate and rate_iops exclude one another", "rate_iops");
+            return error("rate and rate_iops exclude each other", "rate_iops");
         }
         if self.time_based && self.runtime.is_none() {
             return error("time_based needs a runtime", "time_based");
         }
         if self.bsrange.iter().any(Option::is_some) && self.bssplit.iter().any(Option::is_some) {
-            return error("bsrange and bssplit exclude one another", "bssplit");
+            return error("bsrange and bssplit exclude each other", "bssplit");
         }
         Ok(())
     }
@@ -338,10 +338,10 @@ impl JobSpec {
             ["iodepth_batch", "iodepth_batch_complete_min", "iodepth_batch_complete_max", "iodepth_low"];
         let mapped = self.engine == Some(Engine::Mapped);
         let blocking = self.engine == Some(Engine::Blocking) || mapped;
-        when(blocking, &batches, "a blocking ioengine has one request at a time");
+        when(blocking, &batches, "a blocking ioengine issues one request at a time");
         let cached = !blocking && self.buffered == Some(true);
         when(cached, &batches, "the kernel serves buffered requests as they are submitted");
-        when(mapped, &["sync"], "a store of a mapping is durable once it has been flushed: fsync, end_fsync");
+        when(mapped, &["sync"], "a store to a mapping is durable only after a flush: use fsync or end_fsync");
         when(!self.is_cached(), &["fadvise_hint"], "requests do not pass through a page cache");
         let bounds = ["number_ios", "io_size", "loops"];
         when(self.time_based, &bounds, "a time_based job ends by runtime alone, as in fio");
@@ -369,7 +369,7 @@ fn warn(spec: &JobSpec, job: &mut Job) {
         if possible < wanted {
             job.warnings.push(format!(
                 "job `{}`: {wanted} requests are asked for, but the job ends after {} bytes, at most {possible} requests; \
-                 io_size, loops or time_based make it go on",
+                 io_size, loops or time_based extend it",
                 spec.name, limits.bytes
             ));
         }
@@ -378,12 +378,12 @@ fn warn(spec: &JobSpec, job: &mut Job) {
     if job.repeat && random && (limits.passes > 1 || limits.bytes > limits.pass_bytes) {
         let effect = match job.access.writes() {
             true => {
-                ", so that blocks die in the order in which they were written and write amplification stays near 1"
+                ", so blocks are invalidated in the order in which they were written and write amplification stays near 1"
             }
             false => "",
         };
         job.warnings.push(format!(
-            "job `{}`: each pass repeats the first block by block, as in fio{effect}; randrepeat=0 draws anew",
+            "job `{}`: each pass repeats the block order of the first, as in fio{effect}; randrepeat=0 draws a new order",
             spec.name
         ));
     }

@@ -58,7 +58,7 @@ fn split_inline<'a>(text: &'a str, body: &'a str, skipped: usize) -> Result<Vec<
     }
     let one = |&(start, end): &(usize, usize)| {
         if body[start..end].trim().is_empty() {
-            return Err(Diagnostic::new("nothing stands between two commas").at(place(start)));
+            return Err(Diagnostic::new("empty option between two commas").at(place(start)));
         }
         Ok(assignment(&body[start..end], place(start)))
     };
@@ -105,15 +105,15 @@ pub fn parse_text(name: &str, text: &str) -> Result<Jobs, Diagnostic> {
             }
             section = Some(Section { title, assignments: Vec::new() });
         } else if line == "include" || line.starts_with("include ") {
-            let help = "put the included lines in its place";
+            let help = "replace it with the included lines";
             return Err(Diagnostic::new("fio's `include` is not supported").at(place).help(help));
         } else if let Some(open) = &mut section {
             open.assignments.push(assignment(line, place));
         } else {
-            let what = format!("`{line}` stands before the first [section]");
+            let what = format!("`{line}` is before the first [section]");
             return Err(Diagnostic::new(what)
                 .at(place)
-                .help("begin with [global] or with the name of a job"));
+                .help("begin the file with [global] or the section of a job"));
         }
     }
     if let Some(done) = section {
@@ -137,8 +137,8 @@ fn without_direct(jobs: &[JobSpec]) -> Option<String> {
     let (noun, verb) = if names.len() == 1 { ("job", "leaves") } else { ("jobs", "leave") };
     (!names.is_empty()).then(|| {
         format!(
-            "{noun} {}{more} {verb} out `direct`: fio would go through the page cache (direct=0), and its figures would be those of the host's memory and \
-             write-back; here requests go straight to the drive, and the figures are the drive's; direct=0 gives the page cache, direct=1 the drive",
+            "{noun} {}{more} {verb} out `direct`: fio would use the page cache (direct=0) and measure the host's memory and \
+             write-back; here requests go straight to the drive, and results are the drive's; set direct=0 for the page cache, direct=1 for the drive",
             first.join(", ")
         )
     })
@@ -254,9 +254,9 @@ fn assign(job: &mut JobSpec, assignment: &Assignment, notes: &mut Notes) -> Resu
 /// What stands for a value that nothing else here is like.
 fn stands_for(job: &JobSpec, row: &FioOption, value: &str) -> Option<&'static str> {
     match row.name {
-        "filename" if job.files.device().is_some() => Some("the simulated drive stands for the device"),
+        "filename" if job.files.device().is_some() => Some("the simulated drive replaces the device"),
         "ioengine" if job.engine == Some(Engine::Passthrough) && value != "io_uring_cmd" => {
-            Some("requests reach the drive as with io_uring_cmd; what its driver costs is that of the host's")
+            Some("requests reach the drive as with io_uring_cmd; driver costs are those of the host")
         }
         _ => None,
     }
@@ -265,7 +265,7 @@ fn stands_for(job: &JobSpec, row: &FioOption, value: &str) -> Option<&'static st
 fn unknown(name: &str, place: Place) -> Diagnostic {
     let mut diagnostic = Diagnostic::new(format!("fio has no option `{name}`")).at(place);
     diagnostic.nearest = nearest(name, names()).map(str::to_owned);
-    diagnostic.help("`nandscape list fio` shows every option and what becomes of it")
+    diagnostic.help("`nandscape list fio` lists every option and its support")
 }
 
 fn refuse(row: &FioOption, shown: &str, place: Place) -> Diagnostic {
@@ -307,12 +307,12 @@ pub(super) fn expand(
     let mut rest = text;
     while let Some(at) = rest.find("${") {
         let Some(end) = rest[at..].find('}') else {
-            let what = format!("`{}` begins a variable that does not end", &rest[at..]);
+            let what = format!("`{}` begins an unterminated variable", &rest[at..]);
             return Err(Diagnostic::new(what).help("write ${NAME}"));
         };
         let name = &rest[at + 2..at + end];
         let Some(value) = of(name).filter(|value| !value.is_empty()) else {
-            let what = format!("the environment variable `{name}` is not set, or empty");
+            let what = format!("the environment variable `{name}` is not set or is empty");
             let help = format!("set it for the run ({name}=... nandscape run ...), or write the value");
             return Err(Diagnostic::new(what).help(help));
         };

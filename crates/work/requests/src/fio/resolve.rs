@@ -38,7 +38,7 @@ impl JobSpec {
         files: Option<Vec<Region>>,
     ) -> Resolved<Job> {
         if files.is_none() && self.drives().is_some() {
-            let help = "on a system with a stripe (pm9a3x4) each names a drive behind it; else give each drive a --workload of its own";
+            let help = "on a system with a stripe (pm9a3x4) each names a drive behind it; otherwise give each drive its own --workload";
             return Err(self.refuse_drives("the workload goes to one", help));
         }
         let access = self.access();
@@ -51,7 +51,7 @@ impl JobSpec {
         let depth = self.depth(&mut warnings);
         let mapped = self.engine == Some(Engine::Mapped);
         if mapped && self.buffered == Some(false) {
-            let what = "a mapping is not read directly: as in fio, direct=1 calls msync after each write, and pages stay in the cache";
+            let what = "a mapping has no direct reads: as in fio, direct=1 calls msync after each write, and pages stay in the cache";
             warnings.push(format!("job `{}`: {what}", self.name));
         }
         let mut job = Job {
@@ -141,7 +141,7 @@ impl JobSpec {
         if bytes.is_multiple_of(SECTOR) {
             return Ok(());
         }
-        let what = format!("job `{}`: {bytes} bytes are not whole sectors of {SECTOR} bytes", self.name);
+        let what = format!("job `{}`: {bytes} bytes are not a multiple of the sector of {SECTOR} bytes", self.name);
         Err(Diagnostic::new(what).at(self.place_of(option)))
     }
 
@@ -167,7 +167,7 @@ impl JobSpec {
             };
             if most > capacity {
                 let what =
-                    format!("job `{}`: filesize {most}, and the device has {capacity} bytes", self.name);
+                    format!("job `{}`: filesize {most}, but the device has {capacity} bytes", self.name);
                 return Err(Diagnostic::new(what).at(self.place_of("filesize")));
             }
             return Ok(vec![self.region(
@@ -223,13 +223,13 @@ impl JobSpec {
             _ => {
                 let (name, last) = (&self.name, capacity.saturating_sub(1));
                 let what = match clone {
-                    0 => format!("job `{name}`: offset {start} is not on {noun} of {capacity} bytes"),
+                    0 => format!("job `{name}`: offset {start} is beyond the end of {noun} of {capacity} bytes"),
                     _ => format!(
-                        "job `{name}`, clone {clone}: offset {base} + {clone} x {step} = {start} is not on {noun} of \
+                        "job `{name}`, clone {clone}: offset {base} + {clone} x {step} = {start} is beyond the end of {noun} of \
                          {capacity} bytes"
                     ),
                 };
-                let help = format!("offset may be {last} at most, or a share such as 50%");
+                let help = format!("offset can be at most {last}, or a share such as 50%");
                 return Err(Diagnostic::new(what).at(self.place_of("offset")).help(help));
             }
         };
@@ -246,10 +246,10 @@ impl JobSpec {
             Some(Quantity::Bytes(bytes)) if bytes > left => {
                 let end = start as u128 + bytes as u128;
                 let what = format!(
-                    "job `{}`: offset {start} + size {bytes} = {end} bytes, and the device has {capacity}",
+                    "job `{}`: offset {start} + size {bytes} = {end} bytes, but the device has {capacity}",
                     self.name
                 );
-                let help = format!("size may be {left} at most; size=100% is as much as there is");
+                let help = format!("size can be at most {left}; size=100% uses all that is left");
                 return Err(Diagnostic::new(what).at(self.place_of("size")).help(help));
             }
             Some(Quantity::Bytes(bytes)) => bytes,
@@ -264,7 +264,7 @@ impl JobSpec {
             let need = if self.rw.random { sequential.max(job.smallest(d)) } else { sequential };
             if job.bytes < need || self.rw.random && job.blocks(d) == 0 {
                 let what = format!(
-                    "job `{}`: a region of {} bytes has no room for a request of {need}",
+                    "job `{}`: a region of {} bytes is too small for a request of {need}",
                     self.name, job.bytes
                 );
                 return Err(Diagnostic::new(what).at(self.place_of("size")));
@@ -280,7 +280,7 @@ impl JobSpec {
             return Ok(());
         }
         let what = format!(
-            "job `{}`: startdelay, ramp_time and runtime end beyond the horizon of 213 days",
+            "job `{}`: startdelay, ramp_time and runtime end beyond the limit of 213 days",
             self.name
         );
         Err(Diagnostic::new(what).at(self.place_of("runtime")))
@@ -300,7 +300,7 @@ impl JobSpec {
             } else if buffered {
                 "iodepth has no effect on buffered requests, which the kernel serves as they are submitted"
             } else {
-                "iodepth has no effect with iodepth_batch_complete_min=0: fio waits for each request, against its documentation; add iodepth_batch_complete_max to keep the queue full"
+                "iodepth has no effect with iodepth_batch_complete_min=0: fio waits for each request, despite its documentation; add iodepth_batch_complete_max to keep the queue full"
             };
             warnings.push(format!("job `{}`: {what}", self.name));
         }

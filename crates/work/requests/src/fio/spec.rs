@@ -363,21 +363,21 @@ impl Jobs {
         if let Some(other) = self.jobs.iter().find(|job| !job.takes_a_file(direct)) {
             let how = if job.is_cached() { "the page cache" } else { "the kernel (`direct=1`)" };
             let what = format!(
-                "job `{}` goes through {how} and job `{}` does not: the jobs of one workload go one way",
+                "job `{}` goes through {how} and job `{}` does not: all jobs of a workload must take the same path",
                 job.name, other.name
             );
             return Err(Diagnostic::new(what)
                 .at(job.place_of("direct"))
-                .help("give each way a --workload of its own; they run side by side"));
+                .help("give each path its own --workload; workloads run side by side"));
         }
         let trims = |job: &&JobSpec| matches!(job.rw.pattern, Pattern::Trim | Pattern::TrimWrite);
         if let Some(job) = self.jobs.iter().find(trims) {
             let (how, help) = if job.is_cached() {
-                ("the page cache", "trims are for direct=1")
+                ("the page cache", "trims need direct=1")
             } else {
                 ("the kernel of a host", "leave `direct` out: the job goes straight to the drive")
             };
-            let what = format!("job `{}` trims through {how}; that is not modelled", job.name);
+            let what = format!("job `{}`: trims through {how} are not modelled", job.name);
             return Err(Diagnostic::new(what).at(job.place_of("rw")).help(help));
         }
         if let Some(job) = self.jobs.iter().find(|job| job.drives().is_some()) {
@@ -403,7 +403,7 @@ impl Jobs {
             None => Ok(first.scheduler),
             Some(other) => {
                 let what = format!(
-                    "jobs `{}` and `{}` set different schedulers: a drive has one during a run",
+                    "jobs `{}` and `{}` set different schedulers: a drive has one scheduler per run",
                     first.name, other.name
                 );
                 Err(Diagnostic::new(what).at(other.place_of("ioscheduler")))
@@ -438,7 +438,7 @@ impl Jobs {
         let clones: u64 = self.jobs.iter().map(|job| job.numjobs as u64).sum();
         if clones > 65_536 {
             let what =
-                format!("{clones} jobs, clones included; flows are numbered in 16 bits: at most 65536");
+                format!("{clones} jobs, clones included; at most 65536 are supported");
             return Err(Diagnostic::new(what));
         }
         let mut flow = 0u32;

@@ -103,7 +103,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 
 const OFF: &[&str] = &["0"];
 
-const REPLAY: &str = "traces are a workload of their own: give the trace file to --workload";
+const REPLAY: &str = "a trace is a separate workload: pass the trace file to --workload";
 
 const STRIPES: &str = "zoned patterns are not modelled; random_distribution=zoned skews over ranges";
 
@@ -113,24 +113,24 @@ const PLACEMENT: &str = "requests of a job carry no placement hint";
 
 const METADATA: &str = "NVMe passthrough fields are not modelled";
 
-const FLOW: &str = "jobs do not regulate one another; use rate or rate_iops";
+const FLOW: &str = "jobs do not regulate each other; use rate or rate_iops";
 
-const SHARED_END: &str = "the end of one job does not end another; use runtime";
+const SHARED_END: &str = "the end of one job does not end others; use runtime";
 
-const STEADY: &str = "a job does not end when it is judged steady; use runtime";
+const STEADY: &str = "a job does not end at a steady state; use runtime";
 
-const PRECONDITION: &str = "preconditioning is a matter of --precondition";
+const PRECONDITION: &str = "use --precondition";
 
 /// Rows of the table.
 pub(super) const UNSUPPORTED: &[FioOption] = &[
     unsupported("atomic", "torn writes are not modelled").neutral(OFF),
-    unsupported("opendir", "there are no files to find"),
+    unsupported("opendir", "directories are not searched for files"),
     unsupported("lockfile", "locks between jobs are not modelled").neutral(&["none"]),
     unsupported("file_append", "a device has no end to append to").neutral(OFF),
     unsupported("fill_device", "a device has a known size; use size").neutral(OFF).or("fill_fs"),
     unsupported("pre_read", "nothing is read into host caches before a run").neutral(OFF),
     unsupported("create_only", "a run without requests measures nothing").neutral(OFF),
-    unsupported("end_syncfs", "there is no file system; use end_fsync").neutral(OFF),
+    unsupported("end_syncfs", "file systems are not modelled here; use end_fsync").neutral(OFF),
     unsupported("sync_file_range", "it acts on the page cache; use fsync").list(),
     unsupported("write_barrier", "barrier writes are not modelled; use fsync or sync").neutral(OFF),
     unsupported("bs_unaligned", "a device takes whole sectors").neutral(OFF).or("blocksize_unaligned"),
@@ -191,11 +191,11 @@ pub(super) const UNSUPPORTED: &[FioOption] = &[
     unsupported("apptag", METADATA),
     unsupported("apptag_mask", METADATA),
     unsupported("deac", METADATA).neutral(OFF),
-    unsupported("ramp_size", "results leave out a time, not an amount; use ramp_time"),
+    unsupported("ramp_size", "results exclude a time, not an amount; use ramp_time"),
     unsupported("thinkcycles", "processor cycles are not simulated here; use thinktime").neutral(OFF),
     unsupported("rate_ignore_thinktime", "pauses do not shift the schedule of a rate").neutral(OFF),
     unsupported("latency_target", "a job does not search for its depth; sweep iodepth").neutral(OFF),
-    unsupported("wait_for", "jobs are ordered by stonewall alone"),
+    unsupported("wait_for", "jobs are ordered only by stonewall"),
     unsupported("exitall", SHARED_END).neutral(OFF),
     unsupported("exit_what", SHARED_END),
     unsupported("steadystate", STEADY).or("ss"),
@@ -208,22 +208,22 @@ pub(super) const UNSUPPORTED: &[FioOption] = &[
     unsupported("flow", FLOW).neutral(OFF),
     unsupported("flow_sleep", FLOW).neutral(OFF),
     unsupported("profile", "built-in profiles are not known; write the options out"),
-    unsupported("percentage_sequential", "fio itself has given it up; use percentage_random"),
-    unsupported("rwmixcycle", "fio itself has given it up"),
+    unsupported("percentage_sequential", "fio has dropped it; use percentage_random"),
+    unsupported("rwmixcycle", "fio has dropped it"),
 ];
 
 // Options that cannot change a result here. The result lists those that were given, with the reason.
 
-const STRETCHES: &str = "files are stretches of the simulated drive, there before the run and after it";
+const STRETCHES: &str = "files are extents of the simulated drive that exist before and after the run";
 
 const LAYOUT: &str =
-    "files have their place before the run; what the drive holds there comes from preconditioning";
+    "files are placed before the run; preconditioning decides what the drive holds there";
 
 const HOST: &str = "the host's processors and memory are not part of this workload";
 
 const CONTENT: &str = "the content of blocks is not simulated";
 
-const REPORT: &str = "the result document has one form";
+const REPORT: &str = "the report has a single format";
 
 const LOGS: &str = "no fio log files are written";
 
@@ -235,7 +235,7 @@ const VERIFY: &str = "only matters with `verify`";
 
 const ZONES: &str = "only matters with `zonemode=zbd`";
 
-const DRIVER: &str = "it is the driver's own of another ioengine; requests reach the drive in any case";
+const DRIVER: &str = "it belongs to the driver of a different ioengine; requests reach the drive in any case";
 
 const CALL: &str = "the cost of a system call does not depend on it here";
 
@@ -257,7 +257,7 @@ pub(super) const INERT: &[FioOption] = &[
     inert("softrandommap", "the random map always fits into memory"),
     inert(
         "random_generator",
-        "there is one generator, PCG 64; coverage and distributions do not depend on it",
+        "the only generator is PCG 64; coverage and distributions do not depend on it",
     ),
     inert("thinktime_spin", "a pause has the same length whether the processor spins or sleeps"),
     inert("mem", HOST).or("iomem"),

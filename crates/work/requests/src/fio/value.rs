@@ -32,9 +32,9 @@ impl<'a> Value<'a> {
     pub(crate) fn text(self) -> Parsed<&'a str> {
         let text = self.text.ok_or_else(|| Diagnostic::new("the option needs a value"))?.trim();
         if text.contains('$') {
-            let help = "fio would take $pagesize, $mb_memory and $ncpus from its machine, on which a simulation does not depend: write the value, or \
-                        ${NAME} for a variable of the environment";
-            return Err(Diagnostic::new(format!("`{text}` holds a variable")).help(help));
+            let help = "fio takes $pagesize, $mb_memory and $ncpus from its machine, but a simulation depends on no machine: write the value, or \
+                        ${NAME} for an environment variable";
+            return Err(Diagnostic::new(format!("`{text}` contains a variable")).help(help));
         }
         if text.starts_with('(') {
             let help = "arithmetic in parentheses is not evaluated: write the number";
@@ -90,11 +90,11 @@ impl<'a> Value<'a> {
     /// A whole number from `low` to `high`; fio's size suffixes count.
     pub(crate) fn number(self, low: u64, high: u64) -> Parsed<u64> {
         let text = self.text()?;
-        let expected = || format!("a whole number from {low} to {high} is expected");
+        let expected = || format!("expected a whole number from {low} to {high}");
         match self.bytes() {
             Ok(number) if (low..=high).contains(&number) => Ok(number),
             Ok(number) => Err(Diagnostic::new(format!("{number} is out of range: {}", expected()))),
-            Err(_) => Err(Diagnostic::new(format!("`{text}` cannot be: {}", expected()))),
+            Err(_) => Err(Diagnostic::new(format!("invalid value `{text}`: {}", expected()))),
         }
     }
 
@@ -140,7 +140,7 @@ impl<'a> Value<'a> {
         let text = self.text()?;
         let found = words.iter().find(|(word, _)| *word == text).map(|(_, meaning)| *meaning);
         found.ok_or_else(|| {
-            Diagnostic::new(format!("`{text}` is not known"))
+            Diagnostic::new(format!("unknown value `{text}`"))
                 .allowed(text, words.iter().map(|(word, _)| *word))
         })
     }
@@ -174,7 +174,7 @@ impl<'a> Value<'a> {
 /// around: `k`, `kb` and `ki` are 1024, and `kib` is 1000.
 fn parse_bytes(text: &str, kb_base: u64) -> Parsed<u64> {
     let wrong = || {
-        let help = "a number with one of the suffixes k, m, g, t, p; with b (kb, mb ...) they mean the same";
+        let help = "write a number, with a suffix k, m, g, t or p if needed (kb, mb ... mean the same)";
         let nearest = nearest_size(text);
         Diagnostic { nearest, ..Diagnostic::new(format!("`{text}` is not a number of bytes")) }.help(help)
     };
@@ -259,11 +259,11 @@ fn parse_time(text: &str, unit: Time) -> Parsed<Time> {
         _ => None,
     };
     let (Ok(number), Some(scale)) = (digits.parse::<u64>(), scale) else {
-        let help = "a whole number with one of the suffixes us, ms, s, m, h, d";
+        let help = "write a whole number with a suffix us, ms, s, m, h or d";
         return Err(Diagnostic::new(format!("`{text}` is not a time")).help(help));
     };
     let time = number.checked_mul(scale).map(Time::from_ps);
-    time.ok_or_else(|| Diagnostic::new(format!("`{text}` is beyond the horizon of 213 days")))
+    time.ok_or_else(|| Diagnostic::new(format!("`{text}` is beyond the limit of 213 days")))
 }
 
 #[cfg(test)]

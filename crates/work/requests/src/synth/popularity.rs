@@ -222,7 +222,7 @@ impl Measured {
         let mut bytes = Vec::new();
         input.bytes.take(LONGEST + 1).read_to_end(&mut bytes).map_err(unreadable)?;
         if bytes.len() as u64 > LONGEST {
-            return Err(Diagnostic::new(format!("`{shown}` has more than {LONGEST} B")));
+            return Err(Diagnostic::new(format!("`{shown}` is larger than {LONGEST} B")));
         }
         let json = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
         let groups = if json { distribution(&shown, &bytes)? } else { list(&shown, &bytes)? };
@@ -233,7 +233,7 @@ impl Measured {
     fn new(mut groups: Vec<(u64, f64)>) -> Result<Measured, String> {
         if let Some((_, wrong)) = groups.iter().find(|(_, requests)| !requests.is_finite() || *requests < 0.0)
         {
-            return Err(format!("{wrong} requests of a group; allowed: finite numbers from 0"));
+            return Err(format!("{wrong} requests in a group; expected a finite number of at least 0"));
         }
         groups.retain(|(keys, _)| *keys > 0);
         let each = |(keys, requests): &(u64, f64)| requests / *keys as f64;
@@ -241,7 +241,7 @@ impl Measured {
         let all = |part: fn(&(u64, f64)) -> f64| groups.iter().map(part).sum::<f64>();
         let (objects, requests) = (all(|(keys, _)| *keys as f64), all(|(_, requests)| *requests));
         if requests <= 0.0 {
-            return Err("nothing was requested".into());
+            return Err("it lists no requests".into());
         }
         let mut end = Group { requests: 0.0, objects: 0.0 };
         let group = |(keys, part): &(u64, f64)| {
@@ -268,13 +268,13 @@ impl Measured {
 /// A distribution of cachebench.
 fn distribution(shown: &str, bytes: &[u8]) -> Result<Vec<(u64, f64)>, Diagnostic> {
     let read: CacheBench = serde_json::from_slice(bytes).map_err(|fault| {
-        let help = "a distribution of cachebench has `popularityBuckets` and `popularityWeights`, a list of numbers each";
-        Diagnostic::new(format!("`{shown}` is no measured popularity: {fault}")).help(help)
+        let help = "a cachebench distribution has `popularityBuckets` and `popularityWeights`, each a list of numbers";
+        Diagnostic::new(format!("`{shown}` is not a measured popularity: {fault}")).help(help)
     })?;
     if read.keys.len() != read.requests.len() {
         let (keys, requests) = (read.keys.len(), read.requests.len());
         let what = format!("`{shown}` has {keys} `popularityBuckets` and {requests} `popularityWeights`");
-        return Err(Diagnostic::new(what).help("there is one weight for each bucket"));
+        return Err(Diagnostic::new(what).help("each bucket needs one weight"));
     }
     Ok(read.keys.into_iter().zip(read.requests).collect())
 }
@@ -287,7 +287,7 @@ fn list(shown: &str, bytes: &[u8]) -> Result<Vec<(u64, f64)>, Diagnostic> {
         if !name.iter().all(u8::is_ascii_graphic) {
             let text = String::from_utf8_lossy(line).chars().take(80).collect();
             let place = Place { source: shown.into(), line: number, column: 1, text, key: String::new() };
-            let what = "a list of requests has one name a line: letters, digits and signs, no blanks";
+            let what = "a list of requests has one name per line: letters, digits and signs, no blanks";
             return Err(Diagnostic::new(what).at(place));
         }
         if !name.is_empty() {
@@ -417,8 +417,8 @@ mod tests {
     #[test]
     fn what_is_no_popularity_is_refused() {
         for (text, said) in [
-            ("", "nothing was requested"),
-            ("1 2\n", "one name a line"),
+            ("", "lists no requests"),
+            ("1 2\n", "one name per line"),
             ("{\"popularityBuckets\": [1]}", "missing field `popularityWeights`"),
             ("{\"popularityBuckets\": [1], \"popularityWeights\": [1, 2]}", "1 `popularityBuckets` and 2"),
             ("{\"popularityBuckets\": [1], \"popularityWeights\": [-1]}", "-1 requests"),

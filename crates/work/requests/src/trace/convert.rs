@@ -78,7 +78,7 @@ pub fn convert(
                     "a request cannot be written as `{}`: {why}",
                     writer.name
                 ))
-                .help("`csv` can say everything; --lenient leaves such requests out and counts them"));
+                .help("`csv` can express every request; --lenient skips and counts the others"));
             }
         }
         flush_to(out, &mut line)?;
@@ -215,10 +215,10 @@ impl Sample {
             Sample::First(0) => refuse("a sample of the first 0 requests".to_owned()),
             Sample::Every(0) => refuse("a sample of every 0th request".to_owned()),
             Sample::Window { start, end } if start >= end => {
-                refuse(format!("the window from {start} to {end} holds nothing"))
+                refuse(format!("the window from {start} to {end} is empty"))
             }
             Sample::Share { share, .. } if !(share > 0.0 && share <= 1.0) => {
-                refuse(format!("a share of {share}: it must be above 0 and at most 1"))
+                refuse(format!("a share of {share}: must be above 0 and at most 1"))
             }
             sample => Ok(Sampler { sample, seen: 0 }),
         }
@@ -320,10 +320,10 @@ fn mqsim(request: &IoRequest, label: &str, _: bool, line: &mut Line) -> Result<(
     let kind = match request.op {
         IoOp::Read => 1,
         IoOp::Write => 0,
-        _ => return Err("it has reads and writes only"),
+        _ => return Err("the format has only reads and writes"),
     };
     if !request.offset.is_multiple_of(SECTOR) || !request.bytes.is_multiple_of(SECTOR) {
-        return Err("it counts in sectors of 512 B, and the request does not");
+        return Err("offset and length must be multiples of 512 B");
     }
     let ns = line.time(request, 1_000);
     line.drops_fua(request);
@@ -347,7 +347,7 @@ fn msr(request: &IoRequest, label: &str, _: bool, line: &mut Line) -> Result<(),
     let kind = match request.op {
         IoOp::Read => "Read",
         IoOp::Write => "Write",
-        _ => return Err("it has reads and writes only"),
+        _ => return Err("the format has only reads and writes"),
     };
     let ticks = line.time(request, FILETIME_TICK_PS);
     line.drops_fua(request);
@@ -368,7 +368,7 @@ fn iolog3(request: &IoRequest, label: &str, is_new: bool, line: &mut Line) -> Re
         line.push(format_args!("{us} {label} add\n{us} {label} open\n"));
     }
     if action.is_empty() {
-        return Err("it has no writes of zeroes");
+        return Err("the format cannot write zeroes");
     }
     line.drops_fua(request);
     line.push(format_args!("{us} {label} {action} {} {}\n", request.offset, request.bytes));

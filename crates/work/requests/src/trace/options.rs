@@ -125,22 +125,22 @@ impl TraceOptions {
         if let Some(sector) = self.sector
             && !(1..=1 << 20).contains(&sector)
         {
-            return Err(Diagnostic::new(format!("a sector of {sector} bytes"))
-                .help("--sector takes 1 B to 1 MiB, 512 or 4096 as a rule"));
+            return Err(Diagnostic::new(format!("invalid sector size of {sector} bytes"))
+                .help("--sector takes 1 B to 1 MiB, usually 512 or 4096"));
         }
         if let (Some(start), Some(end)) = (self.start, self.end)
             && start >= end
         {
-            return Err(Diagnostic::new(format!("the clip from {start} to {end} holds nothing"))
+            return Err(Diagnostic::new(format!("the clip from {start} to {end} is empty"))
                 .help("--start must be earlier than --end"));
         }
         if self.capacity == Some(0) {
-            return Err(Diagnostic::new("a device of zero bytes holds no request"));
+            return Err(Diagnostic::new("the device has zero bytes"));
         }
         let placed = [
-            (self.remap != Remap::Error, "--remap needs the capacity of the device to fit"),
-            (self.volumes != Volumes::Apart, "--volumes needs a device that the volumes lie on"),
-            (self.align != Align::Clock, "--align is for traces that are run side by side"),
+            (self.remap != Remap::Error, "--remap needs the device capacity"),
+            (self.volumes != Volumes::Apart, "--volumes needs a device"),
+            (self.align != Align::Clock, "--align applies only to traces run side by side"),
         ];
         if let Some((_, what)) = placed.iter().find(|(given, _)| *given && self.capacity.is_none()) {
             return Err(Diagnostic::new(*what));

@@ -128,13 +128,13 @@ impl TraceReader {
     /// A reader that was not made from files; a file that is gone.
     pub fn reopen(&self) -> Result<TraceReader, Diagnostic> {
         let Some(files) = &self.files else {
-            let what = format!("{} is no file: it cannot be read again", self.scan.source());
+            let what = format!("{} is not a file and cannot be read again", self.scan.source());
             return Err(Diagnostic::new(what));
         };
         if self.file_bytes.is_none() {
-            let what = format!("{} is a pipe: it cannot be read again", self.scan.source());
+            let what = format!("{} is a pipe and cannot be read again", self.scan.source());
             return Err(
-                Diagnostic::new(what).help("write the trace to a file where it is run more than once")
+                Diagnostic::new(what).help("write the trace to a file to run it more than once")
             );
         }
         let mut again = TraceReader::of_parts(files.clone(), &self.options)?;
@@ -295,13 +295,13 @@ impl TraceReader {
         self.stop();
         let needed = self.disorder.window();
         let what = format!(
-            "the request comes {} behind one that was already run: the trace is more out of order than a sort window \
-             of {} requests can mend",
+            "the request is {} earlier than one that was already issued: the trace is more out of order than a sort window \
+             of {} requests can sort",
             human::span(behind),
             human::count(self.options.sort_window as u64)
         );
         Diagnostic::new(what).at(self.place_of(request)).help(format!(
-            "--sort-window {needed} is enough for this trace; --lenient moves late requests to the time of the one before"
+            "--sort-window {needed} is enough for this trace; --lenient moves late requests to the time of the previous one"
         ))
     }
 
@@ -330,7 +330,7 @@ impl TraceReader {
 
     fn too_long(&self, request: &RawRequest, ps: u128) -> Diagnostic {
         let what = format!(
-            "the request comes {} after the start: the simulator's clock ends at {}",
+            "the request is {} after the start, but the simulator's clock ends at {}",
             human::span(ps),
             human::span(u128::from(u64::MAX))
         );
@@ -387,7 +387,7 @@ impl TraceReader {
     fn beyond_device(&self, request: &RawRequest, beyond: &Beyond) -> Diagnostic {
         let help = match self.options.remap {
             Remap::Error => {
-                "--remap wrap folds addresses into the device, --remap compact packs what the trace touches"
+                "--remap wrap folds addresses into the device, --remap compact packs the regions that the trace touches"
             }
             Remap::Wrap => "the device must hold the largest request",
             Remap::Compact | Remap::Fit => {

@@ -247,7 +247,7 @@ impl Fault {
             FaultKind::UnknownOperation => format!("unknown {}: `{given}`", self.field),
             FaultKind::ZeroLength => format!("a request of length zero ({})", self.field),
             FaultKind::ImplausibleLength => {
-                format!("the {} is more than 1 GiB: `{given}`; the unit must be wrong", self.field)
+                format!("the {} is more than 1 GiB: `{given}`; the unit is probably wrong", self.field)
             }
             FaultKind::LongLine => "a line longer than 64 KiB".to_owned(),
             FaultKind::NotText => "control characters: this is not text".to_owned(),
@@ -268,7 +268,7 @@ impl Fault {
             diagnostic.allowed = vec![self.allowed.to_owned()];
         }
         diagnostic.help(format!(
-            "a line of `{format}` is `{record}`; --format chooses another format, --lenient skips and counts bad lines"
+            "a line of `{format}` is `{record}`; --format chooses a different format, --lenient skips and counts bad lines"
         ))
     }
 }
@@ -376,26 +376,26 @@ impl TraceNotes {
         };
         counted(
             self.negative,
-            "requests have negative times: the earliest request is moved to time zero, the others keep their distance from it",
+            "requests have negative times: all are shifted so that the earliest is at time zero",
         );
         let clock = format!(
-            "times the clock begins again at zero after {}, 2^32 of its units: it has 32 bits, and the times behind are counted on",
+            "times the 32-bit clock wraps to zero after {} (2^32 of its units): later times continue from there",
             human::span(self.wraps_after_ps)
         );
         counted(self.wraps, &clock);
         let late = format!(
-            "requests are out of order, by up to {}; they were put in order (a sort window of {} is enough)",
+            "requests are out of order, by up to {}; they were sorted (a sort window of {} is enough)",
             human::span(self.lateness_ps),
             human::count(self.sort_window_needed),
         );
         counted(self.unsorted, &late);
         counted(
             self.clamped,
-            "requests were later than the sort window allows: moved to the time of the request before",
+            "requests were later than the sort window allows: moved to the time of the previous request",
         );
         counted(
             self.taken_late,
-            "requests come after later ones, further than the sort window reaches: they keep their place, no time is used",
+            "requests are out of order beyond the sort window: they keep their place, as no times are used",
         );
         for (kind, skipped) in &self.skipped {
             let text = format!("lines skipped: {}, first on line {}", kind.name(), skipped.first_line);
@@ -405,13 +405,13 @@ impl TraceNotes {
         counted(self.passthrough, "pass-through commands skipped: they address no data");
         counted(self.clipped, "requests before the start of the clip dropped");
         counted(self.remapped, "requests moved to fit the device");
-        counted(self.split, "of them split, because their regions do not lie side by side");
-        counted(self.trims_of_nothing, "trims dropped: no request had touched what they deallocate");
+        counted(self.split, "of them split, because their regions are not adjacent");
+        counted(self.trims_of_nothing, "trims dropped: no request had touched their data");
         counted(self.flows.shared(), "requests of streams beyond the 65,535th share the flow `other`");
         let streams = self.flows.names().len() as u64;
         if self.one_device && streams > 1 {
-            let shared = "streams, each with addresses of its own, share the addresses of one device; \
-                          --remap compact lays them apart, --volumes one says that they are one";
+            let shared = "streams, each with its own addresses, share the addresses of one device; \
+                          --remap compact separates them, --volumes one declares them one volume";
             all.push(format!("{} {shared}", human::count(streams)));
         }
         all

@@ -107,7 +107,7 @@ impl Scan {
 
     /// Opens the first of `parts`; the others follow it, in its format.
     pub(crate) fn open(parts: &[PathBuf], options: &TraceOptions) -> Result<Scan, Diagnostic> {
-        let (first, others) = parts.split_first().ok_or_else(|| Diagnostic::new("a trace without a part"))?;
+        let (first, others) = parts.split_first().ok_or_else(|| Diagnostic::new("the trace has no parts"))?;
         let mut scan = Scan::new(&first.display().to_string(), open_file(first)?, options)?;
         scan.to_come = others.iter().cloned().collect();
         scan.options.format = Some(scan.format.info.name.to_owned());
@@ -177,7 +177,7 @@ impl Scan {
         self.part = part;
         self.sources.push(source);
         self.sheet.part = u16::try_from(self.sources.len() - 1)
-            .map_err(|_| Diagnostic::new("a trace in more than 65,536 parts"))?;
+            .map_err(|_| Diagnostic::new("the trace has more than 65,536 parts"))?;
         self.fresh = true;
         Ok(true)
     }
@@ -189,7 +189,7 @@ impl Scan {
         }
         let before = self.source_of(self.sheet.part.saturating_sub(1));
         let what = format!(
-            "the part begins {} before what stands in front of it ends: {before}",
+            "the part begins {} before the previous part ends: {before}",
             human::span(self.latest - first.at)
         );
         if self.options.lenient {
@@ -199,8 +199,8 @@ impl Scan {
         }
         let place = Place { source: self.source().to_owned(), line: first.line, ..Place::default() };
         Err(Diagnostic::new(what).at(place).help(
-            "parts stand in the order of their times; what was recorded at the same time is a --workload of its own (--volumes one if it is \
-             the same volume); --lenient puts parts that overlap in order as far as the sort window reaches",
+            "list parts in order of time; give a trace recorded at the same time its own --workload (--volumes one if it is \
+             the same volume); --lenient sorts overlapping parts within the sort window",
         ))
     }
 
@@ -296,7 +296,7 @@ impl Scan {
         let place = Place { source: self.source().to_owned(), ..Place::default() };
         let reasons: String = notes.bad_lines.iter().map(|reason| format!("{reason}; ")).collect();
         Some(Diagnostic::new(what).at(place).help(format!(
-            "{reasons}a line of `{}` is `{}`; --format chooses another format, --action another blkparse event",
+            "{reasons}a line of `{}` is `{}`; --format chooses a different format, --action a different blkparse event",
             self.format.info.name, self.format.info.record
         )))
     }
@@ -327,7 +327,7 @@ fn describe(
         notes.remarks.extend(detected.warning());
     }
     if format.info.untimed {
-        notes.remark("no times are recorded: the requests have an order alone".to_owned());
+        notes.remark("no times are recorded: requests have only an order".to_owned());
     }
     if format.info.whole_seconds {
         notes.remark("times are whole seconds: the requests of a second arrive at one instant".to_owned());
@@ -362,9 +362,9 @@ fn read_once(path: &Path, source: &str) -> Result<(), Diagnostic> {
     if read.insert(path.to_owned()) {
         return Ok(());
     }
-    let what = Diagnostic::new("a pipe gives its bytes once, and they were read already");
+    let what = Diagnostic::new("the pipe was already read and cannot be read again");
     Err(what.at(Place { source: source.to_owned(), ..Place::default() }).help(
-        "write the trace to a file where it is read more than once: by several workloads, seeds or points of a sweep, or in several passes",
+        "write the trace to a file if it is read more than once: by several workloads, seeds or points of a sweep, or in several passes",
     ))
 }
 
@@ -383,7 +383,7 @@ pub(crate) fn cannot_read(source: &str, error: &io::Error) -> Diagnostic {
 fn broken(source: &str, compression: Compression, meter: &Meter, line: u64, error: &io::Error) -> Diagnostic {
     let detail = shown(error.to_string().as_bytes(), 200);
     let what = match compression {
-        Compression::Plain => format!("reading fails: {detail}"),
+        Compression::Plain => format!("read error: {detail}"),
         _ if meter.at_end() => {
             format!("the {} data ends early: the file is cut off or damaged", compression.name())
         }
@@ -395,5 +395,5 @@ fn broken(source: &str, compression: Compression, meter: &Meter, line: u64, erro
         human::count(line)
     );
     let place = Place { source: source.to_owned(), line: line + 1, column: 0, text, key: String::new() };
-    Diagnostic::new(what).at(place).help("fetch or pack the file again")
+    Diagnostic::new(what).at(place).help("download or compress the file again")
 }

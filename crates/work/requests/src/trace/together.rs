@@ -53,8 +53,8 @@ pub fn open_together(
     for (number, reader) in (0..).zip(&mut readers) {
         reader.settle(remap, number, places.clone());
         if shared {
-            let what = "shares the addresses of the device with the other traces; --remap compact lays them apart, --volumes one says that \
-                        they are one volume";
+            let what = "shares the addresses of the device with the other traces; --remap compact separates them, --volumes one declares \
+                        them one volume";
             reader.scan.notes_mut().remark(what.to_owned());
         }
     }
@@ -75,10 +75,10 @@ fn refuse_untimed(reader: &TraceReader, options: &TraceOptions) -> Result<(), Di
         return Ok(());
     }
     let place = Place { source: reader.scan.source().to_owned(), ..Place::default() };
-    let what = format!("a trace of `{}` has an order and no times", info.name);
+    let what = format!("a trace of `{}` has an order but no times", info.name);
     Err(Diagnostic::new(what)
         .at(place)
-        .help("--queue-depth N runs it in its order, with N requests outstanding"))
+        .help("--queue-depth N runs it in order, with N requests outstanding"))
 }
 
 /// Counts the times of all traces from the first request of all.
@@ -87,11 +87,11 @@ fn one_clock(readers: &mut [TraceReader]) -> Result<(), Diagnostic> {
     if let Some(other) = formats.iter().position(|format| *format != formats[0]) {
         let (one, two) = (readers[0].scan.source(), readers[other].scan.source());
         let what = format!(
-            "no common clock: times of `{}` ({one}) and `{}` ({two}) count from different moments",
+            "no common clock: times of `{}` ({one}) and `{}` ({two}) have different origins",
             formats[0], formats[other]
         );
         return Err(Diagnostic::new(what).help(
-            "--align start lets each trace begin at time zero; `trace convert` writes them in one format; --queue-depth needs no times",
+            "--align start starts each trace at time zero; `trace convert` writes them in one format; --queue-depth needs no times",
         ));
     }
     let firsts = readers.iter_mut().map(TraceReader::first_time).collect::<Result<Vec<_>, _>>()?;
@@ -101,7 +101,7 @@ fn one_clock(readers: &mut [TraceReader]) -> Result<(), Diagnostic> {
         let late = first.map_or(0, |first| first - origin);
         if late > 0 {
             let what = format!(
-                "begins {} after the first request of all: traces keep their distance on one clock (--align start lets each begin at zero)",
+                "begins {} after the first request of all traces: traces keep their relative times (--align start starts each at zero)",
                 human::span(late)
             );
             reader.scan.notes_mut().remark(what);
@@ -138,7 +138,7 @@ fn look(reader: &TraceReader, may_fit: bool) -> Result<bool, Diagnostic> {
     }
     let Some(ps) = beyond else { return Ok(fit) };
     let place = Place { source: reader.scan.source().to_owned(), ..Place::default() };
-    let what = format!("the trace goes on for {}: {}", human::span(ps), clock_ends());
+    let what = format!("the trace lasts {}: {}", human::span(ps), clock_ends());
     Err(Diagnostic::new(what).at(place).help(remedies(ps, &options)))
 }
 
@@ -164,7 +164,7 @@ pub(crate) fn remedies(ps: u128, options: &TraceOptions) -> String {
         days => format!("{days}d"),
     };
     format!(
-        "{scale}--end {end} runs it up to there, with --start any other part; --queue-depth needs no times. Is the unit of time right \
+        "{scale}--end {end} runs it up to there, --start begins at a later part; --queue-depth needs no times. Is the unit of time right \
          (--time-unit)?"
     )
 }
@@ -203,7 +203,7 @@ pub fn parts(name: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
         None => Ok(found.into_iter().map(|(part, _)| part).collect()),
         Some(_) if found.iter().all(|(_, there)| !there) => whole(),
         Some((missing, _)) => {
-            let what = format!("the part {} of the trace is not there", missing.display());
+            let what = format!("part {} of the trace does not exist", missing.display());
             Err(Diagnostic::new(what)
                 .help("`A+B` reads A, then B, as one trace; `@LIST` takes the names from a file"))
         }
@@ -217,9 +217,9 @@ fn listed_parts(list: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
     let names = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let parts: Vec<PathBuf> = names.map(|name| folder.join(name)).collect();
     if parts.is_empty() {
-        return Err(Diagnostic::new("the list names no part of a trace")
+        return Err(Diagnostic::new("the list names no trace parts")
             .at(Place { source, ..Place::default() })
-            .help("a list has the name of a file on each line, relative to its own folder"));
+            .help("write one file name per line, relative to the list's folder"));
     }
     Ok(parts)
 }
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(of("e+f"), [name("e+f")]);
         assert_eq!(of("none+nothing"), [name("none+nothing")]);
         let missing = parts(&at("a+nothing")).expect_err("a part is missing").to_string();
-        assert!(missing.contains("the part nothing"), "{missing}");
+        assert!(missing.contains("part nothing"), "{missing}");
         assert_eq!(parts(Path::new("-")).expect("parts"), [PathBuf::from("/dev/stdin")]);
         let list = PathBuf::from(format!("@{}", name("list")));
         assert_eq!(parts(&list).expect("parts"), [at("a"), at("b")]);

@@ -132,9 +132,9 @@ fn inert_options_are_listed_with_the_reason() {
 #[test]
 fn contradictions_are_errors() {
     for (text, what) in [
-        ("rate=1m,rate_iops=100", "exclude one another"),
+        ("rate=1m,rate_iops=100", "exclude each other"),
         ("time_based", "needs a runtime"),
-        ("bsrange=4k-8k,bssplit=4k/50:8k/50", "exclude one another"),
+        ("bsrange=4k-8k,bssplit=4k/50:8k/50", "exclude each other"),
     ] {
         assert!(error(text).what.contains(what), "{text}");
     }
@@ -144,20 +144,20 @@ fn contradictions_are_errors() {
 fn what_does_not_fit_the_device_is_said_with_the_arithmetic() {
     let fits = error("offset=60m,size=8m").to_string();
     assert!(fits.contains("62914560 + size 8388608 = 71303168") && fits.contains("67108864"), "{fits}");
-    assert!(fits.contains("size may be 4194304"), "{fits}");
+    assert!(fits.contains("size can be at most 4194304"), "{fits}");
     for (text, what) in [
-        ("offset=64m", "is not on the device"),
+        ("offset=64m", "is beyond the end of the device"),
         ("offset_increment=40m,numjobs=3,size=1m", "clone 2"),
-        ("bs=1000", "whole sectors"),
-        ("offset=1000", "whole sectors"),
-        ("rw=randread,ba=1000", "whole sectors"),
-        ("rw=randread,bs=4k,1000,bs_is_seq_rand=1", "whole sectors"),
-        ("rw=read:1000", "whole sectors"),
-        ("size=2k", "no room"),
+        ("bs=1000", "a multiple of the sector"),
+        ("offset=1000", "a multiple of the sector"),
+        ("rw=randread,ba=1000", "a multiple of the sector"),
+        ("rw=randread,bs=4k,1000,bs_is_seq_rand=1", "a multiple of the sector"),
+        ("rw=read:1000", "a multiple of the sector"),
+        ("size=2k", "too small"),
         ("rw=read:128m", "leave the region"),
         ("rw=randread,random_distribution=zoned_abs:50/40m:50/40m", "zones reach"),
         ("rw=randread,size=64k,random_distribution=zoned:50/1:50/99", "has no block"),
-        ("startdelay=200d,runtime=100d", "beyond the horizon"),
+        ("startdelay=200d,runtime=100d", "beyond the limit"),
     ] {
         let error = error(text);
         assert!(error.what.contains(what), "{text}: {error}");
@@ -237,7 +237,7 @@ fn bad_job_files_say_where() {
         ("[a]\nsize=1m\nverify=md5\n", "verify=md5", 3),
         ("[a\n", "section title", 1),
         ("[globals]\n", "reads [globals] as [global]", 1),
-        ("[a]\nrate=1m\n[b]\nrate_iops=9\nrate=2m\n", "exclude one another", 4),
+        ("[a]\nrate=1m\n[b]\nrate_iops=9\nrate=2m\n", "exclude each other", 4),
     ] {
         let error = file_error(text);
         assert!(error.what.contains(what), "{error}");
@@ -443,7 +443,7 @@ fn ways_through_a_kernel_are_those_that_it_has() {
     assert_eq!(ways("ioengine=posixaio", true), Ok(None), "without `direct`");
     for (text, what) in [
         ("direct=1,ioengine=posixaio", "does not have this ioengine"),
-        ("direct=1,ioengine=io_uring,hipri=1,fsync=4", "takes no fsync"),
+        ("direct=1,ioengine=io_uring,hipri=1,fsync=4", "does not support fsync"),
         ("direct=1,rw=randtrim", "trims through the kernel"),
         ("ioengine=mmap,rw=randtrim", "trims through the page cache"),
     ] {
@@ -455,8 +455,8 @@ fn ways_through_a_kernel_are_those_that_it_has() {
     };
     assert_eq!(polling("direct=1,ioengine=io_uring", 1), "");
     for (text, what) in [
-        ("direct=1,ioengine=io_uring", "no queue without interrupts"),
-        ("direct=1,ioengine=pvsync2", "polls for io_uring alone"),
+        ("direct=1,ioengine=io_uring", "no polled queue"),
+        ("direct=1,ioengine=pvsync2", "polls only for io_uring"),
         ("direct=0,ioengine=pvsync2", "are not polled"),
         ("ioengine=io_uring", "straight to the drive"),
     ] {

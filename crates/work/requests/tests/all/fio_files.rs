@@ -263,7 +263,7 @@ fn what_fio_would_not_lay_out_goes_over_the_drive() {
         ("[a]\nsize=100%\n", "`a.0.0`"),
         ("[a]\nfilename=x\n", "filename"),
         ("[a]\nrw=randtrim\nsize=1m\n", "trims"),
-        ("[a]\nsize=1m\n[b]\n", "`b` go over the whole drive, on which the files of `a` lie"),
+        ("[a]\nsize=1m\n[b]\n", "`b` cover the whole drive, which also holds the files of `a`"),
     ] {
         assert!(notes(text).contains(said), "{text}: {}", notes(text));
     }

@@ -17,7 +17,7 @@ pub(in crate::cpu_trace) static FORMAT: Format = Format {
     reader: |input, source| Box::new(Addresses { lines: Meant::new(input, source), left: None }),
 };
 
-const HELP: &str = "a line is `l|s 0xADDRESS INSTRUCTIONS`: load or store, the address, and the instructions since the access before";
+const HELP: &str = "a line is `l|s 0xADDRESS INSTRUCTIONS`: load or store, the address, and the instructions since the previous access";
 
 /// The most instructions between two accesses: a larger number is of another format.
 const MOST_BETWEEN: u64 = u32::MAX as u64;
@@ -44,7 +44,7 @@ fn fields(line: &[u8]) -> Result<Line, Bad> {
     let at = fields.at();
     let between = fields.number("number of instructions", Base::Decimal)?;
     if between > MOST_BETWEEN {
-        return Err(Bad::new(format!("{between} instructions between two accesses")).at(at));
+        return Err(Bad::new(format!("too many instructions between two accesses: {between}")).at(at));
     }
     fields.end()?;
     Ok((Access::untold(address, store), between))

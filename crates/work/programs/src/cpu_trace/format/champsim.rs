@@ -67,8 +67,8 @@ fn read(record: &[u8; RECORD], into: &mut Instruction) -> Result<(), Bad> {
     let is_branch = flag(record[8], "is_branch")?;
     let taken = flag(record[9], "branch_taken")?;
     if taken && !is_branch {
-        let help = "`branch_taken` is 0 where `is_branch` is";
-        return Err(Bad::new("`branch_taken` is 1 for an instruction that is no branch").help(help));
+        let help = "`branch_taken` must be 0 where `is_branch` is 0";
+        return Err(Bad::new("`branch_taken` is 1 for an instruction that is not a branch").help(help));
     }
     let to = [record[10], record[11]];
     let from = [record[12], record[13], record[14], record[15]];

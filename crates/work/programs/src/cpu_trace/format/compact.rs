@@ -157,7 +157,7 @@ impl Records {
     fn fill(&mut self, into: &mut [u8]) -> Result<(), Bad> {
         self.bytes.read_exact(into).map_err(|error| match error.kind() {
             ErrorKind::UnexpectedEof => {
-                Bad::new("the file ends without its end: it is truncated").help("capture it again")
+                Bad::new("the file has no end record: it is truncated").help("capture it again")
             }
             _ => unreadable(&error),
         })
@@ -193,12 +193,12 @@ impl Records {
         let mut magic = [0; MAGIC.len()];
         self.fill(&mut magic)?;
         if magic != MAGIC {
-            return Err(Bad::new("no capture").help("a capture begins with `nandscape-cpu`"));
+            return Err(Bad::new("not a capture").help("a capture begins with `nandscape-cpu`"));
         }
         match self.byte()? {
             VERSION => Ok(()),
-            other => Err(Bad::new(format!("a capture of version {other}")).help(format!(
-                "version {VERSION} is read: capture it again, or take the nandscape that wrote it"
+            other => Err(Bad::new(format!("unsupported capture version {other}")).help(format!(
+                "version {VERSION} is supported: capture it again, or use the nandscape that wrote it"
             ))),
         }
     }
@@ -216,7 +216,7 @@ impl Records {
             0 => Branch::None,
             1 => Branch::NotTaken,
             2 => Branch::Taken,
-            _ => return Err(Bad::new(format!("the head is 0x{head:02x}")).help(HELP)),
+            _ => return Err(Bad::new(format!("unknown record head 0x{head:02x}")).help(HELP)),
         };
         if head & PLACE != 0 {
             self.last.pc = self.last.pc.wrapping_add(self.difference()?);
@@ -224,7 +224,7 @@ impl Records {
         }
         if head & COUNT != 0 {
             let count = self.number()?;
-            let allowed = || Bad::new(format!("it stands for {count} instructions")).help(HELP);
+            let allowed = || Bad::new(format!("it has {count} instructions")).help(HELP);
             into.count =
                 u16::try_from(count).ok().filter(|n| (1..=MOST_COUNT).contains(n)).ok_or_else(allowed)?;
         }
@@ -236,7 +236,7 @@ impl Records {
             few => u64::from(few),
         };
         if accesses > MOST_ACCESSES {
-            return Err(Bad::new(format!("{accesses} accesses of one instruction")).help(HELP));
+            return Err(Bad::new(format!("one instruction has {accesses} accesses")).help(HELP));
         }
         for _ in 0..accesses {
             let told = self.number()?;
@@ -256,13 +256,13 @@ impl Records {
     fn end(&mut self) -> Result<(), Bad> {
         let (told, read) = (self.number()?, self.records);
         if told != read {
-            let what = format!("the end tells of {told} records, and {read} have been read");
+            let what = format!("the end record counts {told} records, but {read} were read");
             return Err(Bad::new(what).help(HELP));
         }
         // What follows would be lost; and a decoder compares its checksum only when it is read to its end.
         match self.bytes.read(&mut [0]) {
             Ok(0) => Ok(()),
-            Ok(_) => Err(Bad::new("something stands behind the end").help(HELP)),
+            Ok(_) => Err(Bad::new("data after the end record").help(HELP)),
             Err(error) => Err(unreadable(&error)),
         }
     }
@@ -377,14 +377,14 @@ mod tests {
         let with = |version: u8, records: &[u8]| read([MAGIC, &[version], records].concat()).unwrap_err();
         for (version, records, said) in [
             (2, &[0x0c, 0][..], "version 2"),
-            (1, &[0x02, 0, 0x0c, 1], "record 1: it stands for 0 instructions"),
-            (1, &[0, 0x02, 0xe9, 0x07, 0x0c, 2], "record 2: it stands for 1001 instructions"),
+            (1, &[0x02, 0, 0x0c, 1], "record 1: it has 0 instructions"),
+            (1, &[0, 0x02, 0xe9, 0x07, 0x0c, 2], "record 2: it has 1001 instructions"),
             (1, &[0x20, 1, 0, 0x0c, 1], "record 1: an access of 0 bytes"),
             (1, &[0x20, 8, 1, 0x0c, 1], "record 1: an access of 4 bytes at 0xffffffffffffffff"),
-            (1, &[0, 0x0c, 7], "the end tells of 7 records, and 1 have been read"),
-            (1, &[0x0d, 1], "record 1: the head is 0x0d"),
-            (1, &[0, 0x0c, 1, 9], "behind the end"),
-            (1, &[0xe0, 0xff, 0xff, 0xff, 0xff, 0x0f], "record 1: 4294967295 accesses"),
+            (1, &[0, 0x0c, 7], "the end record counts 7 records, but 1 were read"),
+            (1, &[0x0d, 1], "record 1: unknown record head 0x0d"),
+            (1, &[0, 0x0c, 1, 9], "after the end record"),
+            (1, &[0xe0, 0xff, 0xff, 0xff, 0xff, 0x0f], "record 1: one instruction has 4294967295 accesses"),
             (
                 1,
                 &[1, 255, 255, 255, 255, 255, 255, 255, 255, 255, 2],

@@ -62,7 +62,7 @@ fn banner(text: &mut Text) -> Result<Banner, Diagnostic> {
     }
     let expect = |given: &str, what: &str, allowed: &[&str]| {
         allowed.iter().position(|a| *a == given).ok_or_else(|| {
-            let unknown = text.refuse_line(format!("`{given}` is no {what} of a graph"));
+            let unknown = text.refuse_line(format!("`{given}` is not a valid {what} of a graph"));
             unknown.allowed(given, allowed.iter().copied())
         })
     };
@@ -97,7 +97,7 @@ fn banner(text: &mut Text) -> Result<Banner, Diagnostic> {
 
 fn no_banner(text: &Text) -> Diagnostic {
     let help = format!(
-        "the first line must be `{BANNER}` and the next `rows columns entries`; without them a list of edges is a `.txt`"
+        "the first line must be `{BANNER}` and the next `rows columns entries`; name a plain list of edges `.txt`"
     );
     text.refuse_line("this MatrixMarket file has no banner").help(help)
 }
@@ -110,7 +110,7 @@ fn size(text: &mut Text) -> Result<(u64, u64), Diagnostic> {
         }
         let (rows, at) = text.next_integer(0, "number of rows", 0..=u64::from(u32::MAX) - 1)?;
         let (_, at) =
-            text.next_integer(at, "number of columns, which a graph has as many as rows", rows..=rows)?;
+            text.next_integer(at, "number of columns (equal to the rows)", rows..=rows)?;
         let (entries, at) = text.next_integer(at, "number of entries", 0..=u64::MAX)?;
         text.no_more(at, "rows columns entries")?;
         return Ok((rows, entries));

@@ -151,8 +151,8 @@ fn counted(
 ) -> Result<(Graph, Listed), Diagnostic> {
     let Some(format) = options.format.or_else(|| Format::of_name(name)) else {
         let help =
-            "name the format; file names tell .txt .el .edges .snap .tsv, .csv, .graph .metis, .gr, .mtx";
-        let mut unknown = Diagnostic::new(format!("`{name}` does not say what format it has")).help(help);
+            "set the format, or use a known extension: .txt .el .edges .snap .tsv, .csv, .graph .metis, .gr, .mtx";
+        let mut unknown = Diagnostic::new(format!("the name `{name}` does not tell the format")).help(help);
         unknown.allowed = Format::ALL.map(|(name, _)| name.to_owned()).to_vec();
         return Err(unknown);
     };
@@ -175,7 +175,7 @@ fn counted(
     };
     if edges.ends.len() >= 1 << 31 {
         return Err(Diagnostic::new(format!(
-            "`{name}` has 2^31 edges or more, which no graph here can hold"
+            "`{name}` has 2^31 edges or more, more than a graph can hold"
         )));
     }
     let loops = edges.ends.iter().filter(|(from, to)| from == to).count() as u64;
@@ -388,7 +388,7 @@ impl Text {
     fn refuse(&self, word: Word, what: &str, allowed: impl Into<String>) -> Diagnostic {
         let end = word.to.min(word.from + SHOWN);
         let shown = String::from_utf8_lossy(&self.line[word.from..end]).into_owned();
-        let mut refused = self.place(format!("`{shown}` is no {what}"), word);
+        let mut refused = self.place(format!("`{shown}` is not a valid {what}"), word);
         refused.allowed = vec![allowed.into()];
         refused
     }

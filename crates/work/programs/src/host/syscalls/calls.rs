@@ -164,7 +164,7 @@ impl Tracer {
         let at = usize::from(kind == Kind::OpenAt);
         let directory = (kind == Kind::OpenAt).then(|| call.argument(0));
         let Some(name) = call.string(at) else {
-            return Err(Fault::new("the path is no string", 0));
+            return Err(Fault::new("the path is not a string", 0));
         };
         let path = self.path(table, directory, name);
         let has = |flag: &str| call.has(at + 1, flag);

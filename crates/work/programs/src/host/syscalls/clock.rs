@@ -122,9 +122,9 @@ pub(super) struct Clock {
 
 /// What a clock has found, in a sentence.
 pub(super) const RELATIVE: &str =
-    "times are those since the line before (`strace -r`), added up; clock=absolute reads them as moments";
-const EARLY: &str = "times are moments, though before 2001: `strace -ttt` writes seconds since 1970; clock=relative adds them up";
-const COARSE: &str = "times are whole seconds or milliseconds: pauses between calls are known no better; `strace -ttt` writes microseconds";
+    "times are read as relative to the previous line (`strace -r`) and added up; clock=absolute reads them as timestamps";
+const EARLY: &str = "times are read as timestamps, though before 2001: `strace -ttt` writes seconds since 1970; clock=relative adds them up";
+const COARSE: &str = "times are whole seconds or milliseconds: pauses between calls are no more precise; `strace -ttt` writes microseconds";
 
 impl Clock {
     pub(super) fn new(choice: Choice) -> Clock {
@@ -146,8 +146,8 @@ impl Clock {
             Kind::Relative(beside) => !stamp.of_day || beside,
         };
         if !of_kind {
-            let help = "all lines of a log have times of one kind, best those of `strace -ttt`; times=none replays without them";
-            return Err(fault("the time is of another kind than those before", help));
+            let help = "all lines of a log must have times of one kind, best those of `strace -ttt`; times=none replays without them";
+            return Err(fault("the time is of a different kind than earlier ones", help));
         }
         let at = match kind {
             Kind::Relative(beside) => {
@@ -169,10 +169,10 @@ impl Clock {
         if at < self.last {
             let help = match kind {
                 Kind::Moment if self.choice == Choice::Auto && self.last < SINCE_1970 => {
-                    "if times are those since the line before (`strace -r`), say clock=relative; times=none replays without times"
+                    "if times are relative to the previous line (`strace -r`), set clock=relative; times=none replays without times"
                 }
                 _ => {
-                    "lines of a log are in order of time: `strace-log-merge` merges those of `strace -ff`; times=none replays without times"
+                    "lines of a log must be in order of time: `strace-log-merge` merges those of `strace -ff`; times=none replays without times"
                 }
             };
             let back = (self.last - at) as f64 / SECOND as f64;
@@ -190,8 +190,8 @@ impl Clock {
             (Choice::Absolute, _) => (None, time.grain),
             (Choice::Relative, Some(since)) => (Some(Kind::Relative(true)), since.grain),
             (Choice::Relative, None) if of_day => {
-                let help = "times of day are moments: leave out clock=relative";
-                return Err(fault("the time is of a day, not the one since the line before", help));
+                let help = "times of day are timestamps: leave out clock=relative";
+                return Err(fault("the time is a time of day, not relative to the previous line", help));
             }
             (Choice::Relative, None) => (Some(Kind::Relative(false)), time.grain),
             // Both are there: the moment counts, unless the other is finer.
@@ -202,8 +202,8 @@ impl Clock {
             (Choice::Auto, _) => (None, time.grain),
         };
         if kind.is_some() && grain > 1_000 {
-            let help = "each loses what is below its last digit: `strace -r` or `-ttt` writes microseconds; times=none replays without times";
-            return Err(fault("times since the line before are too coarse to be added up", help));
+            let help = "each is truncated after its last digit: `strace -r` or `-ttt` writes microseconds; times=none replays without times";
+            return Err(fault("times relative to the previous line are too coarse to add up", help));
         }
         let kind = kind.unwrap_or(if of_day { Kind::OfDay } else { Kind::Moment });
         let note = match kind {

@@ -62,7 +62,7 @@ pub(super) fn read(line: &[u8]) -> Result<Option<Line<'_>>, Fault> {
                 Some((since, end)) => {
                     let both = stamp.with_since(&since[..end]);
                     let both =
-                        both.ok_or_else(|| Fault::new("the time in parentheses is none", offset(since)))?;
+                        both.ok_or_else(|| Fault::new("the value in parentheses is not a time", offset(since)))?;
                     (Some((both, at)), since[end + 1..].trim_ascii_start())
                 }
                 None => (Some((stamp, at)), behind),
@@ -73,7 +73,7 @@ pub(super) fn read(line: &[u8]) -> Result<Option<Line<'_>>, Fault> {
             return Err(Fault {
                 what: "the time is neither seconds with a fraction nor a time of day".to_owned(),
                 at: offset(word),
-                help: "times are best as `strace -ttt` writes them: 1700000000.123456",
+                help: "use times as `strace -ttt` writes them: 1700000000.123456",
                 word: None,
             });
         }
@@ -164,13 +164,13 @@ impl<'a> Syscall<'a> {
         let is_name = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
         let name = &text[..text.iter().position(|b| !is_name(b)).unwrap_or(text.len())];
         if name.is_empty() || text.get(name.len()) != Some(&b'(') {
-            return Err(Fault::new("here a call `name(arguments)` was expected", 0));
+            return Err(Fault::new("expected a call `name(arguments)`", 0));
         }
         let mut arguments: [&[u8]; ARGUMENTS] = [b""; ARGUMENTS];
         let (mut n, mut from) = (0, name.len() + 1);
         let end = loop {
             let Some(end) = end_of_argument(text, from) else {
-                return Err(Fault::new("the arguments have no end", name.len()));
+                return Err(Fault::new("the arguments do not end", name.len()));
             };
             if n < ARGUMENTS {
                 arguments[n] = text[from..end].trim_ascii();
@@ -182,7 +182,7 @@ impl<'a> Syscall<'a> {
         };
         let rest = text[end + 1..].trim_ascii_start();
         let Some(result) = rest.strip_prefix(b"=") else {
-            return Err(Fault::new("the call has no result: ` = ` was expected", end + 1));
+            return Err(Fault::new("the call has no result: expected ` = `", end + 1));
         };
         let (result, took) = match memchr::memrchr(b'<', result) {
             Some(at) if result.ends_with(b">") => (&result[..at], span(&result[at + 1..result.len() - 1])),
@@ -195,7 +195,7 @@ impl<'a> Syscall<'a> {
             // Who does not return takes no time.
             _ if unknown || !timed => 0,
             _ => {
-                let help = "durations of calls are needed: `strace -T` writes them; times=none replays the calls without times";
+                let help = "a replay needs durations: `strace -T` writes them; times=none replays the calls without times";
                 return Err(Fault { help, ..Fault::new("the call has no duration", end + 1) });
             }
         };

@@ -53,31 +53,31 @@ const PARAMETERS: &[Parameter] = &[
     self::named("log of `strace -f -ttt -T -o FILE`, plain or compressed (gzip, xz, bzip2, zstd)"),
     Parameter {
         name: "times",
-        what: "kept: time between calls is computed or slept as in the log; none: there is none, and the log needs no times (-t, -T)",
+        what: "kept: time between calls is computed or slept as in the log; none: no time passes, and the log needs no times (-t, -T)",
         default: "kept",
         range: Range::Word(&["kept", "none"]),
         source: "as recorded",
     },
     Parameter {
         name: "clock",
-        what: "auto: times are what they look like; relative: those since the line before (strace -r); absolute: moments (strace -ttt, -tt, -t)",
+        what: "auto: detected from the times; relative: since the previous line (strace -r); absolute: timestamps (strace -ttt, -tt, -t)",
         default: "auto",
         range: Range::Word(&["auto", "relative", "absolute"]),
-        source: "strace pads times of -r to six places, and no others",
+        source: "strace pads only times of -r to six places",
     },
     Parameter {
         name: "overhead",
-        what: "time that strace itself took between two calls, which is taken off",
+        what: "time that strace itself took between two calls, subtracted from the pause",
         default: "0us",
         range: Range::Span(Time::ZERO, Time::from_ms(100)),
         source: "as recorded; two stops of a traced program take some tens of microseconds",
     },
     Parameter {
         name: "unknown",
-        what: "refuse: a call that is not known, or cannot be replayed, is an error; skip: it is counted",
+        what: "refuse: a call that is unknown or cannot be replayed is an error; skip: it is skipped and counted",
         default: "refuse",
         range: Range::Word(&["refuse", "skip"]),
-        source: "nothing is lost in silence",
+        source: "nothing is lost silently",
     },
     DRIVE,
 ];
@@ -88,7 +88,7 @@ pub(super) use self::iolog::ENTRY as IOLOG;
 pub(super) const ENTRY: Entry = Entry {
     name: "strace",
     source: "strace 6.1",
-    what: "what a log of a real program says that it did",
+    what: "replays the system calls in a log of a real program",
     parameters: &[PARAMETERS],
     build,
 };
@@ -211,10 +211,10 @@ fn survey(path: &Path, settings: Settings) -> Result<Survey, Diagnostic> {
         && has_others(path)
     {
         let what = format!(
-            "`{}` is the log of one process of several, and its times are since the line before of any of them",
+            "`{}` is the log of one of several processes, and its times are relative to the previous line of any of them",
             path.display()
         );
-        let help = "`strace -ff -ttt` writes moments, which `strace-log-merge` merges; times=none replays without times, clock=relative adds them up all the same";
+        let help = "`strace -ff -ttt` writes timestamps, which `strace-log-merge` merges; times=none replays without times, clock=relative adds them up anyway";
         return Err(Diagnostic::new(what).help(help));
     }
     let files = reader.tracer.files.before().map(|(name, bytes)| (name.to_owned(), bytes)).collect();
@@ -275,15 +275,15 @@ impl Notes {
                 sentences.push(format!("{n} {what}"));
             }
         };
-        say(self.failed, "calls had failed: skipped");
+        say(self.failed, "calls failed in the log: skipped");
         say(self.other, "calls on pipes, sockets, terminals, directories or devices: their time is slept");
         say(
             self.maps,
-            "mappings of files: what is read or written through them is not in the log, and not replayed",
+            "mappings of files: accesses through them are not in the log and are not replayed",
         );
         say(
             self.metadata,
-            "calls on names, attributes or directories: their time is computed, what the file system does for them is left out",
+            "calls on names, attributes or directories: their time is computed, their work in the file system is left out",
         );
         for (name, n) in &self.unknown {
             say(*n, &format!("calls of `{name}`: skipped (unknown=skip)"));
@@ -375,7 +375,7 @@ struct Unknown {
 
 /// The parameter that names a log.
 const fn named(what: &'static str) -> Parameter {
-    Parameter { name: "file", what, default: "", range: Range::Path, source: "none: it must be given" }
+    Parameter { name: "file", what, default: "", range: Range::Path, source: "none: it is required" }
 }
 
 /// The lines of a log, plain or compressed.
@@ -411,7 +411,7 @@ impl Log {
             Ok(Line::End) => return Ok(None),
             Ok(Line::Text(text)) => (text, take(text)),
             Ok(Line::TooLong(start)) => {
-                let help = "no log of calls has such lines: give one that a tool has written";
+                let help = "a log of calls has no such lines: give a log that a tool wrote";
                 (start, Err(Fault { what: "a line longer than 64 KiB".to_owned(), at: 0, help, word: None }))
             }
             Err(error) => return Err(unreadable(&self.source, &error)),

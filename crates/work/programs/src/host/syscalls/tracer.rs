@@ -321,7 +321,7 @@ impl Tracer {
     }
 
     fn unknown(&mut self, name: &[u8]) -> Result<(), Fault> {
-        let help = "unknown=skip skips and counts calls that are not known; if it moves data of files, the replay lacks that data";
+        let help = "unknown=skip skips and counts unknown calls; if it moves data of files, the replay lacks that data";
         self.skip(name, "unknown system call `{}`", false, help)
     }
 
@@ -404,7 +404,7 @@ impl Tracer {
     ) -> Result<(), Fault> {
         if self.descriptors.open_files() >= MOST_OPEN {
             let what = format!("more than {MOST_OPEN} files are open at a time");
-            return Err(Fault { what, at: 0, help: "a replay has room for so many", word: None });
+            return Err(Fault { what, at: 0, help: "a replay supports no more", word: None });
         }
         let name = self.descriptors.name();
         self.files.open(file);

@@ -18,7 +18,7 @@ pub(super) const ENTRY: Entry = Entry {
         Key { name: "n", what: "input units, a multiple of 16", default: "491520" },
         Key {
             name: "launches",
-            what: "kernels from the beginning: 1 forward, 2 adjustment as well",
+            what: "number of kernels from the first: 1 forward, 2 also adjustment",
             default: "2",
         },
     ],

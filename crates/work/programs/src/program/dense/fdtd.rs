@@ -13,8 +13,8 @@ pub(super) const ENTRY: Entry = Entry {
     table: Some(Table { read_ratio: 0.73, kernels: 1 }),
     keys: &[
         Key { name: "n", what: "columns of a field", default: "2560" },
-        Key { name: "rows", what: "rows of a field; as many as columns if empty", default: "" },
-        Key { name: "launches", what: "kernels from the beginning, three a time step", default: "1" },
+        Key { name: "rows", what: "rows of a field; default: as many as columns", default: "" },
+        Key { name: "launches", what: "number of kernels from the first, three per time step", default: "1" },
     ],
     build,
 };

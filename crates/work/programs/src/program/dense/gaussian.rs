@@ -13,8 +13,8 @@ pub(super) const ENTRY: Entry = Entry {
     table: Some(Table { read_ratio: 0.66, kernels: 3 }),
     keys: &[
         Key { name: "n", what: "columns of the matrix", default: "2944" },
-        Key { name: "rows", what: "rows of the matrix; as many as columns if empty", default: "" },
-        Key { name: "pivots", what: "pivots from the beginning, two kernels each", default: "1" },
+        Key { name: "rows", what: "rows of the matrix; default: as many as columns", default: "" },
+        Key { name: "pivots", what: "number of pivots from the first, two kernels each", default: "1" },
         Key { name: "block", what: "threads of a block of Fan2 along either side", default: "4" },
     ],
     build,

@@ -14,8 +14,8 @@ pub(super) const ENTRY: Entry = Entry {
     table: Some(Table { read_ratio: 0.75, kernels: 3 }),
     keys: &[
         Key { name: "n", what: "columns of the matrix", default: "2560" },
-        Key { name: "rows", what: "rows of the matrix; as many as columns if empty", default: "" },
-        Key { name: "columns", what: "columns from the beginning, three kernels each", default: "1" },
+        Key { name: "rows", what: "rows of the matrix; default: as many as columns", default: "" },
+        Key { name: "columns", what: "number of columns from the first, three kernels each", default: "1" },
     ],
     build,
 };

@@ -13,7 +13,7 @@ use crate::program::{
 pub(super) const ENTRY: Entry = Entry {
     name: "hotspot",
     suite: "Rodinia",
-    what: "thermal simulation of a chip: a stencil, several time steps a kernel in shared memory",
+    what: "thermal simulation of a chip: a stencil, several time steps per kernel in shared memory",
     table: None,
     keys: &[
         Key { name: "rows", what: "rows of the grid", default: "1024" },
@@ -21,7 +21,7 @@ pub(super) const ENTRY: Entry = Entry {
         Key { name: "steps", what: "time steps", default: "4" },
         Key {
             name: "pyramid",
-            what: "time steps a kernel, 1 to 7; each takes a border off a block's tile",
+            what: "time steps per kernel, 1 to 7; each takes a border off a block's tile",
             default: "2",
         },
     ],

@@ -12,7 +12,7 @@ use crate::program::{
 pub(super) const ENTRY: Entry = Entry {
     name: "lavamd",
     suite: "Rodinia",
-    what: "molecular dynamics: forces of particles on those of their own and of the neighbouring boxes",
+    what: "molecular dynamics: forces between particles of the same and of neighbouring boxes",
     table: None,
     keys: &[
         Key { name: "boxes1d", what: "boxes along each of the three sides of the space", default: "6" },

@@ -41,7 +41,7 @@ const KERNELS: Key =
 const BERT: Entry = Entry {
     name: "bert",
     suite: "DNN inference",
-    what: "BERT for sequence classification, a pair of premise and hypothesis at a time",
+    what: "BERT for sequence classification, one pair of premise and hypothesis at a time",
     table: None,
     keys: &[
         Key { name: "pairs", what: "pairs of sentences", default: "1" },
@@ -57,12 +57,12 @@ const BERT: Entry = Entry {
 const GPT2: Entry = Entry {
     name: "gpt2",
     suite: "DNN inference",
-    what: "GPT-2 generating text, a pass for each token, keys and values kept",
+    what: "GPT-2 generating text, one pass per token with a KV cache",
     table: None,
     keys: &[
         Key { name: "sentences", what: "sentences, one after another", default: "1" },
-        Key { name: "tokens", what: "tokens that are generated of each; MQMS has 100", default: "4" },
-        Key { name: "prompt", what: "tokens that are given of each", default: "1" },
+        Key { name: "tokens", what: "generated tokens per sentence; MQMS has 100", default: "4" },
+        Key { name: "prompt", what: "prompt tokens per sentence", default: "1" },
         Key { name: "size", what: "small, medium, large or xl", default: "small" },
         TYPE,
         LAUNCHES,
@@ -90,13 +90,13 @@ const RESNET50: Entry = Entry {
 const ONNX: Entry = Entry {
     name: "onnx",
     suite: "DNN inference",
-    what: "a model from an ONNX file, one kernel or so for each of its nodes",
+    what: "a model from an ONNX file, about one kernel per node",
     table: None,
     keys: &[
         Key { name: "file", what: "the ONNX file", default: "" },
-        Key { name: "runs", what: "how often it is run", default: "1" },
+        Key { name: "runs", what: "number of runs", default: "1" },
         Key { name: "dimension", what: "length of dimensions that the file leaves open", default: "1" },
-        Key { name: "dimensions", what: "length of those with a name: NAME:LENGTH/...", default: "" },
+        Key { name: "dimensions", what: "lengths of named open dimensions: NAME:LENGTH/...", default: "" },
         LAUNCHES,
         KERNELS,
     ],
@@ -166,7 +166,7 @@ fn named(params: &Params) -> Result<Vec<(String, u64)>, Diagnostic> {
 
 fn onnx(params: &Params) -> Result<Plan, Diagnostic> {
     let Some(file) = params.text("file") else {
-        return Err(Diagnostic::new("program `onnx` has no file").help("write `onnx:file=model.onnx`"));
+        return Err(Diagnostic::new("program `onnx` needs a file").help("write `onnx:file=model.onnx`"));
     };
     let open = Dimensions { named: named(params)?, other: params.integer("dimension", LENGTHS)? };
     let model = Onnx::open(Path::new(file), &open)?;
@@ -186,7 +186,7 @@ pub fn launches(text: &str) -> Result<Launches, Diagnostic> {
     let (name, options) = text.split_once(':').unwrap_or((text, ""));
     let mut known = ENTRIES.iter().zip(PLANNERS);
     let Some((entry, planner)) = known.find(|(entry, _)| entry.name == name) else {
-        let other = Diagnostic::new(format!("`{name}` is no program whose launches are known beforehand"));
+        let other = Diagnostic::new(format!("the launches of program `{name}` are not known beforehand"));
         return Err(other.allowed(name, ENTRIES.iter().map(|entry| entry.name)));
     };
     Ok(Launches::new(&planner(&Params::read(text, options, entry.keys)?)?))

@@ -214,7 +214,7 @@ impl Selection {
         match (range, file) {
             (None, None) => Ok(Selection::Range(0..count)),
             (Some(_), Some(_)) => {
-                let both = Diagnostic::new("`launches` and `kernels` both say what is executed");
+                let both = Diagnostic::new("`launches` and `kernels` both select the launches to execute");
                 Err(both.help("give one of them"))
             }
             (Some(text), None) => {
@@ -236,21 +236,21 @@ impl Selection {
         let text = std::fs::read_to_string(path)
             .map_err(|e| Diagnostic::new(format!("cannot read `{name}`: {e}")).at(place()))?;
         let sampled: Sampled = toml::from_str(&text).map_err(|e| {
-            Diagnostic::new(format!("no file of sampled kernels: {}", e.message())).at(place())
+            Diagnostic::new(format!("not a file of sampled kernels: {}", e.message())).at(place())
         })?;
         if let Some(other) = sampled.kernels.filter(|kernels| *kernels != count) {
-            let what = format!("samples of a run with {other} kernels, for a program with {count} launches");
+            let what = format!("the samples are of a run with {other} kernels, but the program has {count} launches");
             return Err(Diagnostic::new(what).at(place()).help("sample the program with these parameters"));
         }
         let mut list: Vec<u64> = sampled.group.into_iter().flat_map(|group| group.samples).collect();
         list.sort_unstable();
         list.dedup();
         match list.last() {
-            None => Err(Diagnostic::new("a file of sampled kernels without samples")
+            None => Err(Diagnostic::new("the file of sampled kernels has no samples")
                 .at(place())
                 .help("`nandscape sample` writes tables [[group]] with samples = [launch, ...]")),
             Some(last) if *last >= count => {
-                let what = format!("sample {last} of a program with {count} launches");
+                let what = format!("sample {last} is beyond the end of a program with {count} launches");
                 Err(Diagnostic::new(what).at(place()).help("sample the program with these parameters"))
             }
             Some(_) => Ok(Selection::List(list)),

@@ -53,7 +53,7 @@ const SCALE: Key = key("scale", "binary logarithm of the generated graph's verti
 
 const SCALE_SMALL: Key = key("scale", "binary logarithm of the generated graph's vertices", "16");
 
-const DEGREE: Key = key("degree", "edges drawn a vertex; mirrored, and repeated ones dropped", "16");
+const DEGREE: Key = key("degree", "edges drawn per vertex; mirrored, and repeated ones dropped", "16");
 
 const SEED: Key = key("seed", "seed of the generated graph and of what the program draws", "1");
 
@@ -69,16 +69,16 @@ const MIRRORED: Key = key("mirrored", "whether each edge goes both ways: yes, no
 
 const GRAPH: Key = key("graph", "file to read instead of generating a graph", "");
 
-const FORMAT: Key = key("format", "its format: snap, csv, metis, dimacs, mtx; by its name if not given", "");
+const FORMAT: Key = key("format", "format of the file: snap, csv, metis, dimacs, mtx; default: from its name", "");
 
-const ROOT: Key = key("root", "vertex to begin from; the one with most edges if not given", "");
+const ROOT: Key = key("root", "start vertex; default: the one with most edges", "");
 
-const SOURCES: Key = key("sources", "vertices that paths are counted from, from the root on", "1");
+const SOURCES: Key = key("sources", "number of vertices that paths are counted from, from the root on", "1");
 
 // As many as Table II has kernels for the first of them; the other goes over far more edges a round.
-const ROUNDS: Key = key("rounds", "colours at most; 0 for as many as it takes", "8");
+const ROUNDS: Key = key("rounds", "maximum number of colours; 0: no limit", "8");
 
-const FEW_ROUNDS: Key = key("rounds", "colours at most; 0 for as many as it takes", "2");
+const FEW_ROUNDS: Key = key("rounds", "maximum number of colours; 0: no limit", "2");
 
 const WEIGHT: Key = key("weight", "largest weight drawn for an edge of a graph without weights", "1");
 

@@ -34,7 +34,7 @@ pub(super) fn programs(applications: &[Application]) -> Result<Vec<Box<dyn Progr
     for Application { program, instances, block, .. } in applications {
         let Offloaded::Nest(kernel) = program else {
             let what = format!(
-                "`{}` is executed on its data for an accelerator: a GPU does not run it",
+                "`{}` runs only on an accelerator: it is executed on its data",
                 program.name()
             );
             let own: Vec<&str> = super::graph::ENTRIES.iter().map(|entry| entry.name).collect();
@@ -99,7 +99,7 @@ impl OnGpu {
                 let [across, down] = grid.threads();
                 let what = format!("a microblock of `{}` has {across} x {down} threads", nest.name());
                 Diagnostic::new(what)
-                    .help("a grid has less than 2^32 blocks: smaller sizes, or larger blocks")
+                    .help("a grid has fewer than 2^32 blocks: use smaller sizes or larger blocks")
             })?;
             launches.push(Launched { kernel, grid, text, tiles });
         }

@@ -56,7 +56,7 @@ pub(super) fn read(
     }
     let body = match body {
         Some(body) => body,
-        None => return Err(Bad::new("no kernel: the file ends within its head").in_file(&source)),
+        None => return Err(Bad::new("not a kernel: the file ends within its head").in_file(&source)),
     };
     let kernel = body.finish(builder).map_err(|bad| bad.in_file(&source))?;
     builder.kernel(kernel);
@@ -140,10 +140,10 @@ impl Body {
 
     fn begin(&mut self) -> Result<(), Bad> {
         if !self.loose.is_empty() {
-            return Err(Bad::new("a thread block after instructions that say themselves whose they are"));
+            return Err(Bad::new("a thread block after instructions that name their own block and warp"));
         }
         if self.state != State::Outside {
-            return Err(Bad::new("a thread block begins before the one before it ends"));
+            return Err(Bad::new("a thread block begins before the previous one ends"));
         }
         self.state = State::Begun;
         Ok(())
@@ -152,9 +152,9 @@ impl Body {
     /// `x,y,z` of a block.
     fn block(&mut self, value: &str) -> Result<(), Bad> {
         if self.state != State::Begun {
-            return Err(Bad::new("`thread block = ` that is not the first line of its block"));
+            return Err(Bad::new("`thread block = ` must be the first line of its block"));
         }
-        let block = triple(value).ok_or_else(|| Bad::new(format!("`{value}` is no thread block x,y,z")))?;
+        let block = triple(value).ok_or_else(|| Bad::new(format!("`{value}` is not a thread block x,y,z")))?;
         self.state = State::Block(self.number(block)?);
         self.read = 0;
         Ok(())
@@ -175,7 +175,7 @@ impl Body {
         let warp = value.parse().ok().filter(|warp| *warp < self.warps);
         let Some(warp) = warp else {
             let (threads, last) = (self.header.threads, self.warps - 1);
-            let what = format!("`{value}` is no warp of a block of {threads} threads: 0 to {last}");
+            let what = format!("`{value}` is not a warp of a block of {threads} threads: expected 0 to {last}");
             return Err(Bad::new(what));
         };
         self.state = State::Warp(block, warp);
@@ -184,9 +184,9 @@ impl Body {
 
     fn insts(&mut self, value: &str) -> Result<(), Bad> {
         let State::Warp(block, warp) = self.state else {
-            return Err(Bad::new("`insts = ` that is not the line after `warp = `"));
+            return Err(Bad::new("`insts = ` must be the line after `warp = `"));
         };
-        let count = value.parse().map_err(|_| Bad::new(format!("`{value}` is no number of instructions")))?;
+        let count = value.parse().map_err(|_| Bad::new(format!("`{value}` is not a number of instructions")))?;
         self.state = State::Insts(block, warp, count);
         Ok(())
     }
@@ -305,7 +305,7 @@ impl HeaderReader {
             return Err(unknown.nearest(key, KEYS.iter().map(|(known, _)| *known)));
         };
         if self.values[n].is_some() {
-            return Err(Bad::new(format!("`{key}` stands twice")).at(1));
+            return Err(Bad::new(format!("`{key}` is given twice")).at(1));
         }
         // Checked where it stands, so that the diagnostic shows the line.
         match key {
@@ -350,7 +350,7 @@ impl HeaderReader {
 /// `(x,y,z)`.
 fn dimensions(text: &str) -> Result<[u64; 3], Bad> {
     triple(text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).unwrap_or(""))
-        .ok_or_else(|| Bad::new(format!("`{text}` are no dimensions")).help("they are written `(x,y,z)`"))
+        .ok_or_else(|| Bad::new(format!("`{text}` is not a list of dimensions")).help("they are written `(x,y,z)`"))
 }
 
 /// `x,y,z`.
@@ -361,11 +361,11 @@ pub(super) fn triple(text: &str) -> Option<[u64; 3]> {
 }
 
 fn small(text: &str) -> Result<u32, Bad> {
-    text.parse().map_err(|_| Bad::new(format!("`{text}` is no number of 32 bits")))
+    text.parse().map_err(|_| Bad::new(format!("`{text}` is not a number of 32 bits")))
 }
 
 fn hex(text: &str) -> Result<u64, Bad> {
-    unsigned(text.as_bytes(), Base::Hex).ok_or_else(|| Bad::new(format!("`{text}` is no address")))
+    unsigned(text.as_bytes(), Base::Hex).ok_or_else(|| Bad::new(format!("`{text}` is not an address")))
 }
 
 fn flag(text: &str) -> Result<bool, Bad> {
@@ -382,5 +382,5 @@ fn version(text: &str) -> Result<(), Bad> {
     }
     let (first, last) = (VERSIONS.start(), VERSIONS.end());
     Err(Bad::new(format!("Accel-Sim tracer version `{text}`; versions {first} to {last} are read"))
-        .help("trace again with a tracer of one of these versions: earlier ones write other lines"))
+        .help("trace again with a tracer of one of these versions: earlier ones write different lines"))
 }

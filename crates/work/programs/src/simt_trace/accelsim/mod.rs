@@ -270,7 +270,7 @@ fn read_register(fields: &mut Fields) -> Result<u8, Bad> {
         .ok()
         .and_then(|text| text.strip_prefix('R')?.parse().ok())
         .and_then(register)
-        .ok_or_else(|| Bad::new(format!("`{}` is no register R0 to R255", text.escape_ascii())).at(at))
+        .ok_or_else(|| Bad::new(format!("`{}` is not a register R0 to R255", text.escape_ascii())).at(at))
 }
 
 /// What an opcode does, if it can be executed from a trace.

@@ -46,7 +46,7 @@ impl<'a> Words<'a> {
 
     fn number(&mut self, what: &str) -> Result<u64, Diagnostic> {
         let word = self.next(what)?;
-        word.parse().map_err(|_| self.bad(Bad::new(format!("the {what} is no number: `{word}`"))))
+        word.parse().map_err(|_| self.bad(Bad::new(format!("the {what} is not a number: `{word}`"))))
     }
 
     fn left(&self) -> usize {
@@ -86,7 +86,7 @@ pub(super) fn read(source: &str, text: &str) -> Result<Config, Diagnostic> {
         other if OTHER_TYPES.contains(&other) => {
             let help = "MacSim's tracer for NVBit writes traces of type `nvbit`";
             return Err(
-                words.bad(Bad::new(format!("a trace of type `{other}`; type `nvbit` is read")).help(help))
+                words.bad(Bad::new(format!("a trace of type `{other}`; only type `nvbit` is supported")).help(help))
             );
         }
         other => {
@@ -97,7 +97,7 @@ pub(super) fn read(source: &str, text: &str) -> Result<Config, Diagnostic> {
     }
     let version = words.next("version")?;
     if version != VERSION {
-        let what = format!("version `{version}` of MacSim's traces; version {VERSION} is read");
+        let what = format!("version `{version}` of MacSim's traces; only version {VERSION} is supported");
         return Err(words.bad(Bad::new(what)));
     }
     if words.next("number of kernels, or of blocks")? == "-1" {
@@ -121,7 +121,7 @@ pub(super) fn read(source: &str, text: &str) -> Result<Config, Diagnostic> {
         let spawn = words.number("start of a warp")?;
         if spawn != 0 {
             return Err(words
-                .bad(Bad::new(format!("warp {number} starts after {spawn} instructions; only 0 is read"))));
+                .bad(Bad::new(format!("warp {number} starts after {spawn} instructions; only 0 is supported"))));
         }
         warps.push(WarpId { number, block: number >> 16, warp: number & 0xffff });
     }
@@ -227,7 +227,7 @@ impl<R: Read> Tar<R> {
         let mut long_name = None;
         loop {
             let Some(head) = self.head()? else { return Ok(None) };
-            let size = field_number(&head[124..136]).ok_or_else(|| damaged("a size that is no number"))?;
+            let size = field_number(&head[124..136]).ok_or_else(|| damaged("a size that is not a number"))?;
             match head[156] {
                 b'L' => {
                     if size > MOST_NAME {
@@ -267,7 +267,7 @@ impl<R: Read> Tar<R> {
         // Reading through `take` allocates what there is, whatever the header claims.
         let padded = size
             .checked_next_multiple_of(TAR_BLOCK as u64)
-            .ok_or_else(|| damaged("a size beyond 64 bits"))?;
+            .ok_or_else(|| damaged("a size of more than 64 bits"))?;
         let read = self.source.by_ref().take(padded).read_to_end(&mut bytes)? as u64;
         if read < size {
             return Err(io::ErrorKind::UnexpectedEof.into());

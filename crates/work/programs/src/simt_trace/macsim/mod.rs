@@ -248,7 +248,7 @@ impl Tree {
             }
             return Ok(first.clone());
         }
-        let what = format!("no trace: there is none of {}", ROOTS.join(", "));
+        let what = format!("no trace: it has none of {}", ROOTS.join(", "));
         Err(Bad::new(what).in_file(&self.source("")))
     }
 }

@@ -73,7 +73,7 @@ impl Record {
             Some(known) => Ok(*known),
             None => {
                 let last = opcode::macsim().len() - 1;
-                let unknown = Bad::new(format!("opcode {}; there are 0 to {last}", self.opcode));
+                let unknown = Bad::new(format!("unknown opcode {}; expected 0 to {last}", self.opcode));
                 Err(unknown.help("the tracer writes 255 for an instruction that its list does not have"))
             }
         }
@@ -174,7 +174,7 @@ impl WarpReader {
         if class.is_access() && record.mask != 0 {
             if record.address == 0 && matches!(class, Class::Atomic(_)) {
                 return Err(Bad::new(format!("{name} without an address"))
-                    .help("this version of the tracer writes addresses of loads and stores only"));
+                    .help("this version of the tracer writes addresses only of loads and stores"));
             }
             self.access.parent = Some((record, class));
             self.access.addresses.push(record.address);
@@ -234,7 +234,7 @@ fn spread(mask: u32, width: u8, addresses: &mut Vec<u64>) -> Result<u32, Bad> {
         let first = addresses[0];
         let last = (lanes as u64 - 1) * u64::from(width);
         if first.checked_add(last).is_none() {
-            return Err(Bad::new(format!("an access beyond 64 bits of address: 0x{first:x}")));
+            return Err(Bad::new(format!("an access beyond the 64-bit address space: 0x{first:x}")));
         }
         addresses.extend((1..lanes as u64).map(|lane| first + lane * u64::from(width)));
         return Ok(mask);

@@ -88,11 +88,11 @@ fn records_become_instructions() {
 fn bad_records_are_refused() {
     let good = record(MOV, false, 1, 0x100, 0, 4);
     for (bad, what) in [
-        (record(255, false, 1, 0x110, 0, 4), "record 2: opcode 255"),
+        (record(255, false, 1, 0x110, 0, 4), "record 2: unknown opcode 255"),
         (record(120, false, 1, 0x110, 0, 4), "texture"),
         (record(ATOMG, false, 1, 0x110, 0, 4), "record 2: ATOMG without an address"),
         (record(LDG, false, 1, 0x110, 0x1000, 3), "an access of 3 bytes"),
-        (record(LDG, false, 3, 0x110, u64::MAX - 4, 4), "beyond 64 bits"),
+        (record(LDG, false, 3, 0x110, u64::MAX - 4, 4), "beyond the 64-bit"),
         (good[..63].to_vec(), "record 2: 63 bytes of 64: the file is truncated"),
     ] {
         let said = fault(&[good.clone(), bad].concat());
@@ -169,8 +169,8 @@ fn bad_files_are_refused() {
         (ROOT, b"nvbit\n14\n16\n3\n0 0\n1 0\n", &warp, b"", "3 warps; 2 are listed", 4),
         (ROOT, b"nvbit\n14\n16\n2\n0 0\n2 0\n", &warp, b"", "no file of warp 2", 0),
         (ROOT, b"nvbit\n14\n16\n2\n0 0\n1 5\n", &warp, b"", "starts after 5", 6),
-        (ROOT, b"nvbit\n14\n16\n2\n0 0\n0 0\n", &warp, b"", "stands twice", 0),
-        (ROOT, b"nvbit\n14\n16\n2\nx 0\n1 0\n", &warp, b"", "no number: `x`", 5),
+        (ROOT, b"nvbit\n14\n16\n2\n0 0\n0 0\n", &warp, b"", "appears twice", 0),
+        (ROOT, b"nvbit\n14\n16\n2\nx 0\n1 0\n", &warp, b"", "not a number: `x`", 5),
         (ROOT, LIST, &warp[..warp.len() - 9], b"", "truncated", 0),
         (ROOT, LIST, &warp, b"0 1\n1 14\n", "1 records; `Kernel0/trace_info.txt` says 14", 0),
     ];

@@ -50,7 +50,7 @@ const MAGIC: [Magic; 24] = [
     (
         b"SQLite format 3\0",
         "an SQLite database",
-        "write its table as CSV (format `csv`); of Nsight Systems, `nsys stats --report cuda_gpu_trace --format csv FILE` for `nandscape sample`",
+        "write its table as CSV (format `csv`); for Nsight Systems, `nsys stats --report cuda_gpu_trace --format csv FILE` for `nandscape sample`",
     ),
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file", CSV),
     (b"\x93NUMPY", "a NumPy array", CSV),
@@ -64,15 +64,15 @@ const MAGIC: [Magic; 24] = [
         "print it with `trace-cmd report FILE` and read that",
     ),
     (b"\x7fELF", "a program (ELF)", "`nandscape trace capture` records what a program accesses"),
-    (b"%PDF", "a PDF document", "`list formats` shows what is read"),
-    (b"\x89PNG", "a picture (PNG)", "`list formats` shows what is read"),
+    (b"%PDF", "a PDF document", "`list formats` shows the supported formats"),
+    (b"\x89PNG", "a picture (PNG)", "`list formats` shows the supported formats"),
     (
         b"<?xml",
         "an XML file",
         "`nandscape import mqsim` reads a configuration of MQSim; a trace is named in its workload file",
     ),
-    (b"<!DOCTYPE html", "a web page", "was the trace downloaded, or the page that offers it?"),
-    (b"<html", "a web page", "was the trace downloaded, or the page that offers it?"),
+    (b"<!DOCTYPE html", "a web page", "download the trace itself, not the page that offers it"),
+    (b"<html", "a web page", "download the trace itself, not the page that offers it"),
     (b"version https://git-lfs", "a pointer of Git LFS", "`git lfs pull` fetches the file itself"),
 ];
 
@@ -117,7 +117,7 @@ fn untold(text: &str, first: &str) -> Option<(&'static str, &'static str)> {
     if MODELS.iter().any(|words| has(begins, words)) {
         return Some((
             "a list of requests to language models (the lengths of prompts and answers)",
-            "it names no address and no size on a drive; what a cache of keys and values reads and writes is in a trace of MLPerf Storage \
+            "it has no addresses or sizes on a drive; a KV cache's reads and writes are in a trace of MLPerf Storage \
              (format `kv-cache`), or in a table with the columns time_us,op,key,size (--columns)",
         ));
     }
@@ -128,7 +128,7 @@ fn untold(text: &str, first: &str) -> Option<(&'static str, &'static str)> {
     if text.lines().take(4).any(snoops) {
         return Some((
             "the output of biosnoop.bt (bpftrace), which has neither addresses nor sizes",
-            "biosnoop of BCC prints them (format `biosnoop`), and so does `perf record -e block:block_rq_issue` with `perf script`",
+            "BCC's biosnoop prints them (format `biosnoop`), as does `perf record -e block:block_rq_issue` with `perf script`",
         ));
     }
     let mut words = first.split_ascii_whitespace();
@@ -153,7 +153,7 @@ fn door(prefix: &[u8], all: bool, others: &OtherFiles) -> Option<(&'static str, 
     if PROFILES.iter().any(|words| words.iter().all(|word| begins.contains(word))) {
         return Some((
             "a profile of a GPU",
-            "`nandscape sample FILE` chooses the kernels of it that are worth simulating",
+            "`nandscape sample FILE` chooses its kernels that are worth simulating",
         ));
     }
     if let Some(told) = untold(text, first) {
@@ -162,7 +162,7 @@ fn door(prefix: &[u8], all: bool, others: &OtherFiles) -> Option<(&'static str, 
     if text.starts_with('{') && text.contains("\"fio version\"") {
         return Some((
             "a result of fio",
-            "`nandscape import fio-json` reads it; a trace of fio's is what --write_iolog writes",
+            "`nandscape import fio-json` reads it; fio writes traces with --write_iolog",
         ));
     }
     if text.starts_with('{') && text.contains("\"nandscape.") {
@@ -177,7 +177,7 @@ fn door(prefix: &[u8], all: bool, others: &OtherFiles) -> Option<(&'static str, 
     if text.starts_with(['{', '[']) {
         return Some((
             "JSON",
-            "write its requests as CSV with a header (format `csv`); a profile of PyTorch's goes to `nandscape sample`",
+            "write its requests as CSV with a header (format `csv`); pass a PyTorch profile to `nandscape sample`",
         ));
     }
     (others.recordings)(prefix, all)
@@ -221,6 +221,6 @@ pub fn what_is(path: &Path, others: OtherFiles) -> Option<(String, String)> {
     let options = TraceOptions { others, ..TraceOptions::default() };
     let format = inspect_read("", read, &options).ok()?.format;
     let help =
-        "`nandscape trace inspect FILE` says what is in it, `nandscape run SYSTEM --workload FILE` runs it";
+        "`nandscape trace inspect FILE` describes it, `nandscape run SYSTEM --workload FILE` runs it";
     Some((format!("a trace of requests (`{format}`)"), help.to_owned()))
 }

@@ -37,14 +37,14 @@ impl Detected {
             let doubtful = !chosen.implausible.is_empty();
             return doubtful.then(|| {
                 format!(
-                    "read as {}; --format or --columns says what it is, if it is something else",
+                    "read as {}; if that is wrong, set --format or --columns",
                     chosen.meaning()
                 )
             });
         }
         let others: Vec<String> = others.iter().map(Reading::meaning).collect();
         Some(format!(
-            "the content fits several formats: read as {}; it could be {}; --format decides",
+            "the content fits several formats: read as {}; it could also be {}; set --format to choose",
             chosen.meaning(),
             others.join(", or ")
         ))
@@ -79,7 +79,7 @@ pub(crate) fn detect_in(
     if !binary && lines.is_empty() {
         return Err(Diagnostic::new("the trace is empty")
             .at(place(source, b""))
-            .help("a trace has a line for each request; `list formats` shows them"));
+            .help("a trace has a line per request; `list formats` shows the formats"));
     }
     let plain = TraceOptions::default();
     let mut readings = Vec::with_capacity(FORMATS.len());
@@ -130,8 +130,8 @@ pub(crate) fn detect_in(
         (Some(chosen), _) => Ok(Detected { format: chosen.format, candidates }),
         (None, Some(first)) => Err(fits_none(&readings, first).at(place(source, first))),
         (None, None) => {
-            let help = "records are read of libCacheSim (oracleGeneral), vscsiStats and HP Labs (SRT), and text: `list formats` shows them";
-            Err(no_trace(source, prefix, "binary data of no known format", help))
+            let help = "binary formats are libCacheSim (oracleGeneral), vscsiStats and HP Labs (SRT); all others are text: see `list formats`";
+            Err(no_trace(source, prefix, "binary data in an unknown format", help))
         }
     }
 }
@@ -216,13 +216,13 @@ fn fits_none(readings: &[Reading], first: &[u8]) -> Diagnostic {
             human::count(*good_lines),
             human::count(good_lines + bad_lines)
         );
-        return Diagnostic::new(what).help(format!("--format {format} says what is wrong with the others"));
+        return Diagnostic::new(what).help(format!("--format {format} reports what is wrong with the others"));
     }
     let is_header = first.contains(&b',')
         && !first.split(|b| *b == b',').any(|f| f.trim_ascii().iter().all(u8::is_ascii_digit));
     let help = match is_header {
         true => {
-            "a header as `csv` reads it names the units: time_s,op,offset_bytes,size_bytes; --columns time_us,op,offset,size says what they are; `list formats` shows the records of the others"
+            "add a `csv` header with units (time_s,op,offset_bytes,size_bytes) or name the columns with --columns time_us,op,offset,size; `list formats` shows the other formats"
         }
         false => {
             "`list formats` shows the record of each; --format names one; `csv` takes any columns with a header, or with --columns"

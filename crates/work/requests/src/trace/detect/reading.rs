@@ -148,8 +148,8 @@ impl Reading {
         let too_fast = mean || odd.gap().is_some_and(|gap| (gap as f64) * FASTEST_PER_S < 1e12);
         let swapped = most(odd.longer) && odd.offsets.len() > 1 && odd.offsets.len() < odd.sizes.len();
         let found = [
-            (too_fast, "more requests a second than any storage answers"),
-            (in_sectors && most(odd.unaligned), "addresses or sizes that are no whole sectors"),
+            (too_fast, "more requests per second than any storage serves"),
+            (in_sectors && most(odd.unaligned), "addresses or sizes that are not whole sectors"),
             (most(odd.large), "most requests above 32 MiB"),
             (most(odd.far), "addresses beyond 8 PiB"),
             (swapped, "offsets that look like sizes"),
@@ -185,7 +185,7 @@ impl Translation {
     /// What is said of a file that needs it.
     pub(crate) fn remark(self) -> String {
         let name = match self.from {
-            _ if self.from == self.to => return "the fields stand in quotation marks".to_owned(),
+            _ if self.from == self.to => return "the fields are in quotation marks".to_owned(),
             b'\t' => "tabs",
             b';' => "semicolons",
             b',' => "commas",

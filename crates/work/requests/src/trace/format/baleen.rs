@@ -17,7 +17,7 @@ pub(crate) static FORMAT: Format = Format {
         title: "Baleen (Tectonic)",
         record: "block_id io_offset io_size op_time op_name …",
         units: "time in s with decimals; offset (within the block) and size in bytes; op_name 1, 2, 5 = read (get), 3, 4, 6 = write (put); \
-                further columns name pipeline, users and hosts; blocks of 8 MiB lie one behind another in the order of their first access",
+                further columns name pipeline, users and hosts; blocks of 8 MiB are placed in order of first access",
         example: "# block_id io_offset io_size op_time op_name pipeline user_namespace user_name\n\
                   1041 0 131072 1569888000.5 1 2 7 9\n1042 4194304 1048576 1569888001.25 4 2 7 9\n",
         source: "wonglkd/BCacheSim, cachesim/legacy_utils.py (OpType, MAX_BLOCK_SIZE) and the traces of Baleen, FAST '24",
@@ -68,7 +68,7 @@ impl LineParser for Parser {
             return Err(Fault::line(
                 FaultKind::MissingField,
                 "user's columns",
-                "3 to 5 columns behind op_name",
+                "3 to 5 columns after op_name",
             ));
         }
         let within = Extent::read(op, offset, 1, size, 1)?;

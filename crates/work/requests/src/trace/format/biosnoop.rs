@@ -13,7 +13,7 @@ pub(crate) static FORMAT: Format = Format {
         name: "biosnoop",
         title: "biosnoop (BCC)",
         record: "TIME(s) COMM PID DISK T SECTOR BYTES [QUE(ms)] LAT(ms)",
-        units: "time of completion in s, taken back by the latency in ms (and the time in the queue, -Q); sectors of 512 B; T as RWBS of blkparse",
+        units: "completion time in s, minus the latency in ms (and the queue time, -Q); sectors of 512 B; T as RWBS of blkparse",
         example: "TIME(s)     COMM           PID    DISK    T SECTOR     BYTES  LAT(ms)\n\
                   0.000004    supervise      1950   xvda1   W 13092560   4096      0.74\n\
                   0.000178    jbd2/xvda1-8   304    xvda1   R 13092432   4096      0.61\n",

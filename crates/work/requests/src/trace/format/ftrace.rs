@@ -14,7 +14,7 @@ pub(crate) static FORMAT: Format = Format {
         title: "ftrace and perf script (block_rq_issue, block_bio_queue, nvme_setup_cmd)",
         record: "task-pid [cpu] flags seconds: block_rq_issue: major,minor RWBS bytes () sector + sectors [task]",
         units: "time in s with decimals; sectors of 512 B; of nvme_setup_cmd slba and len (from zero) in blocks of 512 B (--sector sets the \
-                drive's); the first of block_rq_issue, nvme_setup_cmd, block_io_start, block_rq_insert and block_bio_queue that is in the \
+                drive's); uses the first of block_rq_issue, nvme_setup_cmd, block_io_start, block_rq_insert and block_bio_queue found at the \
                 beginning; other events are left out",
         example: "# tracer: nop\n\
                   fio-1234 [003] d..1. 1234.567890: block_rq_issue: 259,0 R 4096 () 2048 + 8 [fio]\n\

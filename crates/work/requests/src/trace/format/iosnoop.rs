@@ -15,7 +15,7 @@ pub(crate) static TIMED: Format = Format {
         name: "iosnoop",
         title: "iosnoop (perf-tools, DTrace)",
         record: "[STARTs] [ENDs] COMM PID TYPE DEV BLOCK BYTES LATms",
-        units: "columns as the header names them; STARTs and ENDs in s (STIME and TIME of DTrace in us); an end alone is taken back by the \
+        units: "columns as the header names them; STARTs and ENDs in s (STIME and TIME of DTrace in us); an end without a start is reduced by the \
                 latency; blocks of 512 B; TYPE as RWBS of blkparse",
         example: "STARTs         ENDs           COMM         PID    TYPE DEV      BLOCK        BYTES     LATms\n\
                   10.000100      10.000718      dd           1809   W    202,1    17039600     4096       0.62\n\

@@ -16,8 +16,8 @@ pub(crate) static FORMAT: Format = Format {
         name: "oracle-general",
         title: "libCacheSim oracleGeneral",
         record: "u32 time, u64 object, u32 size, i64 next access",
-        units: "24 bytes, little-endian; time in s; size in bytes; the next access is a number of a request, -1 for none; all are reads; \
-                objects lie one behind another in the order of their first access, on pages of 4 KiB",
+        units: "24 bytes, little-endian; time in s; size in bytes; the next access is a request number, -1 for none; all are reads; \
+                objects are placed in order of first access, on pages of 4 KiB",
         example: "00000000 0700000000000000 00100000 0200000000000000\n\
                   01000000 0900000000000000 00020000 ffffffffffffffff\n\
                   01000000 0700000000000000 00100000 ffffffffffffffff\n",

@@ -12,8 +12,8 @@ pub(crate) static FORMAT: Format = Format {
         name: "srt",
         title: "HP Labs SRT (DiskSim `hpl`)",
         record: "u32 size, id, sec, usec, start, stop, bytes, sector, device, driver, cylinder, flags, info[, queue][, suspect]",
-        units: "big- or little-endian, told by the size; time in s and us; start and stop in us from the time; sectors of 512 B; bit 0 of the \
-                flags is a read; a text that ends with a form feed may stand in front",
+        units: "big- or little-endian, detected from the size; time in s and us; start and stop in us from the time; sectors of 512 B; bit 0 of the \
+                flags is a read; a text that ends with a form feed may come first",
         example: "00000034 00030001 00000000 000003e8 00000064 00000258 00002000 00000010 00000100 00000001 00000000 00000001 00000000\n\
                   00000034 00030001 00000001 00000000 00000000 000001f4 00000400 00000040 00000200 00000001 00000000 00000100 00000000\n",
         source: "DiskSim 4.0, disksim_iotrace.c (iotrace_hpl_get_ioreq_event) and disksim_hptrace.h",

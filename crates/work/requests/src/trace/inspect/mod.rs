@@ -189,8 +189,8 @@ fn refuse_replay_options(options: &TraceOptions) -> Result<(), Diagnostic> {
     ];
     match given.iter().find(|(is_given, _)| *is_given) {
         None => Ok(()),
-        Some((_, option)) => Err(Diagnostic::new(format!("{option} changes nothing in an inspection")).help(
-            "an inspection describes the file as it is; `trace convert` writes a changed one to inspect",
+        Some((_, option)) => Err(Diagnostic::new(format!("{option} has no effect on an inspection")).help(
+            "an inspection describes the file as it is; use `trace convert` to change it first",
         )),
     }
 }
@@ -279,7 +279,7 @@ impl Counts {
         let mut warnings = notes.warnings();
         if self.disorder.unsorted() > 0 {
             warnings.push(format!(
-                "{} requests come after a later one: a replay puts them in order with a sort window of {} or more",
+                "{} requests are out of order: a replay sorts them with a sort window of {} or more",
                 self.disorder.unsorted(),
                 self.disorder.window()
             ));

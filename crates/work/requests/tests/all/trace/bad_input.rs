@@ -102,7 +102,7 @@ fn inspection_counts_bad_lines_and_goes_on() {
 fn inspection_refuses_what_would_change_nothing() {
     let options = TraceOptions { start: Some(engine::Time::from_s(1).into()), ..TraceOptions::default() };
     let error = inspect_read("t", &b"1 0 0 8 1\n"[..], &options).unwrap_err().to_string();
-    assert!(error.contains("--start changes nothing in an inspection"), "{error}");
+    assert!(error.contains("--start has no effect on an inspection"), "{error}");
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn prose_and_binary_are_refused() {
         read_with("It was a dark and stormy night\n", &TraceOptions::default()).unwrap_err().to_string();
     assert!(error.contains("its first line has 7 fields separated by blanks: word, word"), "{error}");
     let error = read_with([0, 1, 2, 3], &TraceOptions::default()).unwrap_err().to_string();
-    assert!(error.contains("binary data of no known format"), "{error}");
+    assert!(error.contains("binary data in an unknown format"), "{error}");
     // Binary behind a text start.
     let mut late = "1 0 0 8 1\n".repeat(20_000).into_bytes();
     late.extend([0, 159, 146, 150, b'\n']);

@@ -89,8 +89,8 @@ fn more_requests_a_second_than_any_storage_answers_are_another_format() {
     let warnings = notes.warnings().join("\n");
     for part in [
         "202 req/s",
-        "202,020,202 req/s: more requests a second than any storage answers",
-        "--format decides",
+        "202,020,202 req/s: more requests per second than any storage serves",
+        "set --format to choose",
     ] {
         assert!(warnings.contains(part), "{part} not in {warnings}");
     }
@@ -144,11 +144,11 @@ fn the_only_format_that_fits_is_judged_like_others() {
     for (text, odd) in [
         (
             "0,Read,100,8\n1000,Write,200,8\n2000,Read,300,16\n",
-            "addresses or sizes that are no whole sectors",
+            "addresses or sizes that are not whole sectors",
         ),
         (
             "0,Read,512,512\n0,Write,1024,512\n1,Read,512,512\n1,Read,4096,512\n",
-            "more requests a second than any storage answers",
+            "more requests per second than any storage serves",
         ),
         ("0,Read,4096,512000\n10,Read,8192,1024000\n20,Read,4096,819200\n", "offsets that look like sizes"),
     ] {

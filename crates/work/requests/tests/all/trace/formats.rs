@@ -289,7 +289,7 @@ fn a_header_is_not_another_formats_for_its_first_name() {
     assert_eq!((requests.as_slice(), notes.format), (expected.as_slice(), "csv"));
     let said = notes.warnings().join("\n");
     for part in
-        ["does not say the unit of `timestamp`: us", "25 us", "--time-unit decides", "ignored: process_id"]
+        ["does not name the unit of `timestamp`: assuming us", "25 us", "set --time-unit", "ignored: process_id"]
     {
         assert!(said.contains(part), "{part} not in {said}");
     }
@@ -372,7 +372,7 @@ fn a_header_that_names_no_requests_is_told_what_it_lacks() {
         ("timestamp,op,size\n0,R,4096\n", ["no column is the address", "--columns", "time_us,op,size"]),
         (
             "timestamp;op;offset;lba;size\n0;R;512;1;4096\n",
-            ["`offset` and `lba` say the same", "--columns", "-"],
+            ["`offset` and `lba` have the same meaning", "--columns", "-"],
         ),
         (
             "process,type,address,size\n1,Read,0,4096\n",

@@ -135,9 +135,9 @@ fn what_a_format_cannot_say_is_an_error_or_counted() {
         let mut reader = TraceReader::from_read("t", Cursor::new(text), &format("csv")).unwrap();
         convert(&mut reader, &to(name), &mut Vec::new()).unwrap_err().to_string()
     };
-    assert!(refused("mqsim").contains("reads and writes only"));
-    assert!(refused("msr").contains("`csv` can say everything"));
-    assert!(refused("iolog3").contains("no writes of zeroes"));
+    assert!(refused("mqsim").contains("only reads and writes"));
+    assert!(refused("msr").contains("`csv` can express every request"));
+    assert!(refused("iolog3").contains("cannot write zeroes"));
     let lenient = |name: &str| {
         let done = converted(text, "csv", &ConvertOptions { lenient: true, ..to(name) }).1;
         (done.written, done.unwritable, done.fua_lost)

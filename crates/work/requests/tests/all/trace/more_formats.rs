@@ -260,7 +260,7 @@ fn columns_of_a_table_are_what_the_user_says() {
     for (names, part) in [
         ("time,op,offset", "no column is the size"),
         ("time,op,ofset,size", "no column `ofset`"),
-        ("time,time_us,op,offset,size", "says what another one says"),
+        ("time,time_us,op,offset,size", "duplicates another one"),
     ] {
         let error = read_with("0,R,0,512\n", &columns(names)).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");

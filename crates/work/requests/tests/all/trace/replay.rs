@@ -214,7 +214,7 @@ fn a_span_beyond_the_clock_is_an_error_and_a_scale_or_clip_mends_it() {
     let error = read_with(text, &format("tencent")).unwrap_err();
     let shown = error.to_string();
     assert!(
-        shown.contains("comes 300 days after the start: the simulator's clock ends at 214 days"),
+        shown.contains("is 300 days after the start, but the simulator's clock ends at 214 days"),
         "{shown}"
     );
     assert!(shown.contains("--time-unit"), "{shown}");
@@ -299,7 +299,7 @@ fn compact_packs_and_splits_and_drops_trims_of_nothing() {
 #[test]
 fn a_remap_without_a_device_is_refused() {
     let options = TraceOptions { remap: Remap::Wrap, ..TraceOptions::default() };
-    assert!(read_with("1 0 0 8 1\n", &options).unwrap_err().to_string().contains("needs the capacity"));
+    assert!(read_with("1 0 0 8 1\n", &options).unwrap_err().to_string().contains("needs the device capacity"));
     assert_eq!("compat".parse::<Remap>().unwrap_err().nearest.as_deref(), Some("compact"));
 }
 

@@ -194,7 +194,7 @@ fn parts_in_the_wrong_order_are_refused() {
     assert_eq!(times(&read(&joined([&a, &b]), &on(1 << 30)).expect("in order")), [0, 100, 100, 200]);
     let refused = read(&joined([&b, &a]), &on(1 << 30)).expect_err("the wrong order");
     let text = refused.to_string();
-    assert!(text.contains("begins 3.33 minutes before what stands in front of it ends"), "{text}");
+    assert!(text.contains("begins 3.33 minutes before the previous part ends"), "{text}");
     assert_eq!(refused.place.expect("a place").source, a.display().to_string());
     // Parts that overlap are put in order if the user says so, and never matter where no time is used.
     assert!(read(&joined([&b, &c]), &on(1 << 30)).is_err());
@@ -266,5 +266,5 @@ fn no_disorder_is_too_much_where_no_time_is_used() {
     let offsets: Vec<u64> = drain(&mut reader).expect("requests").iter().map(|r| r.offset).collect();
     assert_eq!(offsets, [0, 4096, 8192, 12_288]);
     assert_eq!((reader.notes().taken_late, reader.notes().clamped), (1, 0));
-    assert!(reader.notes().warnings().join("; ").contains("they keep their place, no time is used"));
+    assert!(reader.notes().warnings().join("; ").contains("they keep their place, as no times are used"));
 }

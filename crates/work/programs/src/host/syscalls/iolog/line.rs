@@ -122,7 +122,7 @@ impl<'a> Words<'a> {
         let (offset, bytes) = (self.number("offset")?, self.number("length")?);
         match offset.checked_add(bytes) {
             Some(end) if end <= i64::MAX as u64 => Ok((offset, bytes)),
-            _ => Err(self.fault("the end is not below 2^63", b"")),
+            _ => Err(self.fault("the end must be below 2^63", b"")),
         }
     }
 
@@ -134,7 +134,7 @@ impl<'a> Words<'a> {
             }
         }
         self.next().map_or(Ok(()), |word| {
-            Err(self.fault(format!("more than a line has: `{}`", shown(word, 40)), word))
+            Err(self.fault(format!("text after the last field: `{}`", shown(word, 40)), word))
         })
     }
 }

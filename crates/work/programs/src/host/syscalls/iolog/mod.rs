@@ -21,7 +21,7 @@ const PARAMETERS: &[Parameter] = &[
     super::named("log of fio's write_iolog, plain or compressed (gzip, xz, bzip2, zstd)"),
     Parameter {
         name: "times",
-        what: "kept: requests wait for their times; none: each follows the one before",
+        what: "kept: requests wait for their times; none: each follows the previous one",
         default: "kept",
         range: Range::Word(&["kept", "none"]),
         source: "fio: replay_no_stall=0",
@@ -40,7 +40,7 @@ const PARAMETERS: &[Parameter] = &[
 pub(in crate::host) const ENTRY: Entry = Entry {
     name: "iolog",
     source: "fio HOWTO, Trace file format v2 and v3",
-    what: "what a log of fio says that a job did to files",
+    what: "replays the requests to files in a log of fio",
     parameters: &[PARAMETERS],
     build,
 };
@@ -285,8 +285,8 @@ mod tests {
             ("fio version 3 iolog\n1 \u{e4} datsync\n", 2, 5, "did you mean `datasync`?"),
             ("fio version 3 iolog\n1 a read 0\n", 2, 11, "ends before the length"),
             ("fio version 3 iolog\n1 a read 0 -1\n", 2, 12, "length is not a whole number: `-1`"),
-            ("fio version 3 iolog\n1 a read 0 1 2\n", 2, 14, "more than a line has: `2`"),
-            ("fio version 3 iolog\n1 a sync 0 0 1\n", 2, 14, "more than a line has: `1`"),
+            ("fio version 3 iolog\n1 a read 0 1 2\n", 2, 14, "text after the last field: `2`"),
+            ("fio version 3 iolog\n1 a sync 0 0 1\n", 2, 14, "text after the last field: `1`"),
             ("fio version 3 iolog\n1 a sync 0 x\n", 2, 12, "length is not"),
             ("fio version 3 iolog\n1 a read 9223372036854775807 1\n", 2, 31, "2^63"),
             ("fio version 3 iolog\n1\n", 2, 2, "ends before the name"),

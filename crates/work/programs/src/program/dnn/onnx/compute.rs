@@ -168,7 +168,7 @@ fn gemm(scope: &mut Scope, node: &NodeProto) -> Made {
     let (a, b) = (scope.view(node, 0)?, scope.view(node, 1)?);
     check_product(&a)?;
     if a.dims.len() != 2 || b.dims.len() != 2 {
-        return refuse(format!("factors of {:?} and {:?} elements are no matrices", a.dims, b.dims));
+        return refuse(format!("factors of {:?} and {:?} elements are not matrices", a.dims, b.dims));
     }
     let turned = |x: &View, name| if integer(node, name, 0) == 0 { x.clone() } else { x.permute(&[1, 0]) };
     let a = scope.eager.contiguous(&turned(&a, "transA"));
@@ -284,7 +284,7 @@ fn reduce(scope: &mut Scope, node: &NodeProto, name: &'static str) -> Made {
     let first = axes.first().copied().unwrap_or(0);
     let neighbours = first..first + axes.len();
     if !axes.iter().copied().eq(neighbours.clone()) {
-        return refuse(format!("a reduction over dimensions {axes:?} of {rank}, which are no neighbours"));
+        return refuse(format!("a reduction over dimensions {axes:?} of {rank}, which are not adjacent"));
     }
     let reduced = if neighbours.end == rank {
         scope.eager.reduce(name, &x, axes.len(), x.width)

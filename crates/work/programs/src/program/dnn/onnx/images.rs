@@ -197,7 +197,7 @@ fn pool(scope: &mut Scope, node: &NodeProto, name: &'static str) -> Made {
 fn global(scope: &mut Scope, node: &NodeProto, name: &'static str) -> Made {
     let x = scope.view(node, 0)?;
     if x.dims.len() < 3 {
-        return refuse(format!("a tensor of {:?} elements is no image", x.dims));
+        return refuse(format!("a tensor of {:?} elements is not an image", x.dims));
     }
     let mut dims = x.dims.clone();
     dims[2..].fill(1);
@@ -250,7 +250,7 @@ fn resize(scope: &mut Scope, node: &NodeProto, at: usize) -> Made {
     let x = scope.input(node, 0)?;
     let mode = text(node, "mode");
     if !matches!(mode.as_str(), "" | "nearest") {
-        return refuse(format!("mode `{mode}` is not supported, `nearest` is"));
+        return refuse(format!("mode `{mode}` is not supported; use `nearest`"));
     }
     // Version 10 of the operator has no region of interest before the factors.
     let at = if node.input.len() == 2 { 1 } else { at };

@@ -161,11 +161,11 @@ impl Onnx {
 /// The graph of a file's bytes.
 fn decode(bytes: Vec<u8>) -> Result<GraphProto, Diagnostic> {
     let model = ModelProto::decode(Bytes::from(bytes))
-        .map_err(|e| Diagnostic::new(format!("no ONNX file, or a truncated one: {e}")))?;
+        .map_err(|e| Diagnostic::new(format!("not an ONNX file, or a truncated one: {e}")))?;
     let graph = model.graph.filter(|graph| model.ir_version > 0 && !graph.node.is_empty());
     graph.ok_or_else(|| {
-        let what = "no ONNX file: it has no graph with nodes, or no version";
-        Diagnostic::new(what).help("a file that `onnx.save` wrote")
+        let what = "not an ONNX file: it has no graph with nodes, or no version";
+        Diagnostic::new(what).help("give a file that `onnx.save` wrote")
     })
 }
 
@@ -268,7 +268,7 @@ impl<'a> Scope<'a> {
     fn maybe(&self, node: &NodeProto, n: usize) -> Result<Option<Value>, Diagnostic> {
         let Some(name) = node.input.get(n).filter(|name| !name.is_empty()) else { return Ok(None) };
         let found = self.made.get(name).or_else(|| self.given.get(name)).cloned();
-        found.map(Some).ok_or_else(|| Diagnostic::new(format!("nothing makes its input `{name}`")))
+        found.map(Some).ok_or_else(|| Diagnostic::new(format!("nothing produces its input `{name}`")))
     }
 
     /// An input.

@@ -107,7 +107,7 @@ fn pad(scope: &mut Scope, node: &NodeProto) -> Made {
     let x = scope.input(node, 0)?;
     let mode = text(node, "mode");
     if !matches!(mode.as_str(), "" | "constant") {
-        return refuse(format!("mode `{mode}` is not supported, `constant` is"));
+        return refuse(format!("mode `{mode}` is not supported; use `constant`"));
     }
     let given = match integers(node, "pads") {
         Some(pads) => pads.to_vec(),
@@ -420,7 +420,7 @@ fn range(scope: &mut Scope, node: &NodeProto) -> Made {
     };
     let numbers: Option<Vec<i64>> = values.iter().map(number).collect();
     let Some([from, to, step]) = numbers.as_deref().and_then(|all| <[i64; 3]>::try_from(all).ok()) else {
-        return refuse("limits that are not known before the model runs, or no whole numbers");
+        return refuse("limits that are not known before the model runs, or are not whole numbers");
     };
     if step <= 0 || to.saturating_sub(from) / step > KNOWN_MOST as i64 {
         return refuse(format!("from {from} to {to} in steps of {step}"));

@@ -280,7 +280,7 @@ impl Dimensions {
     pub(super) fn shape(&self, input: &ValueInfoProto) -> Result<(Vec<u64>, u8), Diagnostic> {
         let place = || Place { key: input.name.clone(), ..Place::default() };
         let Some((dims, elements)) = stated(input) else {
-            return Err(Diagnostic::new(format!("input `{}` is no tensor", input.name)).at(place()));
+            return Err(Diagnostic::new(format!("input `{}` is not a tensor", input.name)).at(place()));
         };
         let dims: Vec<i64> = dims.iter().map(|dimension| self.length(dimension)).collect();
         let width = width_of(elements).map_err(|fault| fault.at(place()))?;
@@ -303,7 +303,7 @@ pub(super) fn agree<'a>(
             let stated: Vec<String> =
                 dims.iter().map(|d| fixed_size(d).map_or("?".to_owned(), |n| n.to_string())).collect();
             let name = &value.name;
-            let what = format!("`{name}` has {made:?} elements, and [{}] in the file", stated.join(", "));
+            let what = format!("`{name}` has {made:?} elements, but [{}] in the file", stated.join(", "));
             let place = Place { key: name.clone(), ..Place::default() };
             return Err(Diagnostic::new(what).at(place));
         }

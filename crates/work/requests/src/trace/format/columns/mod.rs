@@ -21,8 +21,8 @@ pub(crate) static FORMAT: Format = Format {
         record: "time_UNIT,flow,op,offset_UNIT,size_UNIT[,fua]",
         units: "columns in any order: time_s|ms|us|100ns|ns|ps (decimals allowed); offset_bytes or lba_N and size_bytes \
                 or size_N in blocks of N bytes; op R, W, trim, zeroes, flush; flow|device|disk|volume|host, fua (0, 1) and \
-                response_UNIT may be missing; other usual names do as well (timestamp, address, lba, nblocks), and key is an object; \
-                --columns says what the columns of a table without such a header are",
+                response_UNIT are optional; other common names work too (timestamp, address, lba, nblocks), and key is an object; \
+                --columns names the columns of a table without such a header",
         example: "time_us,flow,op,offset_bytes,size_bytes,fua\n0,sda,R,61440,4096,0\n12.5,sda,W,1048576,8192,1\n",
         source: "nandscape",
         time_unit: None,
@@ -203,7 +203,7 @@ impl LineParser for Parser {
         let row = Row::of(line, &table.roles)?;
         let at = match row.time.moment(table.exponent) {
             Err(_) if first == First::MaybeHeader && !row.time.text.iter().any(u8::is_ascii_digit) => {
-                sheet.notes.remark("the first line is taken for a header".to_owned());
+                sheet.notes.remark("the first line is treated as a header".to_owned());
                 return Ok(());
             }
             at => at?,
@@ -347,12 +347,12 @@ fn time_unit(rows: &[Vec<u8>], column: usize, name: &str) -> (TimeUnit, String) 
         .collect();
     let what = if span > 0.0 {
         format!(
-            "the header does not say the unit of `{name}`: {} is taken; it could be {}; --time-unit decides",
+            "the header does not name the unit of `{name}`: assuming {}; it could be {}; set --time-unit",
             meaning(unit, per_s),
             others.join(", or ")
         )
     } else {
-        format!("the header does not say the unit of `{name}`: {} is taken; --time-unit decides", unit.name())
+        format!("the header does not name the unit of `{name}`: assuming {}; set --time-unit", unit.name())
     };
     (unit, what)
 }

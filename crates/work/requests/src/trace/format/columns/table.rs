@@ -77,8 +77,8 @@ impl Problem {
         match self {
             Problem::NoHeader => "it names no columns".to_owned(),
             Problem::Missing(what) => format!("no column is the {what}"),
-            Problem::Twice(one, two) => format!("`{one}` and `{two}` say the same"),
-            Problem::Codes(name) => format!("`{name}` has codes, and nothing says which of them is a read"),
+            Problem::Twice(one, two) => format!("`{one}` and `{two}` have the same meaning"),
+            Problem::Codes(name) => format!("`{name}` has codes, but the header does not say which one is a read"),
         }
     }
 }
@@ -161,7 +161,7 @@ impl Table {
     /// The columns that a user names; times and addresses without a unit have those of the settings.
     pub(super) fn given(text: &str, exponent: u32, sector: u64) -> Result<Table, Diagnostic> {
         let refused = |what: String, word: &str| {
-            let help = "--columns names them from left to right: time,op,offset,size; `-` passes over one; units as time_us, lba_512, size_512; \
+            let help = "--columns names them from left to right: time,op,offset,size; `-` skips one; units as time_us, lba_512, size_512; \
                         key for objects";
             let place = Place { source: "--columns".to_owned(), text: text.to_owned(), ..Place::default() };
             Err(Diagnostic::new(what).at(place).allowed(word, WORDS).help(help))
@@ -175,7 +175,7 @@ impl Table {
             }
             let twice = table.roles.contains(&said.role) && !matches!(said.role, Role::Ignored | Role::Flow);
             if twice {
-                return refused(format!("the column `{word}` says what another one says"), word);
+                return refused(format!("the column `{word}` duplicates another one"), word);
             }
             table.take(said.role, said.unit, sector);
             table.codes = said.codes.unwrap_or(table.codes);
@@ -261,7 +261,7 @@ impl Table {
         table.time_unit(&columns, rows, settings);
         table.sectors(&columns, rows, settings);
         if !ignored.is_empty() {
-            table.remarks.push(format!("columns without a meaning here are ignored: {}", ignored.join(", ")));
+            table.remarks.push(format!("unknown columns are ignored: {}", ignored.join(", ")));
         }
         Ok(table)
     }
@@ -282,7 +282,7 @@ impl Table {
         let response = columns.iter().find(|(column, _)| column.role == Role::Response);
         if let Some((column, _)) = response.filter(|(column, _)| column.unit == Unit::Unsaid) {
             self.response_exponent = self.exponent;
-            self.remarks.push(format!("`{}` is taken to have the unit of the times", column.name));
+            self.remarks.push(format!("assuming that `{}` has the unit of the times", column.name));
         }
     }
 
@@ -307,7 +307,7 @@ impl Table {
         }
         if !in_sectors.is_empty() && settings.given_sector.is_none() {
             let names = in_sectors.join("` and `");
-            self.remarks.push(format!("`{names}` count sectors of {sector} B; --sector says another size"));
+            self.remarks.push(format!("`{names}` count sectors of {sector} B; --sector sets a different size"));
         }
     }
 }
@@ -349,9 +349,9 @@ pub(super) fn explain(header: &[u8], rows: &[Vec<u8>], settings: &Settings<'_>) 
         });
     }
     let codes = if matches!(problem, Problem::Codes(_)) { " (0 = read; op_1r: 1 = read)" } else { "" };
-    let what = format!("a table whose header names no requests: {}", problem.text());
+    let what = format!("the table's header does not describe requests: {}", problem.text());
     let help = format!(
-        "--columns says what its columns are, from left to right, such as {}{codes}; `-` passes over one",
+        "name its columns from left to right with --columns, such as {}{codes}; `-` skips one",
         words.join(",")
     );
     Some(Diagnostic::new(what).help(help))
