@@ -1,4 +1,4 @@
-//! The options that shape the requests, and how each is read.
+//! Options that shape the requests, and how each is read.
 
 use config::Diagnostic;
 use engine::Time;
@@ -227,7 +227,7 @@ fn bs(job: &mut JobSpec, v: Value) -> Set {
     v.each(&mut job.bs, Value::some_bytes)
 }
 
-/// Ranges are parted by commas, or by slashes (fio's HOWTO, "irange").
+/// Reads ranges separated by commas, or by slashes (fio's HOWTO, "irange").
 fn bsrange(job: &mut JobSpec, v: Value) -> Set {
     let text = v.text()?;
     let plain = |part: &str| v.with(part.trim()).some_bytes().is_ok();
@@ -262,7 +262,7 @@ fn ba(job: &mut JobSpec, v: Value) -> Set {
     v.each(&mut job.blockalign, |part| part.some_bytes().map(Some))
 }
 
-/// Engines of fio that do not issue plain requests to a block device of this machine.
+/// Engines of fio that do not issue plain requests to a local block device.
 const OTHER_ENGINES: &[&str] = &[
     "null",
     "vsync",
@@ -307,7 +307,7 @@ const OTHER_ENGINES: &[&str] = &[
 
 fn ioengine(job: &mut JobSpec, v: Value) -> Set {
     let text = v.text()?;
-    // A plug-in by its path: SPDK's are called spdk_nvme and spdk_bdev, or fio_plugin in older versions.
+    // Plug-in given by its path: SPDK's are called spdk_nvme and spdk_bdev, or fio_plugin in older versions.
     let is_path = text.contains('/');
     if is_path && (text.contains("spdk") || text.ends_with("fio_plugin")) {
         job.engine = Some(Engine::Passthrough);

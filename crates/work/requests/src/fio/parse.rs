@@ -1,4 +1,4 @@
-//! Inline jobs and job files into [`Jobs`].
+//! Parser of inline jobs and job files into [`Jobs`].
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::spec::{Engine, Given, InertOption, JobSpec, Jobs, Notes};
 use super::table::{Class, FioOption, names, option};
 use super::value::{Value, has_opposite_suffix};
 
-/// One `name=value` or `name` of the text.
+/// A `name=value` or `name` of the text.
 struct Assignment<'a> {
     name: &'a str,
     text: Option<&'a str>,
@@ -17,9 +17,8 @@ struct Assignment<'a> {
 
 /// Reads an inline job: `rw=randread,bs=4k,iodepth=64`, with or without `fio:` before it.
 ///
-/// A comma ends a value, unless what follows has no `=` and is not the name of an option: then it is a further part
-/// of the same value, so that `bs=4k,64k,iodepth=8` means what it says. Only options that take comma lists go on in
-/// this way.
+/// A comma ends a value, unless the text after it has no `=` and is not the name of an option: then it continues the
+/// same value, so `bs=4k,64k,iodepth=8` works as expected. Only options that take comma lists continue in this way.
 pub fn parse_inline(text: &str) -> Result<Jobs, Diagnostic> {
     let body = text.strip_prefix("fio:").unwrap_or(text);
     let skipped = text.len() - body.len();
@@ -82,7 +81,7 @@ pub fn parse_file(path: &Path) -> Result<Jobs, Diagnostic> {
     parse_text(&path.display().to_string(), &config::read_text(path)?)
 }
 
-/// Reads the text of a job file; `name` is what diagnostics call it.
+/// Reads the text of a job file; `name` is its name in diagnostics.
 pub fn parse_text(name: &str, text: &str) -> Result<Jobs, Diagnostic> {
     let mut jobs = Jobs { jobs: Vec::new(), notes: Notes::default() };
     let mut defaults = JobSpec::new("global");
@@ -127,7 +126,7 @@ pub fn parse_text(name: &str, text: &str) -> Result<Jobs, Diagnostic> {
     Ok(jobs)
 }
 
-/// Says what a file leaves to fio's default, which is another here.
+/// Notes the options that a file leaves at fio's default and whose default differs here.
 fn without_direct(jobs: &[JobSpec]) -> Option<String> {
     const NAMED: usize = 4;
     let open = |job: &&JobSpec| job.buffered.is_none() && job.engine != Some(Engine::Passthrough);
@@ -172,7 +171,7 @@ struct Section<'a> {
 }
 
 impl Section<'_> {
-    /// A [global] section changes the defaults of the jobs below it; any other is a job.
+    /// Ends a section: [global] changes the defaults of the jobs below it; any other section is a job.
     fn close(self, defaults: &mut JobSpec, jobs: &mut Jobs) -> Result<(), Diagnostic> {
         if self.title == "global" {
             return assign_all(defaults, &self.assignments, &mut jobs.notes);
@@ -186,7 +185,7 @@ impl Section<'_> {
     }
 }
 
-/// `kb_base` goes first, wherever it stands: fio gives it priority.
+/// Assigns all options; `kb_base` comes first, wherever it is: fio gives it priority.
 fn assign_all(job: &mut JobSpec, assignments: &[Assignment], notes: &mut Notes) -> Result<(), Diagnostic> {
     let is_base = |a: &&Assignment| a.name == "kb_base";
     for assignment in assignments.iter().filter(is_base) {
@@ -251,7 +250,7 @@ fn assign(job: &mut JobSpec, assignment: &Assignment, notes: &mut Notes) -> Resu
     Ok(())
 }
 
-/// What stands for a value that nothing else here is like.
+/// Returns what replaces a value without a counterpart here.
 fn stands_for(job: &JobSpec, row: &FioOption, value: &str) -> Option<&'static str> {
     match row.name {
         "filename" if job.files.device().is_some() => Some("the simulated drive replaces the device"),
@@ -276,7 +275,7 @@ fn refuse(row: &FioOption, shown: &str, place: Place) -> Diagnostic {
     }
 }
 
-/// What only shows when the whole job has been read. Options from `inherited` on stand in the job's own section.
+/// Checks that need the whole job. Options from `inherited` on are in the job's own section.
 fn finish(job: &JobSpec, inherited: usize, notes: &mut Notes) -> Result<(), Diagnostic> {
     job.contradictions()?;
     for (option, why) in job.without_effect() {
@@ -287,18 +286,18 @@ fn finish(job: &JobSpec, inherited: usize, notes: &mut Notes) -> Result<(), Diag
     Ok(())
 }
 
-// `${NAME}` in the values of a job: the environment says them, as in fio.
+// Variables `${NAME}` in the values of a job, replaced from the environment as in fio.
 
-/// A value with its variables replaced, and each variable with what it is.
+/// A value with its variables replaced, and the value of each variable.
 pub(super) struct Expanded {
     pub(super) text: String,
     pub(super) variables: Vec<(String, String)>,
 }
 
-/// Replaces `${NAME}` by what `of` says; nothing if the text has none.
+/// Replaces each `${NAME}` by the result of `of`; returns none if the text has no variables.
 ///
 /// # Errors
-/// A variable that is not set or empty, which fio would replace by nothing.
+/// If a variable is unset or empty; fio would replace it by nothing.
 pub(super) fn expand(
     text: &str,
     of: impl Fn(&str) -> Option<String>,

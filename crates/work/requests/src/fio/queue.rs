@@ -1,4 +1,4 @@
-//! The options of a job's queue and of the kernel that it goes through: batches, the drive's scheduler, advice.
+//! Options of a job's queue and of its path through the kernel: batches, the drive's scheduler, advice.
 
 use config::Diagnostic;
 
@@ -84,7 +84,7 @@ fn ioscheduler(job: &mut JobSpec, v: Value) -> Set {
         let help = "use mq-deadline or kyber; none passes requests on in arrival order";
         return Err(Diagnostic::new("the scheduler is not modelled").help(help));
     }
-    // `noop` and `deadline` are the names of none and mq-deadline before Linux had several queues a drive.
+    // Before Linux had multi-queue drives, `noop` and `deadline` were the names of none and mq-deadline.
     job.scheduler = Some(v.word(&[
         ("none", Scheduler::None),
         ("mq-deadline", Scheduler::MqDeadline),

@@ -1,5 +1,4 @@
-//! The one table of fio's options, and its rows without an effect here: the result lists those that were given, with the
-//! reason.
+//! Table of fio's options, and its rows without an effect here: the result lists the given ones with the reason.
 
 use config::Diagnostic;
 use serde::Serialize;
@@ -10,49 +9,49 @@ use super::queue::QUEUE;
 use super::spec::JobSpec;
 use super::value::Value;
 
-/// What becomes of an option here.
+/// Support of an option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
-    /// It shapes the requests as in fio.
+    /// Shapes the requests as in fio.
     Honoured,
-    /// It cannot change a result here; the result lists it with the reason.
+    /// Cannot change a result here; the result lists it with the reason.
     Inert,
-    /// It would change what is measured and is not modelled: an error that says so.
+    /// Would change what is measured and is not modelled: an error that says so.
     Unsupported,
 }
 
 /// One row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct FioOption {
-    /// fio's name.
+    /// Name in fio.
     pub name: &'static str,
-    /// fio's other name for it.
+    /// Alternative name in fio.
     pub alias: Option<&'static str>,
-    /// What becomes of it.
+    /// Support of the option.
     pub class: Class,
-    /// Honoured: what it does. Inert: why it changes nothing. Unsupported: why not.
+    /// Description. Honoured: effect. Inert: why it has no effect. Unsupported: why not.
     pub doc: &'static str,
-    /// Values of an unsupported option that ask for nothing.
+    /// Values of an unsupported option that have no effect.
     pub(crate) neutral: &'static [&'static str],
-    /// Whether its value may hold commas (so that an inline job knows where it ends).
+    /// True if the value may hold commas (an inline job needs this to find its end).
     pub(crate) list: bool,
     /// Reads the value of an honoured option into a job.
     pub(crate) set: fn(&mut JobSpec, Value<'_>) -> Result<(), Diagnostic>,
 }
 
 impl FioOption {
-    /// Its value may hold commas.
+    /// Allows commas in the value.
     pub(crate) const fn list(self) -> FioOption {
         FioOption { list: true, ..self }
     }
 
-    /// These values of an unsupported option ask for nothing.
+    /// Sets the values of an unsupported option that have no effect.
     pub(crate) const fn neutral(self, neutral: &'static [&'static str]) -> FioOption {
         FioOption { neutral, ..self }
     }
 
-    /// It also goes by this name.
+    /// Adds an alternative name.
     pub(crate) const fn or(self, alias: &'static str) -> FioOption {
         FioOption { alias: Some(alias), ..self }
     }
@@ -60,7 +59,7 @@ impl FioOption {
 
 type Set = fn(&mut JobSpec, Value<'_>) -> Result<(), Diagnostic>;
 
-/// A row of the honoured kind.
+/// Creates a row of the honoured kind.
 pub(super) const fn honoured(
     name: &'static str,
     alias: Option<&'static str>,
@@ -70,12 +69,12 @@ pub(super) const fn honoured(
     FioOption { name, alias, class: Class::Honoured, doc, neutral: &[], list: false, set }
 }
 
-/// A row of the inert kind.
+/// Creates a row of the inert kind.
 pub(super) const fn inert(name: &'static str, doc: &'static str) -> FioOption {
     FioOption { name, alias: None, class: Class::Inert, doc, neutral: &[], list: false, set: ignore }
 }
 
-/// A row of the unsupported kind.
+/// Creates a row of the unsupported kind.
 pub(super) const fn unsupported(name: &'static str, doc: &'static str) -> FioOption {
     FioOption { name, alias: None, class: Class::Unsupported, doc, neutral: &[], list: false, set: ignore }
 }
@@ -84,17 +83,17 @@ fn ignore(_: &mut JobSpec, _: Value<'_>) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Every option of fio up to 3.42, and those of the engines that are honoured: honoured, inert, unsupported.
+/// Returns every option of fio up to 3.42 and those of the honoured engines: honoured, inert, unsupported.
 pub fn options() -> impl Iterator<Item = &'static FioOption> {
     HONOURED.iter().chain(FILES).chain(QUEUE).chain(INERT).chain(UNSUPPORTED)
 }
 
-/// The row of a name or alias.
+/// Returns the row of a name or alias.
 pub fn option(name: &str) -> Option<&'static FioOption> {
     options().find(|row| row.name == name || row.alias == Some(name))
 }
 
-/// Every name and alias.
+/// Returns every name and alias.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     options().flat_map(|row| std::iter::once(row.name).chain(row.alias))
 }
