@@ -331,7 +331,7 @@ fn mqsim(request: &IoRequest, label: &str, _: bool, line: &mut Line) -> Result<(
     Ok(())
 }
 
-/// `host,disk`: as it was if it has that form, disk 0 otherwise.
+/// Returns the name if it has the form `host,disk`, otherwise with disk 0.
 fn host_and_disk(name: &str, _: u16, attempt: u32) -> String {
     let is_pair = name.split_once(',').is_some_and(|(host, disk)| {
         !host.is_empty() && !disk.is_empty() && disk.bytes().all(|b| b.is_ascii_digit()) && disk.len() < 19

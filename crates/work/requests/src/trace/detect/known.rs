@@ -1,4 +1,4 @@
-//! What a file is that is no trace of requests: which command reads it, or how it is made one.
+//! Files that are not traces of requests: which command reads them, or how to convert them to a trace.
 
 use std::fs::File;
 use std::io::{Cursor, Read};
@@ -9,29 +9,29 @@ use text::{Input, shown};
 
 use crate::trace::{TraceOptions, inspect_read};
 
-/// How much of a file says what it is.
+/// Number of bytes that identify a file.
 const START: u64 = 64 << 10;
 
-/// What a file is, and what to do with it.
+/// Description of a file, and what to do with it.
 type Told<Help> = Option<(&'static str, Help)>;
 
-/// Files that are no traces of requests and that crates above this one read, told by their beginning.
+/// Files that are not traces of requests but are read by crates above this one, identified by their beginning.
 #[derive(Clone, Copy, Debug)]
 pub struct OtherFiles {
-    /// What a file is that a program takes by its name, and what to type, from what the file is called and its beginning. Asked
-    /// whatever format a trace is said to have.
+    /// Identifies a file that a program takes by name and what to type, from the file's name and beginning. Called
+    /// whatever format is requested for a trace.
     pub inputs: fn(&str, &[u8]) -> Told<String>,
-    /// What a file is that is a workload by itself, and what to do with it, from its beginning and whether that is all of it. Asked
-    /// where no format fits.
+    /// Identifies a file that is a workload of its own and what to do with it, from its beginning and whether that is
+    /// all of it. Called when no format fits.
     pub recordings: fn(&[u8], bool) -> Told<&'static str>,
 }
 
 impl OtherFiles {
-    /// None is known.
+    /// No other files.
     pub const NONE: OtherFiles = OtherFiles { inputs: |_, _| None, recordings: |_, _| None };
 }
 
-/// A kind of file by how it begins, and what to do with it.
+/// Beginning of a kind of file, its description, and what to do with it.
 type Magic = (&'static [u8], &'static str, &'static str);
 
 const CSV: &str = "write its table as CSV with a header (format `csv`)";
@@ -76,7 +76,7 @@ const MAGIC: [Magic; 24] = [
     (b"version https://git-lfs", "a pointer of Git LFS", "`git lfs pull` fetches the file itself"),
 ];
 
-/// What a file is that everybody knows, and what to do with it.
+/// Identifies a file of a well-known kind, and what to do with it.
 fn magic(prefix: &[u8]) -> Option<(&'static str, &'static str)> {
     if let Some((_, what, help)) = MAGIC.iter().find(|(magic, ..)| prefix.starts_with(magic)) {
         return Some((what, help));
@@ -88,10 +88,10 @@ fn magic(prefix: &[u8]) -> Option<(&'static str, &'static str)> {
     ))
 }
 
-/// Words in the beginning of a profile of a GPU, all of which it has: as `nandscape sample` reads them.
+/// Words at the beginning of a GPU profile, all of them present, as `nandscape sample` reads them.
 const PROFILES: [&[&str]; 7] = [
     &["\"traceEvents\""],
-    // What Kineto writes in front of the events.
+    // Written by Kineto before the events.
     &["\"deviceProperties\""],
     &["\"schemaVersion\"", "\"distributedInfo\""],
     &["dur_us", "grid", "block"],
@@ -100,7 +100,7 @@ const PROFILES: [&[&str]; 7] = [
     &["Kernel Name", "gpu__time_duration"],
 ];
 
-/// Words in the beginning of a list of requests to language models, all of which it has.
+/// Words at the beginning of a list of requests to language models, all of them present.
 const MODELS: [&[&str]; 6] = [
     &["\"input_length\"", "\"output_length\""],
     &["\"prompt_tokens\""],
@@ -110,7 +110,7 @@ const MODELS: [&[&str]; 6] = [
     &["Request tokens", "Response tokens"],
 ];
 
-/// What a text is that holds no requests to storage, and where to get some.
+/// Identifies a text without requests to storage, and where to get some.
 fn untold(text: &str, first: &str) -> Option<(&'static str, &'static str)> {
     let has = |text: &str, words: &[&str]| words.iter().all(|word| text.contains(word));
     let begins = if text.starts_with(['{', '[']) { text } else { first };
@@ -144,7 +144,7 @@ fn untold(text: &str, first: &str) -> Option<(&'static str, &'static str)> {
     ))
 }
 
-/// What a text is that another command reads, and that command.
+/// Identifies a text that a different command reads, and that command.
 fn door(prefix: &[u8], all: bool, others: &OtherFiles) -> Option<(&'static str, &'static str)> {
     let text = String::from_utf8_lossy(prefix);
     let text = text.trim_start();
@@ -183,7 +183,7 @@ fn door(prefix: &[u8], all: bool, others: &OtherFiles) -> Option<(&'static str, 
     (others.recordings)(prefix, all)
 }
 
-/// Refuses content that is known not to be a trace of requests, whatever format is asked for.
+/// Refuses content that is known not to be a trace of requests, whatever format is requested.
 pub(super) fn refuse_magic(source: &str, prefix: &[u8], others: &OtherFiles) -> Result<(), Diagnostic> {
     if let Some((what, help)) = (others.inputs)(source, prefix) {
         return Err(no_trace(source, prefix, what, &help));
@@ -191,7 +191,7 @@ pub(super) fn refuse_magic(source: &str, prefix: &[u8], others: &OtherFiles) -> 
     magic(prefix).map_or(Ok(()), |(what, help)| Err(no_trace(source, prefix, what, help)))
 }
 
-/// The diagnostic of content that fits no format, if it is known what it is.
+/// Returns the diagnostic of content that fits no format but is otherwise known.
 pub(super) fn wrong_door(source: &str, prefix: &[u8], all: bool, others: &OtherFiles) -> Option<Diagnostic> {
     door(prefix, all, others).map(|(what, help)| no_trace(source, prefix, what, help))
 }
@@ -202,12 +202,12 @@ pub(super) fn no_trace(source: &str, prefix: &[u8], what: &str, help: &str) -> D
     Diagnostic::new(format!("this is {what}, not a trace of requests")).at(place).help(help)
 }
 
-/// What a file is and what to do with it, told by its beginning, unpacked: a trace of requests, or something else that is known, here or as one of `others`. For
-/// commands that read other files. `None` of a pipe, whose bytes are not there twice.
+/// Identifies a file by its unpacked beginning and what to do with it, for commands that read other files: a trace of
+/// requests, or another kind known here or to `others`. `None` for a pipe, whose bytes can be read only once.
 pub fn what_is(path: &Path, others: OtherFiles) -> Option<(String, String)> {
     let mut start = Vec::new();
     let file = path.is_file().then(|| File::open(path).ok()).flatten()?;
-    // What can be read of a damaged file says what it is.
+    // The readable part of a damaged file identifies it.
     let _ = Input::new(file).ok()?.bytes.take(START).read_to_end(&mut start);
     if let Some((what, help)) = (others.inputs)(&path.display().to_string(), &start) {
         return Some((what.to_owned(), help));

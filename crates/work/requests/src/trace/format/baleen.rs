@@ -1,4 +1,4 @@
-//! The traces of Meta's Tectonic that come with Baleen.
+//! Traces of Meta's Tectonic that come with Baleen.
 
 use proto::IoOp;
 
@@ -8,7 +8,7 @@ use crate::trace::format::{Format, FormatInfo, Framing, LineParser, any_request}
 use crate::trace::options::TimeUnit;
 use crate::trace::record::{Extent, Fault, FaultKind, Sheet};
 
-/// Bytes of a block of Tectonic: `MAX_BLOCK_SIZE` of Baleen's simulator.
+/// Block size of Tectonic in bytes: `MAX_BLOCK_SIZE` of Baleen's simulator.
 pub(super) const BLOCK: u64 = 8 << 20;
 
 pub(crate) static FORMAT: Format = Format {
@@ -39,7 +39,7 @@ struct Parser {
     objects: Objects,
 }
 
-/// Columns behind the name of the operation, at least and at most, of the traces of 2019 to 2023.
+/// Number of columns after the name of the operation, minimum and maximum, in the traces of 2019 to 2023.
 const MORE: std::ops::RangeInclusive<usize> = 3..=5;
 
 impl LineParser for Parser {

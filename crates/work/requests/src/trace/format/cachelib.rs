@@ -1,4 +1,5 @@
-//! The traces of Meta's caches that come with CacheLib: block storage, key-value caches and CDN, by the names of their columns.
+//! Traces of Meta's caches that come with CacheLib: block storage, key-value caches and CDN, by the names of their
+//! columns.
 
 use proto::IoOp;
 use text::shown;
@@ -34,9 +35,9 @@ pub(crate) static FORMAT: Format = Format {
     separator: Some(b','),
 };
 
-/// The most requests of one line: *chosen*, so that a wrong column is no endless trace.
+/// Maximum requests per line: *chosen*, so that a wrong column does not make an endless trace.
 const MOST_TIMES: u64 = 1 << 20;
-/// The names that a column has in the traces, by what it is.
+/// Names of each column in the traces, by role.
 const NAMES: [(Role, &[&str]); 6] = [
     (Role::Time, &["op_time", "timestamp"]),
     (Role::Key, &["block_id", "key", "cachekey"]),
@@ -68,7 +69,7 @@ impl Parser {
     }
 }
 
-/// What each column of the header is.
+/// Returns the role of each column of the header.
 fn header(line: &[u8]) -> Result<Vec<Option<Role>>, Fault> {
     const WHAT: &str = "header of a CacheLib trace";
     let mut fields = Fields::commas(line);
@@ -88,7 +89,7 @@ fn header(line: &[u8]) -> Result<Vec<Option<Role>>, Fault> {
     Err(Fault::line(FaultKind::BadHeader, WHAT, ""))
 }
 
-/// The operation that the first word of a name means.
+/// Returns the operation named by the first word of a name.
 fn operation(field: Field<'_>) -> Result<IoOp, Fault> {
     let word = field.text.to_ascii_lowercase();
     let is = |words: &[&[u8]]| words.iter().any(|start| word.starts_with(start));

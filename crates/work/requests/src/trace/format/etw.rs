@@ -30,7 +30,7 @@ pub(crate) static FORMAT: Format = Format {
     separator: None,
 };
 
-/// Time zero is so long before the recorder's, in picoseconds: a request may have been issued before it began.
+/// Offset of time zero before the recorder's, in picoseconds: a request may have been issued before recording began.
 const BEFORE: u128 = 3_600_000_000_000_000;
 
 struct Parser {
@@ -39,7 +39,7 @@ struct Parser {
 }
 
 impl Parser {
-    /// The request behind `IrpPtr`, the first field in hexadecimal: names of processes may have commas.
+    /// Reads the request after `IrpPtr`, the first hexadecimal field: names of processes may contain commas.
     fn transfer(&self, op: IoOp, line: &[u8], sheet: &mut Sheet) -> Result<(), Fault> {
         let mut fields = Fields::commas(line);
         fields.next("event")?;

@@ -1,4 +1,4 @@
-//! The object store traces of IBM Cloud Object Storage.
+//! Object store traces of IBM Cloud Object Storage.
 
 use proto::IoOp;
 

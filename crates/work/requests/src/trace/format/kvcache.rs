@@ -1,4 +1,4 @@
-//! The trace of MLPerf Storage's KV cache benchmark: what it decides to move, by tier.
+//! Traces of MLPerf Storage's KV cache benchmark: what it decides to move, by tier.
 
 use proto::IoOp;
 
@@ -42,7 +42,7 @@ struct Parser {
     exponent: u32,
     objects: Objects,
     first: bool,
-    /// Objects without a key so far.
+    /// Number of objects without a key so far.
     nameless: u64,
 }
 

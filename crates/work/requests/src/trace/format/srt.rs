@@ -1,4 +1,4 @@
-//! HP Labs' SRT records, which DiskSim reads as `hpl`.
+//! SRT records of HP Labs, which DiskSim reads as `hpl`.
 
 use proto::IoOp;
 
@@ -30,19 +30,19 @@ pub(crate) static FORMAT: Format = Format {
     separator: None,
 };
 
-/// Bytes that every record has.
+/// Minimum size of a record in bytes.
 const LEAST: u64 = 52;
-/// Bytes of the longest: with the length of the queue and the flags of a suspect request.
+/// Maximum size of a record in bytes: with the queue length and the flags of a suspect request.
 const MOST: u64 = 60;
-/// What ends the text in front of the records.
+/// Byte that ends the text before the records.
 const FORM_FEED: u8 = 0x0c;
-/// A request, and one that an error makes suspect.
+/// Types of a request, and of one that an error makes suspect.
 const SHORT: u64 = 1;
 const SUSPECT: u64 = 4;
-/// The flag of a read.
+/// Flag of a read.
 const READ: u64 = 1;
 
-/// The record as numbers, if its first says how long it is.
+/// Returns the record as numbers, if its first number is its length.
 fn begins(start: &[u8]) -> Option<Bytes<'_>> {
     let is = |bytes: &Bytes<'_>| {
         let versioned = (1..=4).contains(&(bytes.u32(4) >> 16));
@@ -54,7 +54,7 @@ fn begins(start: &[u8]) -> Option<Bytes<'_>> {
 fn length(start: &[u8]) -> usize {
     match begins(start) {
         Some(bytes) => bytes.u32(0) as usize,
-        // The text in front of the first record, or bytes that are none.
+        // The text before the first record, or bytes that are not a record.
         None => memchr::memchr(FORM_FEED, start).map_or(start.len(), |end| end + 1),
     }
 }
