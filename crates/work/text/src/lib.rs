@@ -6,7 +6,7 @@
 //!
 //! * Knows bytes, compressions, lines and numbers.
 //! * Does not know any format or the purpose of a file.
-//! * Read first: `input.rs`, then `input.rs`.
+//! * Read first: `input.rs`.
 
 // A reader returns at most one diagnostic in its life: its size costs nothing, a box would cost every caller.
 #![allow(clippy::result_large_err)]

@@ -1,4 +1,4 @@
-//! Names get their meaning: from what is written to loops, statements and sums of iteration numbers.
+//! Lowering: names are resolved, from source text to loops, statements and sums of iteration numbers.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use super::{Code, prove};
 use crate::domain::{Affine, DEPTH};
 use crate::kernel::{Array, Binary, Loop, Microblock, Node, Reference, Site, Statement, Term, Unary};
 
-/// Loops and statements of a microblock at most.
+/// Maximum number of loops and statements of a microblock.
 const MAX_NODES: usize = 256;
 
-/// Where the references of each statement stand in the code.
+/// Positions of each statement's references in the code.
 pub(super) type Written = Vec<Vec<usize>>;
 
-/// The names that have a meaning everywhere.
+/// Names that are defined everywhere.
 pub(super) struct Scope<'k> {
     pub(super) sizes: &'k BTreeMap<String, i64>,
     pub(super) scalars: &'k BTreeMap<String, f64>,
@@ -23,7 +23,7 @@ pub(super) struct Scope<'k> {
 }
 
 impl Scope<'_> {
-    /// A number made of sizes.
+    /// Evaluates an expression of numbers and sizes.
     pub(super) fn number(&self, code: &Code<'_>, sum: &Expression) -> Result<i64, Diagnostic> {
         let affine = Builder::new(self, code).affine(sum)?;
         affine.as_number().ok_or_else(|| code.fault(sum.at, "expected a number or an expression of sizes"))
@@ -48,9 +48,9 @@ struct Builder<'s, 'k, 't> {
     code: &'s Code<'t>,
     microblock: Microblock,
     written: Written,
-    /// The loops around the place that is being read.
+    /// Loops around the current place.
     around: Vec<usize>,
-    /// The statement that is being read.
+    /// Terms of the current statement.
     terms: Vec<Term>,
     references: Vec<Reference>,
     at: Vec<usize>,
@@ -156,7 +156,7 @@ impl<'s, 'k, 't> Builder<'s, 'k, 't> {
         Ok(Node::Loop(id))
     }
 
-    /// How many steps there are up to a bound.
+    /// Returns the number of steps up to a bound.
     fn trips(&self, from: &Affine, below: &Expression, step: i64) -> Result<Affine, Diagnostic> {
         let large = || self.too_large(below.at);
         let distance = self.affine(below)?.checked_with(from, -1).ok_or_else(large)?;
@@ -169,7 +169,7 @@ impl<'s, 'k, 't> Builder<'s, 'k, 't> {
         })
     }
 
-    /// The two arguments of a `min`, or the lesser one where it is known.
+    /// Returns the two arguments of a `min`, or the lesser one if it is known.
     fn least(&self, a: Affine, b: Affine, at: usize) -> Result<(Affine, Option<Affine>), Diagnostic> {
         let apart = a.checked_with(&b, -1).ok_or_else(|| self.too_large(at))?;
         let mut levels = (0..DEPTH).filter(|level| apart.by[*level] != 0);
@@ -241,7 +241,7 @@ impl<'s, 'k, 't> Builder<'s, 'k, 't> {
         self.terms.len() - 1
     }
 
-    /// Adds the terms of a value; the place of its last one.
+    /// Adds the terms of a value; returns the index of its last one.
     fn term(&mut self, value: &Expression) -> Result<usize, Diagnostic> {
         let term = match &value.kind {
             Kind::Whole(number) => Term::Constant(*number as f64),
@@ -272,7 +272,7 @@ impl<'s, 'k, 't> Builder<'s, 'k, 't> {
         Ok(self.push(term))
     }
 
-    /// A name that is a value.
+    /// Resolves a name used as a value.
     fn named(&self, value: &Expression, name: &str) -> Result<Term, Diagnostic> {
         if let Some(scalar) = self.scope.scalars.get(name) {
             return Ok(Term::Constant(*scalar));
@@ -317,7 +317,7 @@ impl<'s, 'k, 't> Builder<'s, 'k, 't> {
         self.code.fault(element.at, what)
     }
 
-    /// The place of an element in the statement's references.
+    /// Returns the index of an element in the statement's references.
     fn reference(
         &mut self,
         element: &Expression,
@@ -335,7 +335,7 @@ impl<'s, 'k, 't> Builder<'s, 'k, 't> {
         let mut subscripts = Vec::new();
         for (subscript, n) in written.iter().zip(&array.shape) {
             let subscript = self.affine(subscript)?;
-            // Sizes of arrays are small, so that both conversions hold.
+            // Sizes of arrays are small, so both conversions hold.
             let outer = Affine::default().checked_with(&byte, *n as i64);
             let sum = outer.and_then(|outer| outer.checked_with(&subscript, 1));
             byte = sum.ok_or_else(|| self.too_large(element.at))?;
@@ -353,7 +353,7 @@ impl<'s, 'k, 't> Builder<'s, 'k, 't> {
         Ok(self.references.len() - 1)
     }
 
-    /// A sum of loop variables and sizes.
+    /// Reads a sum of loop variables and sizes.
     fn affine(&self, sum: &Expression) -> Result<Affine, Diagnostic> {
         let large = || self.too_large(sum.at);
         match &sum.kind {
@@ -398,7 +398,7 @@ impl<'s, 'k, 't> Builder<'s, 'k, 't> {
     }
 }
 
-/// The variable's value in an iteration; nothing if it cannot be said.
+/// Returns the variable's value in an iteration; none if it cannot be expressed.
 fn value(
     from: &Affine,
     trips: &Affine,
@@ -416,8 +416,8 @@ fn value(
     if has_most { None } else { last.checked_with(&own, -1) }
 }
 
-/// References by array and subscripts, each once for statements beside each other, of which a piece has all or none; in the order of
-/// their arrays.
+/// Returns references by array and subscripts, each once for adjacent statements, of which a piece has all or none;
+/// in the order of their arrays.
 fn sites(microblock: &Microblock) -> Vec<Site> {
     let mut sites: Vec<Site> = Vec::new();
     for (at, statement) in microblock.statements.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! From text to a kernel, or to what is wrong with it.
+//! Reader of kernels: from text to a kernel, or to a diagnostic.
 
 mod lower;
 mod prove;
@@ -20,10 +20,10 @@ use crate::{
 use lower::{Scope, Written};
 use syntax::{FUNCTIONS, WORDS};
 
-/// Elements of an array at most: 2^40.
+/// Maximum number of elements of an array: 2^40.
 const MAX_ELEMENTS: u64 = 1 << 40;
 
-/// Microblocks of a kernel at most.
+/// Maximum number of microblocks of a kernel.
 const MAX_MICROBLOCKS: usize = 256;
 
 #[derive(Deserialize)]
@@ -56,13 +56,13 @@ struct MicroblockText {
     about: String,
     split: Option<String>,
     repeat: Option<String>,
-    /// Repeated with the entry before it, turn by turn.
+    /// True if repeated together with the previous entry, in turn.
     #[serde(default)]
     together: bool,
     code: String,
 }
 
-/// Kernels may inherit shipped ones: for other sizes, say.
+/// Kernels may inherit shipped ones, for example with other sizes.
 struct Shipped;
 
 impl Presets for Shipped {
@@ -79,7 +79,8 @@ impl Kernel {
     /// Reads a kernel from TOML; `file_name` is shown in diagnostics. `sizes` replace those of the text.
     ///
     /// # Errors
-    /// Whatever `docs/kernels.md` does not allow: the first fault, with file, line, column, what is allowed and the nearest spelling.
+    /// If the text violates `docs/kernels.md`: the first fault, with file, line, column, what is allowed and the
+    /// nearest spelling.
     pub fn read(text: &str, file_name: &str, sizes: &[(String, i64)]) -> Result<Kernel, Diagnostic> {
         let mut resolved = Layers::from_text(file_name, text, &Shipped)?;
         let mut parsed: Text = resolved.parse()?;
@@ -123,7 +124,8 @@ fn too_many() -> String {
     format!("a kernel has 1 to {MAX_MICROBLOCKS} microblocks")
 }
 
-/// Reads an entry of `microblocks`, or several that are repeated together: as many as they are repeated, in turns.
+/// Reads an entry of `microblocks`, or several entries repeated together: one microblock per entry and repetition, in
+/// turn.
 fn read_microblocks(
     kernel: &mut Kernel,
     parsed: &Text,
@@ -176,7 +178,7 @@ fn read_microblocks(
     Ok(())
 }
 
-/// Reads an entry, with the value that it is repeated for among the sizes.
+/// Reads an entry, with the value of its repetition among the sizes.
 fn read_microblock(
     scope: &Scope<'_>,
     one: &MicroblockText,
@@ -195,7 +197,7 @@ fn read_microblock(
     Ok(microblock)
 }
 
-/// Whether a text can name something.
+/// Returns true if a text is a valid name.
 fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
@@ -254,7 +256,7 @@ fn arrays(parsed: &Text, resolved: &Resolved) -> Result<Vec<Array>, Diagnostic> 
     Ok(arrays)
 }
 
-/// Whether each array is used as its section says.
+/// Checks that each array is used as its section says.
 fn check_sections(kernel: &Kernel, resolved: &Resolved) -> Result<(), Diagnostic> {
     for (at, array) in kernel.arrays.iter().enumerate() {
         let sites = || kernel.microblocks.iter().flat_map(|one| &one.sites).filter(|site| site.array == at);
@@ -275,19 +277,19 @@ fn check_sections(kernel: &Kernel, resolved: &Resolved) -> Result<(), Diagnostic
     Ok(())
 }
 
-// The code of a microblock with its place in a file.
+// Code of a microblock with its place in a file.
 
 /// A text inside a TOML file.
 struct Code<'t> {
     text: &'t str,
-    /// Where its first line stands.
+    /// Place of its first line.
     first: Place,
-    /// Whether that is the line of the quotes.
+    /// True if the first line is that of the quotes.
     is_beside_quotes: bool,
 }
 
 impl<'t> Code<'t> {
-    /// `value` is the place of the opening quotes.
+    /// Creates the code; `value` is the place of the opening quotes.
     fn new(text: &'t str, value: Place) -> Code<'t> {
         let column = usize::try_from(value.column).unwrap_or(1).max(1);
         let quoted: String = value.text.chars().skip(column - 1).collect();
@@ -295,13 +297,13 @@ impl<'t> Code<'t> {
         let is_beside_quotes = quotes == 1 || !quoted.chars().skip(3).all(char::is_whitespace);
         let first = match is_beside_quotes {
             true => Place { column: value.column + quotes, ..value },
-            // TOML leaves the line break out that follows three quotes.
+            // TOML ignores a line break directly after three quotes.
             false => Place { line: value.line + 1, column: 1, text: String::new(), ..value },
         };
         Code { text, first, is_beside_quotes }
     }
 
-    /// Line of a byte, as the file counts.
+    /// Returns the line of a byte in the file.
     fn line(&self, at: usize) -> u64 {
         self.first.line + self.before(at).matches('\n').count() as u64
     }
@@ -310,7 +312,7 @@ impl<'t> Code<'t> {
         self.text.get(..at).unwrap_or(self.text)
     }
 
-    /// The place of a byte.
+    /// Returns the place of a byte.
     fn place(&self, at: usize) -> Place {
         let before = self.before(at);
         let begin = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -322,20 +324,20 @@ impl<'t> Code<'t> {
         Place { text: self.text[begin..].lines().next().unwrap_or_default().to_owned(), ..place }
     }
 
-    /// A diagnostic about a byte.
+    /// Returns a diagnostic about a byte.
     fn fault(&self, at: usize, what: impl Into<String>) -> Diagnostic {
         Diagnostic::new(what).at(self.place(at))
     }
 }
 
-// Whether the iterations of a loop may run at once.
+// Independence of the iterations of a loop.
 
-/// Makes a loop the one whose iterations are dealt out as screens. `place` is that of its name in the file.
+/// Makes a loop the split loop, whose iterations are distributed as screens. `place` is that of its name in the file.
 ///
-/// The loops of that name must stand around all statements, with the same fixed bounds. Two iterations must not touch the same element
-/// if one of them writes it; what is shown for that is sufficient, not necessary: of every two references to an array, one of them a
-/// store, each dimension that has the variable times the same factor in both says how many iterations may lie between the two if
-/// they are the same element, and no number but none is left by all of them.
+/// The loops of that name must enclose all statements, with the same fixed bounds. Two iterations must not touch the
+/// same element if one of them writes it. The proof is sufficient, not necessary: for every two references to an
+/// array, one of them a store, each dimension that has the variable with the same factor in both limits the distance
+/// between two iterations that touch the same element. Only distance zero may satisfy all limits.
 fn split(
     microblock: &mut Microblock,
     name: &str,
@@ -384,7 +386,7 @@ fn split(
     Ok(Split { name: name.to_owned(), trips })
 }
 
-/// Whether two loops have the same values in the same iterations, whatever the loops around them do.
+/// Returns true if two loops have the same values in the same iterations, whatever the loops around them do.
 fn is_alike(a: &Loop, b: &Loop) -> bool {
     a.trips == b.trips && b.most.is_none() && fixed_bounds(a).is_some() && fixed_bounds(a) == fixed_bounds(b)
 }

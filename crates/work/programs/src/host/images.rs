@@ -1,4 +1,4 @@
-//! `img-f` and `img-u`: a server of images.
+//! Programs `img-f` and `img-u`: an image server.
 
 use super::demand::Images;
 use super::demand::{self, Arrivals};
@@ -40,7 +40,7 @@ const SET: &[Parameter] = &[
 
 const WHAT: &str = "images, each a file, sizes uniform in the logarithm";
 
-/// Fetches.
+/// Program of fetches.
 pub(super) const FETCH: Entry = Entry {
     name: "img-f",
     source: "chosen; Apache 2.4",
@@ -49,7 +49,7 @@ pub(super) const FETCH: Entry = Entry {
     build,
 };
 
-/// Uploads.
+/// Program of uploads.
 pub(super) const UPLOAD: Entry = Entry {
     name: "img-u",
     source: "chosen; Apache 2.4 with mod_dav",

@@ -1,4 +1,4 @@
-//! `ungzip`: processes that unpack files as fast as they can.
+//! Program `ungzip`: processes that unpack files as fast as they can.
 
 use config::Diagnostic;
 use engine::{Rng, Time};
@@ -7,9 +7,9 @@ use proto::file::{Call, CallError, Fd, FileId, FileSpec, Next, OpenFlags, Progra
 use super::server::Served;
 use super::{Built, DRIVE, Entry, HostProgram, Named, Options, Parameter, Range};
 
-/// Bytes out for bytes in are counted in parts of this.
+/// Resolution of the ratio of unpacked to packed bytes: 1/1,000.
 const PARTS: u64 = 1_000;
-/// The most files in all.
+/// Maximum number of files.
 const MOST: u64 = 1 << 20;
 
 const PARAMETERS: &[Parameter] = &[
@@ -72,7 +72,7 @@ const PARAMETERS: &[Parameter] = &[
     DRIVE,
 ];
 
-/// The program.
+/// Entry of the program.
 pub(super) const ENTRY: Entry = Entry {
     name: "ungzip",
     source: "gzip 1.10 as `gunzip -k`: no fsync without --synchronous",
@@ -83,7 +83,7 @@ pub(super) const ENTRY: Entry = Entry {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Before the first file: processes begin one after the other within the time of a piece.
+    /// Start before the first file: processes begin one after the other within the time of a piece.
     Begin,
     OpenPacked,
     Unlink,
@@ -97,16 +97,16 @@ enum Phase {
 
 #[derive(Clone, Copy)]
 struct Process {
-    /// Which of its files.
+    /// Index of its file.
     file: u64,
-    /// Files begun before.
+    /// Number of files begun before.
     turns: u64,
     phase: Phase,
     read: u64,
     written: u64,
-    /// When the piece under way was begun; none if there is none.
+    /// Start time of the current piece; none if there is none.
     since: Option<Time>,
-    /// Bytes of the write under way; zero if there is none.
+    /// Bytes of the current write; zero if there is none.
     writing: u64,
 }
 
@@ -158,7 +158,7 @@ impl Ungzip {
         })
     }
 
-    /// Packed bytes that must be read before so many bytes of text are known.
+    /// Returns the packed bytes that must be read before `text` bytes of text are known.
     fn needed(&self, text: u64) -> u64 {
         let packed = (u128::from(text) * u128::from(PARTS)).div_ceil(u128::from(self.ratio)) as u64;
         if text == self.text { self.packed } else { packed.min(self.packed) }

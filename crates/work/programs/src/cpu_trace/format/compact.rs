@@ -1,17 +1,19 @@
-//! The format that `nandscape trace capture` writes: what all the others say, in a few bytes an instruction.
+//! Format written by `nandscape trace capture`: the content of all the others, in a few bytes per instruction.
 //!
-//! A file is compressed by gzip, or not at all, and begins with `nandscape-cpu` and a line feed, and a byte with the version, 1. Then
-//! comes a record for each instruction, and behind them an end: a byte `0x0c` and the number of records. A file without an
-//! end is truncated. Numbers are LEB128; a difference is a number whose lowest bit is its sign (zigzag), from zero at the beginning.
+//! A file is compressed by gzip or uncompressed. It begins with `nandscape-cpu`, a line feed, and a byte with the
+//! version, 1. Then comes a record for each instruction, followed by the end: a byte `0x0c` and the number of
+//! records. A file without an end is truncated. Numbers are LEB128; a difference is a number whose lowest bit is its
+//! sign (zigzag), from zero at the beginning.
 //!
-//! | part of a record | there if | content |
+//! | part of a record | present if | content |
 //! |---|---|---|
 //! | head | always | a byte: bit 0 place, bit 1 count, bits 2 and 3 branch (1 not taken, 2 taken), bit 4 registers, bits 5 to 7 accesses (7: their number follows) |
-//! | place | bit 0 | difference from the place of the record before that has one |
-//! | count | bit 1 | instructions that it stands for, 1 to 1000; one if left out |
-//! | registers | bit 4 | six bytes: two written, four read; zero is none |
+//! | place | bit 0 | difference from the place of the previous record that has one |
+//! | count | bit 1 | number of instructions, 1 to 1000; one if absent |
+//! | registers | bit 4 | six bytes: two written, four read; zero for none |
 //! | accesses | bits 5 to 7 are 7 | their number |
-//! | access | each | bytes times two, plus one for a store; difference of its address from that of the access of the same kind before |
+//! | access | each | bytes times two, plus one for a store; difference of its address from that of the previous
+//! access of the same kind |
 
 use super::super::{Branch, Instruction, MOST_COUNT, Reader};
 use crate::cpu_trace::format::{
@@ -36,19 +38,19 @@ pub(in crate::cpu_trace) static FORMAT: Format = Format {
 const MAGIC: &[u8] = b"nandscape-cpu\n";
 const VERSION: u8 = 1;
 
-/// Bits of the head.
+/// Bits of the record head.
 const PLACE: u8 = 1;
 const COUNT: u8 = 1 << 1;
 const BRANCH: u32 = 2;
 const BRANCH_MASK: u8 = 3;
 const REGISTERS: u8 = 1 << 4;
 const ACCESSES: u32 = 5;
-/// Accesses that the head has no room for.
+/// Number of accesses that does not fit the head.
 const MANY: u8 = 7;
-/// The head of the end: the fourth branch.
+/// Head of the end: the fourth branch value.
 const END: u8 = 3 << BRANCH;
 
-/// What differences are taken from.
+/// Bases of differences.
 #[derive(Clone, Copy, Default)]
 struct Last {
     pc: u64,
@@ -56,12 +58,12 @@ struct Last {
     addresses: [u64; 2],
 }
 
-// Writing captures.
+// Writer of captures.
 
-/// Bytes that are gathered before they are compressed.
+/// Bytes that are buffered before compression.
 const BUFFER: usize = 64 << 10;
 
-/// Writes a capture, compressed.
+/// Writer of a compressed capture.
 pub(in crate::cpu_trace) struct Writer<W: Write> {
     to: GzEncoder<W>,
     buffer: Vec<u8>,
@@ -116,7 +118,7 @@ impl<W: Write> Writer<W> {
         if self.buffer.len() >= BUFFER { self.flush() } else { Ok(()) }
     }
 
-    /// Ends the capture; what it was written to.
+    /// Ends the capture; returns the underlying writer.
     pub(in crate::cpu_trace) fn finish(mut self) -> io::Result<W> {
         self.buffer.push(END);
         put(&mut self.buffer, self.records);
@@ -131,19 +133,19 @@ impl<W: Write> Writer<W> {
     }
 }
 
-// Reading captures.
+// Reader of captures.
 
-/// Accesses of an instruction at most: far more than any has, and few enough to be held.
+/// Maximum accesses of an instruction: far more than any has, and few enough to be held.
 const MOST_ACCESSES: u64 = 4096;
 
 const HELP: &str = "the file is damaged: capture it again";
 
-/// Reads records.
+/// Reader of records.
 struct Records {
     bytes: BufReader<Box<dyn Read + Send>>,
     source: String,
     last: Last,
-    /// Records that have been read.
+    /// Number of records read.
     records: u64,
     begun: bool,
 }
@@ -259,7 +261,7 @@ impl Records {
             let what = format!("the end record counts {told} records, but {read} were read");
             return Err(Bad::new(what).help(HELP));
         }
-        // What follows would be lost; and a decoder compares its checksum only when it is read to its end.
+        // Anything that follows would be lost; and a decoder checks its checksum only when it is read to its end.
         match self.bytes.read(&mut [0]) {
             Ok(0) => Ok(()),
             Ok(_) => Err(Bad::new("data after the end record").help(HELP)),

@@ -1,5 +1,6 @@
-//! Valgrind's lackey, `valgrind --tool=lackey --trace-mem=yes`: `I  0401ab70,3`, ` L 1ffeffe7c8,8`, ` S …`, ` M …` (a load and
-//! a store), addresses in hexadecimal and bytes in decimal. Source: `lackey/lk_main.c` and the manual of lackey.
+//! Output of Valgrind's lackey, `valgrind --tool=lackey --trace-mem=yes`: `I  0401ab70,3`, ` L 1ffeffe7c8,8`, ` S …`,
+//! ` M …` (a load and a store), addresses in hexadecimal and bytes in decimal. Source: `lackey/lk_main.c` and the
+//! manual of lackey.
 
 use text::{Bad, Base, unsigned};
 
@@ -16,7 +17,7 @@ pub(in crate::cpu_trace) static FORMAT: Format = Format {
 const HELP: &str = "a line is `I  address,size`, ` L address,size`, ` S address,size` or ` M address,size`; record with \
                     --log-file or --log-fd, so that the program's own output is not mixed in";
 
-/// What a line tells. Valgrind's own words begin with the number of the process between `==`, `--` or `**`.
+/// Reads a line. Valgrind's own messages begin with the process number between `==`, `--` or `**`.
 fn parse(line: &[u8]) -> Result<Option<Told>, Bad> {
     if line.trim_ascii().is_empty() || [&b"=="[..], b"--", b"**"].iter().any(|mark| line.starts_with(mark)) {
         return Ok(None);

@@ -7,15 +7,15 @@ use crate::graph::Edges;
 
 const BANNER: &str = "%%MatrixMarket matrix coordinate <pattern|integer|real|complex> <general|symmetric|skew-symmetric|hermitian>";
 
-/// What the banner says.
+/// Content of the banner.
 struct Banner {
-    /// Numbers behind row and column.
+    /// Number of values after row and column.
     values: usize,
-    /// Entries stand on one side of the diagonal only.
+    /// True if entries are on one side of the diagonal only.
     one_side: bool,
 }
 
-/// A square matrix, each entry of which is an edge from its row to its column.
+/// Reads a square matrix, each entry of which is an edge from its row to its column.
 pub(super) fn read(text: &mut Text) -> Result<Named, Diagnostic> {
     let Banner { values, one_side } = banner(text)?;
     let (n, entries) = size(text)?;
@@ -74,7 +74,7 @@ fn banner(text: &mut Text) -> Result<Banner, Diagnostic> {
         _ => refused,
     })?;
     let field = expect(field, "field", &["pattern", "integer", "real", "complex"])?;
-    // What goes together: NIST, "The Matrix Market exchange formats", table of qualifiers.
+    // Allowed combinations: NIST, "The Matrix Market exchange formats", table of qualifiers.
     let allowed: &[&str] = match field {
         0 => &["general", "symmetric"],
         3 => &["general", "symmetric", "skew-symmetric", "hermitian"],
@@ -102,7 +102,7 @@ fn no_banner(text: &Text) -> Diagnostic {
     text.refuse_line("this MatrixMarket file has no banner").help(help)
 }
 
-/// Rows (and columns) and entries.
+/// Reads the number of rows (and columns) and of entries.
 fn size(text: &mut Text) -> Result<(u64, u64), Diagnostic> {
     while text.next()? {
         if text.is_aside() {

@@ -1,4 +1,4 @@
-//! `db-s` and `db-u`: point selects and updates by key, as sysbench asks InnoDB for them.
+//! Programs `db-s` and `db-u`: point selects and updates by key, as sysbench requests them from InnoDB.
 
 mod pool;
 #[cfg(test)]
@@ -139,7 +139,7 @@ const PARAMETERS: &[Parameter] = &[
     DRIVE,
 ];
 
-/// Percent of the requests that update.
+/// Returns the parameter for the percentage of updates.
 const fn updates(default: &'static str) -> Parameter {
     Parameter {
         name: "updates",
@@ -153,7 +153,7 @@ const fn updates(default: &'static str) -> Parameter {
 const WHAT: &str =
     "rows of a table by key: a B-tree of 16 KiB pages, a buffer pool, a redo log that is synced at commit";
 
-/// Point selects.
+/// Program of point selects.
 pub(super) const SELECT: Entry = Entry {
     name: "db-s",
     source: "sysbench 1.0 on MySQL 8.0, InnoDB",
@@ -162,7 +162,7 @@ pub(super) const SELECT: Entry = Entry {
     build,
 };
 
-/// Updates by key.
+/// Program of updates by key.
 pub(super) const UPDATE: Entry = Entry {
     name: "db-u",
     source: "sysbench 1.0 on MySQL 8.0, InnoDB",
@@ -197,7 +197,7 @@ enum Phase {
     /// Waits for room in the log.
     NoRoom,
     Commit,
-    /// Writes the log for all.
+    /// Writes the log for all threads.
     Lead,
     Sync,
     Synced,
@@ -253,7 +253,7 @@ impl Database {
             most: options.whole("io_capacity_max"),
             low_dirty: options.whole("dirty_low"),
             most_dirty: options.whole("dirty_most"),
-            // Never so deep that what is in use is written and dropped for it.
+            // Limited so that pages in use are not written and evicted for it.
             depth: (options.whole("lru_depth") as u32).min(frames / 4),
         };
         let job = Job { update: false, row: 0, lsn: 0, phase: Phase::Done, flush: Flush::default() };
@@ -276,7 +276,7 @@ impl Database {
         }
     }
 
-    /// Looks for a page of the row's path; what the worker does next if it takes time.
+    /// Looks for a page of the row's path; returns the worker's next step if it takes time.
     fn find(&mut self, at: usize, depth: u32, now: Time) -> Option<Next> {
         let page = self.tree.page(self.jobs[at].row, depth);
         if self.pool.find(page, now).is_some() {
@@ -303,7 +303,7 @@ impl Database {
         next
     }
 
-    /// A page of the row's path is in memory.
+    /// Handles a page of the row's path that is in memory.
     fn found(&mut self, at: usize, depth: u32) {
         let job = &mut self.jobs[at];
         job.phase = match depth + 1 < self.tree.height() {
@@ -313,16 +313,16 @@ impl Database {
         };
     }
 
-    /// Changes the row and appends what the log needs, if it has room for it.
+    /// Changes the row and appends its record to the log, if there is room.
     fn append(&mut self, at: usize, now: Time) -> Option<Next> {
         if self.redo.age() + self.record > self.redo.most() {
-            // log_free_check: the page cleaner is woken, and the worker looks again a little later.
+            // As log_free_check: the page cleaner is woken, and the worker checks again a little later.
             self.jobs[at].phase = Phase::NoRoom;
             return Some(Next::Wake(self.jobs.len() as u32));
         }
         let leaf = self.tree.page(self.jobs[at].row, self.tree.height() - 1);
         let Some(frame) = self.pool.find(leaf, now) else {
-            // It has left while there was no room.
+            // The page was evicted while there was no room.
             self.jobs[at].phase = Phase::Find(self.tree.height() - 1);
             return None;
         };

@@ -400,8 +400,8 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// Splits a name into the name without the codes in brackets after it, and the codes: `op type [Put:0, Get:1]`, `rw
-/// (0=read, 1=write)`.
+/// Splits a name into the name without the codes in brackets after it, and the codes: `op type [Put:0, Get:1]`,
+/// `rw (0=read, 1=write)`.
 fn legend(name: &str) -> (&str, Option<Codes>) {
     let Some(from) = name.find(['[', '(']) else { return (name, None) };
     let inside = name[from + 1..].trim_end().trim_end_matches([']', ')']);
