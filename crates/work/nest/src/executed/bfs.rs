@@ -103,7 +103,7 @@ impl Bfs {
         levels
     }
 
-    /// Serial: nothing is marked, no node has a level, but the source.
+    /// Initialises, serially: nothing is marked, no node but the source has a level.
     fn begin(&self, watch: &mut dyn Watch) {
         watch.microblock(false);
         for first in (0..self.nodes()).step_by(BLOCK) {
