@@ -1,9 +1,10 @@
 //! Inference of deep neural networks: BERT, GPT-2, ResNet-50, and models from ONNX files.
 //!
-//! A model calls operators ([`eager`]), each of which launches its kernels as PyTorch's eager mode does; parameters have an
-//! allocation each, what a pass computes lies in memory that is used again ([`memory`]). Kernels compute no values, but
+//! A model calls operators ([`eager`]), each of which launches its kernels as PyTorch's eager mode does. Parameters
+//! have one allocation each; intermediate values of a pass reuse memory ([`memory`]). Kernels compute no values, but
 //! their tiles, edges, loop counts and addresses are real ([`kernels`]). The sequence of launches is never in memory:
-//! [`launches`] iterates over it, and a program may execute only some of it. docs/dnn.md has the counts and the sources.
+//! [`launches`] iterates over it, and a program may execute only part of it. docs/dnn.md has the counts and the
+//! sources.
 
 mod eager;
 mod kernels;
@@ -28,7 +29,7 @@ use network::{Network, Plan, Selection};
 use onnx::{Dimensions, Onnx};
 use std::path::Path;
 
-// The entries of the program list.
+// Entries of the program list.
 
 const TYPE: Key = Key { name: "type", what: "elements: fp32 or fp16", default: "fp32" };
 
@@ -103,19 +104,19 @@ const ONNX: Entry = Entry {
     build: |params, _| open(onnx(params)?, params),
 };
 
-/// All of them.
+/// Programs of this module.
 pub(crate) const ENTRIES: &[Entry] = &[BERT, GPT2, RESNET50, ONNX];
 
-/// Inputs at most: the largest sequence of launches has 64-bit numbers.
+/// Allowed number of inputs: the largest sequence of launches has 64-bit numbers.
 const INPUTS: std::ops::RangeInclusive<u64> = 1..=1_000_000_000;
 
-/// How a program's parameters become a plan.
+/// Function that turns a program's parameters into a plan.
 type Planner = fn(&Params) -> Result<Plan, Diagnostic>;
 
-/// The planner of each of the entries.
+/// Planner of each of the entries.
 const PLANNERS: &[Planner] = &[bert, gpt2, resnet50, onnx];
 
-/// Bytes of an element.
+/// Returns the bytes of an element.
 fn width(params: &Params) -> Result<u8, Diagnostic> {
     params.word("type", &[("fp32", 4), ("fp16", 2)])
 }
@@ -145,10 +146,10 @@ fn resnet50(params: &Params) -> Result<Plan, Diagnostic> {
     Ok(Plan::new(RESNET50.name, Box::new(model), images / batch))
 }
 
-/// Lengths of an open dimension.
+/// Allowed lengths of an open dimension.
 const LENGTHS: std::ops::RangeInclusive<u64> = 1..=1 << 20;
 
-/// Lengths of open dimensions by name.
+/// Reads the lengths of open dimensions by name.
 fn named(params: &Params) -> Result<Vec<(String, u64)>, Diagnostic> {
     let text = params.text("dimensions").unwrap_or_default();
     let each = text.split('/').filter(|_| !text.is_empty()).map(|one| {
@@ -178,10 +179,11 @@ fn open(plan: Plan, params: &Params) -> Result<Box<dyn Program>, Diagnostic> {
     Ok(Box::new(Slots::new(Network::new(plan, selection))))
 }
 
-/// Every launch of a neural network's whole sequence, whatever part of it would be executed: `bert:pairs=10000`.
+/// Returns every launch of a neural network's whole sequence, whatever part of it would be executed:
+/// `bert:pairs=10000`.
 ///
 /// # Errors
-/// Another program, or parameters that cannot be.
+/// If it is a different program, or a parameter is invalid.
 pub fn launches(text: &str) -> Result<Launches, Diagnostic> {
     let (name, options) = text.split_once(':').unwrap_or((text, ""));
     let mut known = ENTRIES.iter().zip(PLANNERS);

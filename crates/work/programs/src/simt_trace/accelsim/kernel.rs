@@ -1,5 +1,5 @@
-//! A kernel file: its head, then thread blocks of warps of instruction lines (`.traceg`), or lines that say whose they are
-//! (`.trace`, as the tracer writes them before `post-traces-processing`).
+//! A kernel file: its head, then thread blocks of warps of instruction lines (`.traceg`), or lines that name their
+//! block and warp (`.trace`, as the tracer writes them before `post-traces-processing`).
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,7 +18,7 @@ use super::InstLines;
 use crate::program::Kernel;
 use crate::simt_trace::code::WarpWriter;
 
-/// Reads a kernel file into the trace. `function` gives a function's number by its name.
+/// Reads a kernel file into the trace. `function` returns a function's number by its name.
 pub(super) fn read(
     path: &Path,
     builder: &mut Builder,
@@ -63,18 +63,18 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Where in a grouped file the reader stands.
+/// Position of the reader in a grouped file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     /// Between thread blocks.
     Outside,
-    /// Behind `#BEGIN_TB`.
+    /// After `#BEGIN_TB`.
     Begun,
     /// In a block, before a warp or between two.
     Block(u32),
-    /// Behind `warp = `.
+    /// After `warp = `.
     Warp(u32, u32),
-    /// In a warp: so many of its instructions are to come.
+    /// In a warp, with this many of its instructions left.
     Insts(u32, u32, u64),
 }
 
@@ -84,7 +84,7 @@ struct Body {
     warps: u32,
     lines: InstLines,
     state: State,
-    /// Warps of the present block that have been read.
+    /// Number of warps of the current block that have been read.
     read: u64,
     writer: WarpWriter,
     grid: Grid,
@@ -149,7 +149,7 @@ impl Body {
         Ok(())
     }
 
-    /// `x,y,z` of a block.
+    /// Reads `x,y,z` of a block.
     fn block(&mut self, value: &str) -> Result<(), Bad> {
         if self.state != State::Begun {
             return Err(Bad::new("`thread block = ` must be the first line of its block"));
@@ -160,7 +160,7 @@ impl Body {
         Ok(())
     }
 
-    /// The number of a block in the grid, x fastest.
+    /// Returns the number of a block in the grid, x fastest.
     fn number(&self, [x, y, z]: [u64; 3]) -> Result<u32, Bad> {
         let [width, height, depth] = self.header.grid;
         if x >= width || y >= height || z >= depth {
@@ -191,7 +191,7 @@ impl Body {
         Ok(())
     }
 
-    /// Ends the warp being read, if any; the block being read.
+    /// Ends the warp being read, if any; returns the current block.
     fn close_warp(&mut self, builder: &mut Builder) -> Result<u32, Bad> {
         match self.state {
             State::Block(block) => Ok(block),
@@ -218,7 +218,7 @@ impl Body {
         Ok(())
     }
 
-    /// `x y z warp` before the instruction.
+    /// Reads `x y z warp` before the instruction.
     fn loose_line(&mut self, line: &[u8], builder: &mut Builder) -> Result<(), Bad> {
         let mut fields = Fields::new(line);
         let mut block = [0; 3];
@@ -244,15 +244,15 @@ impl Body {
     }
 }
 
-/// The value of a `key = value` line.
+/// Returns the value of a `key = value` line.
 fn assigned<'a>(line: &'a [u8], key: &[u8]) -> Option<&'a str> {
     let rest = line.strip_prefix(key)?.trim_ascii_start().strip_prefix(b"=")?;
     std::str::from_utf8(rest.trim_ascii()).ok()
 }
 
-// The head of a kernel file: `-key = value` lines.
+// Head of a kernel file: `-key = value` lines.
 
-/// What the head of a kernel file says.
+/// Content of the head of a kernel file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Header {
     pub(super) name: String,
@@ -262,11 +262,11 @@ pub(super) struct Header {
     pub(super) shared: u32,
     pub(super) registers: u32,
     pub(super) windows: Windows,
-    /// Whether each instruction line begins with the number of a source line.
+    /// True if each instruction line begins with the number of a source line.
     pub(super) line_numbers: bool,
 }
 
-/// The keys that a tracer writes, and whether each must be there.
+/// Keys that a tracer writes, and whether each is required.
 const KEYS: &[(&str, bool)] = &[
     ("kernel name", true),
     ("kernel id", false),
@@ -283,17 +283,17 @@ const KEYS: &[(&str, bool)] = &[
     ("enable lineinfo", false),
 ];
 
-/// The tracer versions whose files have this layout.
+/// Tracer versions whose files have this layout.
 const VERSIONS: std::ops::RangeInclusive<u64> = 3..=5;
 
-/// The head of a kernel file while it is read.
+/// Head of a kernel file being read.
 #[derive(Default)]
 pub(super) struct HeaderReader {
     values: [Option<String>; KEYS.len()],
 }
 
 impl HeaderReader {
-    /// Takes a line that begins with `-`.
+    /// Reads a line that begins with `-`.
     pub(super) fn line(&mut self, line: &[u8]) -> Result<(), Bad> {
         let text = std::str::from_utf8(line).map_err(|_| Bad::new("not text"))?;
         let Some((key, value)) = text[1..].split_once('=') else {
@@ -307,7 +307,7 @@ impl HeaderReader {
         if self.values[n].is_some() {
             return Err(Bad::new(format!("`{key}` is given twice")).at(1));
         }
-        // Checked where it stands, so that the diagnostic shows the line.
+        // Checked here, so that the diagnostic shows the line.
         match key {
             "grid dim" => drop(blocks(dimensions(value)?)?),
             "block dim" => drop(threads(dimensions(value)?)?),
@@ -321,7 +321,7 @@ impl HeaderReader {
         Ok(())
     }
 
-    /// The head, whole.
+    /// Returns the complete head.
     pub(super) fn finish(&self) -> Result<Header, Bad> {
         let lacking = KEYS.iter().zip(&self.values).find(|((_, must), value)| *must && value.is_none());
         if let Some(((key, _), _)) = lacking {
@@ -347,13 +347,13 @@ impl HeaderReader {
     }
 }
 
-/// `(x,y,z)`.
+/// Reads `(x,y,z)`.
 fn dimensions(text: &str) -> Result<[u64; 3], Bad> {
     triple(text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).unwrap_or(""))
         .ok_or_else(|| Bad::new(format!("`{text}` is not a list of dimensions")).help("they are written `(x,y,z)`"))
 }
 
-/// `x,y,z`.
+/// Reads `x,y,z`.
 pub(super) fn triple(text: &str) -> Option<[u64; 3]> {
     let mut numbers = text.split(',').map(|n| unsigned(n.trim().as_bytes(), Base::Decimal));
     let all = [numbers.next()??, numbers.next()??, numbers.next()??];
