@@ -1,10 +1,10 @@
-//! Texts that are no kernel: each fault with its place, what is allowed and the nearest spelling; and damaged texts.
+//! Invalid kernel texts: each fault with its place, what is allowed and the nearest spelling; and damaged texts.
 
 use crate::read;
 use nest::{Dependence, Kernel, programs};
 use proptest::prelude::*;
 
-/// The header of a small kernel: line 12 is the opening of its code.
+/// Returns the header of a small kernel: line 12 is the opening of its code.
 fn kernel(split: &str, code: &str) -> String {
     format!(
         "name = \"small\"\n[sizes]\nn = 8\nwidth = 4\n[scalars]\nalpha = 1.5\n\
@@ -21,7 +21,7 @@ fn refused(text: &str) -> String {
     }
 }
 
-/// The diagnostic of a code has all of these in it.
+/// Checks that the diagnostic of a code contains all of these.
 #[track_caller]
 fn says(split: &str, code: &str, parts: &[&str]) {
     let told = refused(&kernel(split, code));
@@ -94,7 +94,7 @@ fn subscripts() {
     says("", "for i in 0..n { y[i] = A[i - 1][0]; }", &["subscript 1 would be -1 where `i` = 0"]);
     says("", "for i in 0..n { for j in 0..n { y[i] = A[i*j][0]; } }", &["a sum of loop variables and sizes"]);
     says("", "for i in 0..n { y[i] = A[i][y[i]]; }", &["a sum of loop variables and sizes"]);
-    // The largest subscript of a triangle is where its inner loop still runs, not at its outer loop's end.
+    // The largest subscript of a triangle occurs while its inner loop still runs, not at its outer loop's end.
     let text = kernel("", "for i in 0..n { for j in i + 1..n { y[i] += A[i + 1][j]; } }");
     Kernel::read(&text, "small.toml", &[]).unwrap_or_else(|fault| panic!("{fault}"));
 }
@@ -165,7 +165,7 @@ fn iterations_that_depend_on_each_other() {
         "for i in 0..4 { y[i] = y[2*i] + A[i][i]; }",
         &["one writes `y[i]`", "another uses `y[2*i]`"],
     );
-    // Blocks of five, four apart, are not.
+    // Blocks of five, four apart, overlap.
     let code = "for i in 0..2 { for j in 0..4 { y[3*i + j] = A[j][j]; } }";
     says("split = \"i\"", code, &["may depend on each other"]);
 }
@@ -213,7 +213,8 @@ fn repeated_microblocks() {
     assert!(refused(&text).contains("a kernel has 1 to 256 microblocks"));
 }
 
-/// Two iterations of `b` touch neighbouring blocks: what one writes the next reads in the row below, unless the columns are others.
+/// Two iterations of `b` touch neighbouring blocks: one writes what the next reads in the row below, unless the
+/// columns differ.
 #[test]
 fn blocks_of_a_diagonal_are_independent_and_those_of_a_row_are_not() {
     let text = |column: &str| {
@@ -237,7 +238,7 @@ fn blocks_of_a_diagonal_are_independent_and_those_of_a_row_are_not() {
 
 // Damaged texts: a diagnostic or a kernel, never a panic.
 
-/// Reads a text, and asks whatever comes out for all that costs no walk through its iterations.
+/// Reads a text, and runs everything on the result that does not walk through its iterations.
 fn use_it(text: &str, sizes: &[(String, i64)]) {
     match Kernel::read(text, "damaged.toml", sizes) {
         Err(fault) => assert!(!fault.to_string().is_empty()),
@@ -258,7 +259,7 @@ fn use_it(text: &str, sizes: &[(String, i64)]) {
     }
 }
 
-/// What damage puts into a text.
+/// Pieces that damage inserts into a text.
 const PIECES: [&str; 24] = [
     "{",
     "}",
@@ -329,9 +330,9 @@ proptest! {
     }
 }
 
-// What iterations need of earlier ones, worked out by hand.
+// Dependences of iterations on earlier ones, worked out by hand.
 
-/// Dependences of the loop with this variable in a microblock; the last of that name.
+/// Returns the dependences of the loop with this variable in a microblock; the last of that name.
 fn of(kernel: &Kernel, microblock: usize, name: &str) -> Vec<Dependence> {
     let microblock = &kernel.microblocks()[microblock];
     let id = microblock.loops.iter().rposition(|one| one.name == name).expect("a loop");
@@ -342,14 +343,14 @@ fn shipped(name: &str) -> Kernel {
     read(programs().iter().find(|(own, _)| *own == name).expect("a program").1, name, &[])
 }
 
-/// From statement to statement, what is loaded, and the distance.
+/// Describes dependences: from statement to statement, the loaded element, and the distance.
 fn told(kernel: &Kernel, found: &[Dependence], microblock: usize) -> Vec<(usize, usize, String, u64)> {
     let statements = &kernel.microblocks()[microblock].statements;
     let text = |one: &Dependence| statements[one.to].references[one.load].text.clone();
     found.iter().map(|one| (one.from, one.to, text(one), one.distance)).collect()
 }
 
-/// `C[i][j] += ...` over `k` loads what the iteration before stored.
+/// Checks that `C[i][j] += ...` over `k` loads what the previous iteration stored.
 #[test]
 fn a_sum_depends_on_the_iteration_before() {
     let kernel = shipped("gemm");
@@ -357,8 +358,8 @@ fn a_sum_depends_on_the_iteration_before() {
     assert_eq!(told(&kernel, &found, 0), [(1, 1, "C[i][j]".to_owned(), 1)]);
 }
 
-/// Elimination along a row: `X[i][j]` needs `X[i][j - 1]` and `B[i][j - 1]`, `B[i][j]` needs `B[i][j - 1]`. Nothing else is both stored
-/// and loaded: the loads of `X[i][j]` and `B[i][j]` come before the stores.
+/// Elimination along a row: `X[i][j]` needs `X[i][j - 1]` and `B[i][j - 1]`, `B[i][j]` needs `B[i][j - 1]`. No other
+/// element is both stored and loaded: the loads of `X[i][j]` and `B[i][j]` come before the stores.
 #[test]
 fn elimination_along_a_row_depends_on_the_element_before() {
     let kernel = shipped("adi");
@@ -369,7 +370,7 @@ fn elimination_along_a_row_depends_on_the_element_before() {
     assert_eq!(told(&kernel, &found, 0), expected);
     // Substitution back goes the other way: `X[i][j - 1]` is loaded before it is stored.
     assert_eq!(of(&kernel, 1, "j"), []);
-    // Along columns each row needs the one before, but no column another one.
+    // Along columns each row needs the previous one, but columns are independent.
     assert_eq!(of(&kernel, 2, "j"), []);
 }
 
@@ -382,7 +383,7 @@ fn independent_iterations_have_none() {
     }
 }
 
-/// One loop with several statements over `a`.
+/// Returns the dependences of one loop with several statements over `a`.
 fn small(code: &str) -> Vec<(usize, usize, String, u64)> {
     let text = format!(
         "name = \"x\"\n[sizes]\nn = 8\n[arrays.a]\nshape = [\"40\"]\nelement = \"f32\"\nsection = \"inout\"\n\
@@ -397,9 +398,9 @@ fn distances_are_those_of_the_subscripts() {
     let text = |text: &str| text.to_owned();
     // Stored two iterations before it is loaded.
     assert_eq!(small("for i in 2..n { a[i] = b[i] + a[i - 2]; b[i] = 1; }"), [(0, 0, text("a[i - 2]"), 2)]);
-    // In the same iteration, by the statement before.
+    // In the same iteration, by the previous statement.
     assert_eq!(small("for i in 0..n { a[i] = 1; b[i] = a[i]; }"), [(0, 1, text("a[i]"), 0)]);
-    // By the statement after: one iteration later, for an element that the loop does not change.
+    // By the next statement: one iteration later, for an element that the loop does not change.
     assert_eq!(small("for i in 0..n { b[i] = a[3]; a[3] = 2; }"), [(1, 0, text("a[3]"), 1)]);
     // A step of two: four elements are two iterations.
     assert_eq!(small("for i in 4..n step 2 { a[i] = a[i - 4]; b[i] = 1; }"), [(0, 0, text("a[i - 4]"), 2)]);
@@ -408,9 +409,9 @@ fn distances_are_those_of_the_subscripts() {
     assert_eq!(small("for i in 0..n { a[2*i + 3] = a[2*i]; b[i] = 1; }"), []);
     // An element that the loop does not change, stored before it is loaded: in the same iteration.
     assert_eq!(small("for i in 0..n { a[3] = b[i]; b[i] = a[3]; }"), [(0, 1, text("a[3]"), 0)]);
-    // Different elements of a fixed place; and what a compiler cannot tell.
+    // Different elements at a fixed place; and a case that a compiler cannot tell.
     assert_eq!(small("for i in 0..n { a[3] = a[4]; b[i] = 1; }"), []);
     assert_eq!(small("for i in 0..n { a[2*i] = a[i]; b[i] = 1; }"), [(0, 0, text("a[i]"), 1)]);
-    // Downwards, the element above is the one of the iteration before.
+    // Downwards, the element above is that of the previous iteration.
     assert_eq!(small("for i in 0..n reversed { a[i] = a[i + 1]; b[i] = 1; }"), [(0, 0, text("a[i + 1]"), 1)]);
 }

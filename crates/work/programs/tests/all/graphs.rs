@@ -1,4 +1,4 @@
-//! Readers of graphs: formats, diagnostics, and the statistics of real files.
+//! Graph readers: formats, diagnostics, and the statistics of real files.
 
 use std::collections::BTreeSet;
 use std::io::{Cursor, Write};
@@ -15,7 +15,7 @@ fn edges(graph: &Graph) -> Vec<(u32, u32)> {
     (0..graph.vertices()).flat_map(|v| graph.neighbours(v).iter().map(move |&w| (v as u32, w))).collect()
 }
 
-/// The diagnostic says what, in which line, and what is allowed.
+/// Checks the fault, the line and the allowed values of a diagnostic.
 fn refused(name: &str, content: &str, what: &str, line: u64, allowed: &str) {
     let refused = parse(name, content).expect_err(what);
     assert!(refused.to_string().contains(what), "{refused}");
@@ -84,7 +84,7 @@ fn dimacs_graphs() {
     let counted = parse("g.gr", "c x\np sp 4 2\na 1 2 7\na 4 1 3\n").unwrap();
     assert_eq!((counted.vertices(), edges(&counted)), (4, vec![(0, 1), (3, 0)]));
     assert_eq!(counted.weights(), Some(&[7, 3][..]));
-    // Without the problem line names may begin at zero, and only those that occur are vertices.
+    // Without the problem line, names may begin at zero, and only names that occur are vertices.
     assert_eq!(parse("g.gr", "a 0 20 7\na 30 0 3\n").unwrap().vertices(), 3);
     refused("g.gr", "p sp 2 1\na 1 3 7\n", "`3` is not a valid second vertex", 2, "from 1 to 2");
     refused("g.gr", "p sp 2 1\na 0 1 7\n", "`0` is not a valid vertex", 2, "from 1 to 2");
@@ -118,7 +118,7 @@ fn ignoring(name: &str, content: &str) -> Result<Graph, Diagnostic> {
     read_from(name, Cursor::new(content.as_bytes().to_vec()), &options)
 }
 
-/// Fields and symmetries of NIST's definition, as weights and as values that are not needed.
+/// Fields and symmetries of NIST's definition, as weights and as unused values.
 #[test]
 fn matrix_market_values() {
     let file = |kind: &str, entries: &str| {
@@ -156,7 +156,7 @@ fn matrix_market_values() {
             (other, _) => panic!("{kind}: {other:?}"),
         }
     }
-    // What the definition does not have together, and values that are none.
+    // Combinations that the definition excludes, and invalid values.
     for (kind, says) in [
         ("pattern skew-symmetric", "`skew-symmetric` is not a valid symmetry"),
         ("real hermitian", "`hermitian` is not a valid symmetry"),
@@ -177,7 +177,7 @@ fn matrix_market_values() {
     }
 }
 
-/// Lists with a value, and with a time behind it, as KONECT has them; comments of both kinds, tabs.
+/// Lists with a value, followed by a time as in KONECT; comments of both kinds, tabs.
 #[test]
 fn lists_with_values() {
     let weighted = [
@@ -226,7 +226,7 @@ fn compression_is_seen_in_the_content_and_the_format_in_the_name() {
     assert!(missing.what.contains("no/such.txt"), "{missing}");
 }
 
-/// A file of the shared data, or `None` with a word on stdout.
+/// Returns a file of the shared data, or `None` with a message on stdout.
 fn data(name: &str) -> Option<PathBuf> {
     let root = std::env::var_os("NANDSCAPE_DATA").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data"),
@@ -240,9 +240,9 @@ fn data(name: &str) -> Option<PathBuf> {
     None
 }
 
-/// What the data's own list says of a file: vertices that have edges, rows, distinct undirected edges (loops are some), most
-/// edges out of a vertex, and its largest degree: neighbours where both directions are listed, else distinct edges
-/// out and in, loops left out.
+/// Statistics from the data's own list: vertices with edges, rows, distinct undirected edges (including loops),
+/// largest out-degree, and largest degree: neighbours if both directions are listed, otherwise distinct edges out and
+/// in, without loops.
 #[test]
 fn statistics_of_real_graphs() {
     let files: [(&str, [usize; 5]); 11] = [

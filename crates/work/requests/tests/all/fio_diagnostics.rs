@@ -223,7 +223,7 @@ fn job_files_are_read_section_by_section() {
     assert!(jobs.jobs[0].rw.random && !jobs.jobs[1].rw.random);
     assert_eq!(jobs.notes.inert.len(), 1);
     assert_eq!(jobs.notes.inert[0].job, "global");
-    // kb_base counts for its whole section, wherever it stands in it.
+    // kb_base applies to its whole section, wherever it is.
     let jobs = parse_text("a.fio", "[x]\nsize=64k\nkb_base=1000\n").unwrap();
     assert_eq!(jobs.jobs[0].size, Some(requests::fio::Quantity::Bytes(64_000)));
 }
@@ -249,12 +249,12 @@ fn bad_job_files_say_where() {
     }
     assert!(file_error("[global]\nbs=4k\n").what.contains("has no job"));
     assert!(file_error("").what.contains("has no job"));
-    // A value inherited from [global] that does not fit is shown where it stands.
+    // An inherited value from [global] that does not fit is shown at its place.
     let jobs = parse_text("g.fio", "[global]\nsize=1g\nfilename=/dev/x\n[a]\n").unwrap();
     assert_eq!(jobs.resolve(CAPACITY).unwrap_err().place.unwrap().line, 2);
 }
 
-/// fio's `direct` is 0 if a file leaves it out.
+/// The default of `direct` in fio is 0.
 #[test]
 fn a_file_that_leaves_out_direct_is_told_so() {
     let said = |text: &str| parse_text("d.fio", text).unwrap().notes.warnings.join("\n");
@@ -270,7 +270,7 @@ fn a_file_that_leaves_out_direct_is_told_so() {
     assert_eq!(notes("fio:rw=read").warnings, Vec::<String>::new());
 }
 
-/// Engines that reach a drive by another driver, with options of their own.
+/// Engines that reach a drive through a different driver and have additional options.
 #[test]
 fn drivers_in_user_space_stand_for_passthrough() {
     for engine in [
@@ -375,7 +375,7 @@ proptest! {
         }
     }
 
-    /// A job that is right, with a few bytes changed, cut off somewhere, or followed by anything.
+    /// Reads a valid job with a few bytes changed, cut off somewhere, or followed by anything.
     #[test]
     fn no_damaged_job_panics(
         choice: u8,
@@ -422,7 +422,8 @@ proptest! {
     }
 }
 
-/// Where direct requests go through a host's kernel, engines are its own; where they do not, any goes straight to the drive.
+/// If direct requests go through a host's kernel, it limits the engines; otherwise, any engine goes straight to the
+/// drive.
 #[test]
 fn ways_through_a_kernel_are_those_that_it_has() {
     let ways = |text: &str, kernel| {

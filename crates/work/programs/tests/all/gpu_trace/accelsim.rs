@@ -4,7 +4,7 @@ use proto::simt::InstKind;
 
 use super::{folder, gzip, refused, unfold};
 
-/// A kernel file of one block of two warps, whose first executes these lines.
+/// Returns a kernel file of one block of two warps, whose first executes these lines.
 fn kernel(version: u32, lines: &[&str]) -> String {
     file(&head(version), lines)
 }
@@ -25,14 +25,14 @@ fn file(head: &str, lines: &[&str]) -> String {
     )
 }
 
-/// The addresses that a line's lanes access, which must all be global.
+/// Returns the addresses that a line's lanes access, which must all be global.
 fn addresses(line: &str) -> Vec<u64> {
     let folder = folder(&[("k.traceg", kernel(5, &[line]).as_bytes())]);
     let (_, warps) = &unfold(&folder.path().join("k.traceg"))[0];
     warps[0][0].1.clone()
 }
 
-/// What is said against a kernel whose first warp executes these lines.
+/// Returns the diagnostic of a kernel whose first warp executes these lines.
 fn fault(lines: &[&str]) -> config::Diagnostic {
     refused(&[("k.traceg", kernel(5, lines).as_bytes())], "k.traceg")
 }
@@ -46,7 +46,7 @@ fn addresses_are_read_in_each_mode() {
     assert_eq!(addresses(stride), [0x1010, 0x1008, 0x1000, 0xff8]);
     let deltas = "0010 80000011 1 R2 LDG.E 1 R4 4 2 0x7f0000000000 8200 -8000 0";
     assert_eq!(addresses(deltas), [0, 0x1008, 200]);
-    // A single lane has no stride to be written.
+    // A single lane has no stride.
     assert_eq!(addresses("0010 00000100 1 R2 LDG.E.64 1 R4 8 2 0x7f0000000ff8 0"), [0xff8]);
 }
 
@@ -128,7 +128,7 @@ fn local_memory_lies_lane_by_lane() {
     let folder = folder(&[("k.traceg", kernel(5, &lines).as_bytes())]);
     let kernels = unfold(&folder.path().join("k.traceg"));
     let warp = &kernels[0].1[0];
-    // Behind the one page of global memory.
+    // After the single page of global memory.
     let expected = |word: u64| (0..32).map(|lane| 4096 + word * 128 + lane * 4).collect::<Vec<u64>>();
     assert_eq!((warp[0].0.kind, &warp[0].1), (InstKind::Store, &expected(0)));
     assert_eq!((warp[1].0.kind, &warp[1].1), (InstKind::Load, &expected(1)));
@@ -167,7 +167,7 @@ fn the_tracers_own_file_is_read_as_the_grouped_one() {
 
 #[test]
 fn bad_lines_are_refused_where_they_stand() {
-    // The first instruction stands in line 22 of the file.
+    // The first instruction is in line 22 of the file.
     for (line, what, column) in [
         ("0010 ffffffff 1 R2 LDGG.E 1 R4 4 1 0x10 4 0", "unknown opcode `LDGG.E`", 20),
         ("0010 ffffffff 1 R2 TEX 1 R4 0 0", "texture", 20),

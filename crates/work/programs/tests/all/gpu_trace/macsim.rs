@@ -1,4 +1,4 @@
-//! MacSim's folders and archives.
+//! Folders and archives of MacSim.
 
 use programs::simt_trace::is_gpu_trace;
 use proto::simt::InstKind;
@@ -10,7 +10,7 @@ const LDG: u8 = 73;
 const LDS: u8 = 75;
 const ATOMG: u8 = 85;
 
-/// A record: opcode, whether it is a further address, mask, program counter, address, bytes a lane.
+/// Returns a record: opcode, whether it is a further address, mask, program counter, address, bytes per lane.
 fn record(opcode: u8, child: bool, mask: u32, pc: u64, address: u64, size: u8) -> Vec<u8> {
     let mut bytes = vec![0; 64];
     bytes[0] = opcode;
@@ -28,7 +28,7 @@ fn record(opcode: u8, child: bool, mask: u32, pc: u64, address: u64, size: u8) -
 const ROOT: &[u8] = b"nvbit\n14\n-1\n./Kernel0/trace.txt\n";
 const LIST: &[u8] = b"nvbit\n14\n16\n2\n0 0\n1 0\n";
 
-/// What is said against a trace whose warp 1 has these records.
+/// Returns the diagnostic of a trace whose warp 1 has these records.
 fn fault(records: &[u8]) -> config::Diagnostic {
     let (first, second) = (gzip(&record(MOV, false, 1, 0x100, 0, 4)), gzip(records));
     let files: [(&str, &[u8]); 4] = [
@@ -144,7 +144,7 @@ fn names_of_kernels_say_their_sizes() {
     }
 }
 
-/// List of kernels, list of warps, a warp, its count; what is said, and of which line.
+/// List of kernels, list of warps, a warp, its count; the diagnostic, and its line.
 type Case<'a> = (&'a [u8], &'a [u8], &'a [u8], &'a [u8], &'a str, u64);
 
 #[test]
@@ -183,7 +183,7 @@ fn bad_files_are_refused() {
     assert!(empty.what.contains("without warps"), "{empty}");
 }
 
-/// A member of a tar archive.
+/// Returns a member of a tar archive.
 fn member(name: &str, bytes: &[u8]) -> Vec<u8> {
     let mut head = vec![0; 512];
     head[..name.len()].copy_from_slice(name.as_bytes());

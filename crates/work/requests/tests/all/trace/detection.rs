@@ -1,4 +1,4 @@
-//! Which format a file is read as, and what is said about it.
+//! Detection of a file's format, and the remarks about it.
 
 use requests::trace::{TraceOptions, detect};
 
@@ -82,7 +82,7 @@ fn an_unknown_name_gets_the_nearest() {
 
 #[test]
 fn more_requests_a_second_than_any_storage_answers_are_another_format() {
-    // DiskSim's times in whole ms: as ns they are 200 million requests a second.
+    // DiskSim's times in whole ms: as ns they are 200 million requests per second.
     let text: String = (0..100_u64).map(|n| format!("{} 0 {} 8 1\n", n * 5, n * 8)).collect();
     let (_, notes) = read_with(&text, &TraceOptions::default()).unwrap();
     assert_eq!((notes.format, notes.also_fits.as_slice()), ("disksim", ["mqsim"].as_slice()));
@@ -129,7 +129,7 @@ fn what_another_command_reads_names_that_command() {
 
 #[test]
 fn a_rate_that_no_storage_answers_decides_in_a_dirty_trace_and_beside_a_gap_too() {
-    // DiskSim's times in whole ms: as ns, 2 billion requests a second.
+    // DiskSim's times in whole ms: as ns, 2 billion requests per second.
     for text in [
         "0 0 0 8 1\n1 0 8 8 0\n2 0 16 8\n3 0 24 8 1\n",
         "0 0 0 8 1\n1 0 8 8 0\n2 0 16 8 1\n3 0 24 8 1\n1000000000 0 8 8 0\n",
@@ -172,7 +172,7 @@ fn negative_times_keep_their_distance_from_the_first() {
 
 #[test]
 fn a_clock_of_32_bits_is_counted_on_and_said() {
-    // Every 800 s for 10,000 s: us of 32 bits begin again twice, at 4,295 s and at 8,590 s.
+    // Every 800 s for 10,000 s: 32-bit us wrap twice, at 4,295 s and at 8,590 s.
     let lines = |unit: u64, times: &[u64]| -> String {
         times.iter().map(|at| format!("{},h,0,Read,0,4096,0\n", at * unit % (1 << 32))).collect()
     };
