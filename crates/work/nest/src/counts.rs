@@ -1,31 +1,33 @@
-//! Counts of operations in closed form, and sums that stay in a register, which load and store less often.
+//! Operation counts in closed form, and sums kept in a register, which load and store less often.
 
 use crate::domain::{Domain, Level, points};
 use crate::kernel::{Binary, Kernel, Loop, Microblock, Reference, Statement, Term, Unary};
 use crate::piece::Piece;
 use std::ops::AddAssign;
 
-/// Operations of one iteration of a loop: the variable goes on, is compared, and the branch is taken.
+/// Operations per iteration of a loop: the variable is incremented and compared, and the branch is taken.
 pub const OPERATIONS_OF_AN_ITERATION: u64 = 3;
 
 /// Operations by kind.
 ///
-/// | what is written | counts as |
+/// | source text | counts as |
 /// |---|---|
 /// | an element on the right-hand side | a load |
-/// | the element that gets the value | a store; in `+=` and its kin a load too: no accumulator is kept in a register |
+/// | the element that is assigned | a store; in `+=` and similar a load too: no accumulator is kept in a register |
 /// | `a + b`, `a - b`, `-a` | an addition |
 /// | `a * b` | a multiplication |
 /// | `a / b` | a division |
 /// | `sqrt(a)` | a square root |
 /// | a comparison, `min`, `max`, `abs`; the choice between the two arms of `? :`, which are both computed | a comparison |
-/// | an element with two or more subscripts, each once a statement | an address operation |
+/// | an element with two or more subscripts, once per statement | an address operation |
 /// | one iteration of a loop | an iteration, which is [`OPERATIONS_OF_AN_ITERATION`] operations |
 ///
-/// An element that is kept in a register costs none of these in its loop: [`Held::counts`](crate::Held::counts) has what it costs each time that the loop is entered.
+/// An element kept in a register costs none of these in its loop: [`Held::counts`](crate::Held::counts) has its cost
+/// each time the loop is entered.
 ///
-/// Literals, scalars, sizes and loop variables cost nothing. With it the inner loop of `C[i][j] += alpha * A[i][k] * B[k][j]` has 4
-/// loads and stores of 13 operations, the 30.77 % that Table 2 of the FlashAbacus paper has for GEMM.
+/// Literals, scalars, sizes and loop variables cost nothing. By this table, the inner loop of
+/// `C[i][j] += alpha * A[i][k] * B[k][j]` has 4 loads and stores in 13 operations, the 30.77 % of GEMM in Table 2
+/// of the FlashAbacus paper.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Loads.
@@ -49,27 +51,27 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// All operations.
+    /// Returns all operations.
     pub fn operations(&self) -> u64 {
         self.loads + self.stores + self.arithmetic() + self.addresses + self.overhead()
     }
 
-    /// Operations on values.
+    /// Returns the operations on values.
     pub fn arithmetic(&self) -> u64 {
         self.adds + self.multiplies + self.divides + self.square_roots + self.compares
     }
 
-    /// Operations that loops cost.
+    /// Returns the operations caused by loops.
     pub fn overhead(&self) -> u64 {
         OPERATIONS_OF_AN_ITERATION * self.iterations
     }
 
-    /// Loads and stores of all operations, from 0 to 1; 0 without operations.
+    /// Returns the share of loads and stores in all operations, from 0 to 1; 0 without operations.
     pub fn ldst(&self) -> f64 {
         (self.loads + self.stores) as f64 / self.operations().max(1) as f64
     }
 
-    /// So many times as much.
+    /// Returns the counts times a factor.
     #[must_use]
     pub fn times(mut self, times: u64) -> Counts {
         for count in self.each() {
@@ -92,7 +94,7 @@ impl Counts {
         ]
     }
 
-    /// The count that a term adds to.
+    /// Returns the count that a term adds to.
     pub(crate) fn of(&mut self, term: &Term) -> Option<&mut u64> {
         match term {
             Term::Load(_) => Some(&mut self.loads),
@@ -116,12 +118,12 @@ impl AddAssign for Counts {
 }
 
 impl Statement {
-    /// Whether a term takes its value from a register.
+    /// Returns true if a term takes its value from a register.
     pub fn is_in_register(&self, term: &Term) -> bool {
         matches!(term, Term::Load(reference) if self.references[*reference].register.is_some())
     }
 
-    /// What executing it once costs.
+    /// Returns the cost of executing it once.
     pub fn counts(&self) -> Counts {
         let stores = u64::from(self.references[0].register.is_none());
         let mut counts = Counts { stores, ..Counts::default() };
@@ -137,7 +139,8 @@ impl Statement {
 }
 
 impl Microblock {
-    /// What one iteration of a loop costs without the loops in it, but with what these load into registers and store from them; without a loop, what stands outside all costs.
+    /// Returns the cost of one iteration of a loop without its inner loops, but with their loads into registers and
+    /// stores from them; without a loop, the cost of what is outside all loops.
     pub fn own(&self, around: Option<usize>) -> Counts {
         let mut own = Counts { iterations: u64::from(around.is_some()), ..Counts::default() };
         self.statements.iter().filter(|one| one.parent == around).for_each(|one| own += one.counts());
@@ -145,14 +148,14 @@ impl Microblock {
         own
     }
 
-    /// What the loops directly inside a loop, or outside all, keep in registers.
+    /// Returns the elements that the loops directly inside a loop, or outside all, keep in registers.
     pub fn held_inside(&self, around: Option<usize>) -> impl Iterator<Item = &Held> {
         self.held.iter().filter(move |one| self.loops[one.within].parent == around)
     }
 }
 
 impl Kernel {
-    /// How many operations a piece executes. The time it takes does not grow with them.
+    /// Returns the operations that a piece executes, in time independent of their number.
     pub fn counts(&self, piece: &Piece) -> Counts {
         let microblock = self.of(piece);
         let mut counts = Counts::default();
@@ -169,7 +172,7 @@ impl Kernel {
         counts
     }
 
-    /// How many iterations of each loop begin in a piece, by its number: the buffer is overwritten.
+    /// Counts the iterations of each loop that begin in a piece, by loop number; the buffer is overwritten.
     pub fn iterations(&self, piece: &Piece, by_loop: &mut Vec<u64>) {
         let microblock = self.of(piece);
         by_loop.clear();
@@ -178,16 +181,16 @@ impl Kernel {
     }
 }
 
-/// How many iterations of a loop begin in a piece.
+/// Returns the iterations of a loop that begin in a piece.
 fn iterations(microblock: &Microblock, piece: &Piece, id: usize, one: &Loop) -> u64 {
     match piece.path().get(one.level) {
-        // Those that only lead to the piece began with the first of them.
+        // Iterations that only lead to the piece began with the first of them.
         Some(step) if one.level < piece.fixed() => u64::from(step.id == id && piece.is_opened(one.level)),
         _ => times(microblock, piece, Some(id), None),
     }
 }
 
-/// How often a place is passed.
+/// Returns how often a place is passed.
 fn times(
     microblock: &Microblock,
     piece: &Piece,
@@ -202,20 +205,21 @@ fn times(
 
 // Sums that stay in a register while the innermost loop around them runs.
 //
-// That is scalar replacement (Callahan, Carr and Kennedy, "Improving register allocation for subscripted variables", 1990), as optimising compilers do it: an element that a loop
-// adds to, and that does not change with the loop's variable, is loaded once before the loop and stored once behind it. A loop without iterations does neither.
+// This is scalar replacement (Callahan, Carr and Kennedy, "Improving register allocation for subscripted variables",
+// 1990), as optimising compilers do it. An element that a loop adds to, and that does not change with the loop's
+// variable, is loaded once before the loop and stored once after it. A loop without iterations does neither.
 
-/// An element that a loop keeps in a register.
+/// Element that a loop keeps in a register.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// The loop, by number: none is in it.
+    /// Loop number: no other loop is in it.
     pub within: usize,
-    /// The element.
+    /// Reference to the element.
     pub reference: Reference,
 }
 
 impl Held {
-    /// Operations each time that the loop is entered: a load before it, a store behind it, and the address of both.
+    /// Returns the operations each time the loop is entered: a load before it, a store after it, and their address.
     pub fn counts(&self) -> Counts {
         let addresses = u64::from(self.reference.subscripts.len() > 1);
         Counts { loads: 1, stores: 1, addresses, ..Counts::default() }
@@ -223,10 +227,11 @@ impl Held {
 }
 
 impl Kernel {
-    /// The kernel as a compiler makes it that keeps sums in registers.
+    /// Returns the kernel as compiled with sums kept in registers.
     ///
-    /// An element that a statement of an innermost loop loads and stores (`+=` and its kin) is kept if the loop changes none of its subscripts, and if every other
-    /// element of its array in the loop is the same one or surely another. It stays in memory where it cannot be said in closed form how often the loop is entered.
+    /// An element that a statement of an innermost loop loads and stores (`+=` and similar) is kept if the loop
+    /// changes none of its subscripts, and if every other element of its array in the loop is either the same or
+    /// surely different. It stays in memory if there is no closed form for how often the loop is entered.
     #[must_use]
     pub fn with_sums_in_registers(mut self) -> Kernel {
         self.microblocks.iter_mut().for_each(Microblock::hold_sums);
@@ -251,7 +256,7 @@ impl Microblock {
         }
     }
 
-    /// Whether a loop leaves an element where it is, and touches it under this name alone.
+    /// Returns true if a loop does not move an element and touches it under this name only.
     fn stays(&self, target: &Reference, within: usize) -> bool {
         let level = self.loops[within].level;
         let is_apart = |other: &Reference| {
@@ -282,7 +287,7 @@ impl Microblock {
         known
     }
 
-    /// How often a piece enters a loop that then has an iteration at least.
+    /// Returns how often a piece enters a loop that then has at least one iteration.
     pub(crate) fn entries(&self, piece: &Piece, within: usize) -> u64 {
         let Some(domain) = piece.domain(self, Some(within), None) else { return 0 };
         let mut sum = 0;
@@ -291,13 +296,14 @@ impl Microblock {
     }
 }
 
-/// How often the innermost loop of a domain has an iteration at least, and whether that is exact. Without `most`.
+/// Returns how often the innermost loop of a domain has at least one iteration, and whether that is exact. Without
+/// `most`.
 fn domain_entries(domain: &Domain) -> (u64, bool) {
     let mut own = *domain;
     if !own.tighten() {
         return (0, true);
     }
-    // What is left over has been cut to iterations in which the loops inside have some, as far as that is possible.
+    // The rest has been cut to iterations in which the inner loops have some, as far as possible.
     let is_exact = (0..own.depth).all(|level| {
         let Level { from, below, .. } = own.levels[level];
         let least = Domain { depth: level, ..own }.range(below.minus(&from)).0;

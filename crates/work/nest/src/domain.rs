@@ -1,7 +1,7 @@
-//! The iterations of the loops around a place: sums of their numbers, how far these reach, and polynomials that are summed
-//! over them exactly.
+//! Domains: the iterations of the loops around a place, sums of iteration numbers with their ranges, and polynomials
+//! summed exactly over a domain.
 
-/// The iterations of one loop: from `from`, below `below`, and below `most` where there is one.
+/// Iterations of one loop: from `from`, below `below`, and below `most` if there is one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Level {
     pub(crate) from: Affine,
@@ -9,7 +9,7 @@ pub(crate) struct Level {
     pub(crate) most: Option<Affine>,
 }
 
-/// The iterations of loops inside one another; bounds of each depend on those around it.
+/// Iterations of nested loops; the bounds of each depend on those around it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Domain {
     pub(crate) levels: [Level; DEPTH],
@@ -22,10 +22,10 @@ impl Domain {
         self.depth += 1;
     }
 
-    /// Calls with domains without `most` that make up this one: one for each side of a `min`.
+    /// Calls with the domains without `most` that make up this one: one for each side of a `min`.
     ///
-    /// The arguments of a `min` differ by a multiple of one loop's iterations, whose bounds are numbers: that was asked when the
-    /// kernel was read.
+    /// The arguments of a `min` differ by a multiple of one loop's iterations, whose bounds are numbers: this was
+    /// checked when the kernel was read.
     pub(crate) fn each(&self, call: &mut dyn FnMut(&Domain)) {
         let Some(at) = (0..self.depth).find(|at| self.levels[*at].most.is_some()) else { return call(self) };
         let Level { below, most, .. } = self.levels[at];
@@ -40,7 +40,7 @@ impl Domain {
         let Some(by) = apart.deepest() else {
             return sided(if apart.constant <= 0 { below } else { most }).each(call);
         };
-        // `below` is the lesser one while `slope * t + constant <= 0`.
+        // `below` is smaller while `slope * t + constant <= 0`.
         let slope = apart.by[by];
         let start = self.levels[by].from.constant;
         let end = self.levels[by].below.constant;
@@ -60,11 +60,11 @@ impl Domain {
         }
     }
 
-    /// Leaves out iterations in which an inner loop has none; whether any are left. Without `most`.
+    /// Removes iterations in which an inner loop has none; returns whether any are left. Without `most`.
     pub(crate) fn tighten(&mut self) -> bool {
         for level in (0..self.depth).rev() {
             let Level { from, below, .. } = self.levels[level];
-            // There is an iteration while this is not negative.
+            // An iteration exists while this is not negative.
             let spare = below.minus(&from).shifted(-1);
             let Some(by) = spare.deepest() else {
                 if spare.constant < 0 {
@@ -95,7 +95,7 @@ impl Domain {
         true
     }
 
-    /// The most (or the least) that a sum reaches in the first `depth` loops. Without `most`.
+    /// Returns the maximum (or the minimum) of a sum over the first `depth` loops. Without `most`.
     fn reach(&self, mut sum: Affine, depth: usize, most: bool) -> i64 {
         for level in (0..depth).rev() {
             let by = sum.by[level];
@@ -112,12 +112,12 @@ impl Domain {
         if last { below.shifted(-1) } else { from }
     }
 
-    /// The least and the most that a sum reaches. Without `most`, and tightened.
+    /// Returns the minimum and maximum of a sum. Without `most`, and tightened.
     pub(crate) fn range(&self, sum: Affine) -> (i64, i64) {
         (self.reach(sum, self.depth, false), self.reach(sum, self.depth, true))
     }
 
-    /// Where a sum is least or most.
+    /// Returns the point where a sum is minimal or maximal.
     pub(crate) fn point(&self, mut sum: Affine, most: bool) -> Point {
         let mut ends = [Affine::default(); DEPTH];
         for level in (0..self.depth).rev() {
@@ -136,10 +136,10 @@ impl Domain {
 
 // Sums of loop variables with whole coefficients.
 
-/// Loops inside one another at most.
+/// Maximum number of nested loops.
 pub const DEPTH: usize = 6;
 
-/// How often each loop around a place has been passed, from the outermost: the iteration it is in, counted from zero.
+/// Iteration number of each loop around a place, from the outermost, counted from zero.
 pub type Point = [i64; DEPTH];
 
 /// A constant plus whole multiples of the iteration numbers of the loops around it.
@@ -148,30 +148,30 @@ pub type Point = [i64; DEPTH];
 /// are numbers by the time a kernel is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Affine {
-    /// The value where every loop is in its first iteration.
+    /// Value when every loop is in its first iteration.
     pub constant: i64,
-    /// What one more iteration of a loop adds, by its depth from the outermost.
+    /// Increment per iteration of each loop, by its depth from the outermost.
     pub by: [i64; DEPTH],
 }
 
 impl Affine {
-    /// A number.
+    /// Creates a constant.
     pub(crate) fn number(constant: i64) -> Affine {
         Affine { constant, by: [0; DEPTH] }
     }
 
-    /// The value at a point.
+    /// Returns the value at a point.
     #[inline]
     pub fn at(&self, point: &Point) -> i64 {
         self.by.iter().zip(point).fold(self.constant, |sum, (by, t)| sum + by * t)
     }
 
-    /// The value if no loop changes it.
+    /// Returns the value if no loop changes it.
     pub fn as_number(&self) -> Option<i64> {
         self.by.iter().all(|by| *by == 0).then_some(self.constant)
     }
 
-    /// The depth of the innermost loop that changes it.
+    /// Returns the depth of the innermost loop that changes it.
     pub(crate) fn deepest(&self) -> Option<usize> {
         self.by.iter().rposition(|by| *by != 0)
     }
@@ -194,7 +194,7 @@ impl Affine {
         self
     }
 
-    /// As [`Affine::with`], of numbers that somebody else has written; nothing where they are too large.
+    /// Computes [`Affine::with`] on numbers from outside; none if they are too large.
     pub(crate) fn checked_with(&self, other: &Affine, factor: i64) -> Option<Affine> {
         let add = |a: i64, b: i64| a.checked_add(b.checked_mul(factor)?).filter(is_small);
         let mut sum = Affine::number(add(self.constant, other.constant)?);
@@ -204,7 +204,7 @@ impl Affine {
         Some(sum)
     }
 
-    /// A whole part of it, rounded down: nothing if the quotient is no such sum.
+    /// Divides it, rounding down; none if the quotient is not such a sum.
     pub(crate) fn divided(&self, divisor: i64) -> Option<Affine> {
         let whole = self.by.iter().all(|by| by % divisor == 0);
         whole.then(|| Affine {
@@ -214,14 +214,14 @@ impl Affine {
     }
 }
 
-/// Whether a number is small enough to be written in a kernel.
+/// Returns true if a number is small enough for a kernel's text.
 pub(crate) fn is_small(number: &i64) -> bool {
     number.unsigned_abs() <= 1 << 40
 }
 
 // Polynomials of iteration numbers, summed exactly.
 
-/// A fraction in lowest terms; its lower part is positive.
+/// Fraction in lowest terms with a positive denominator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Fraction {
     over: i128,
@@ -253,10 +253,10 @@ fn common_divisor(mut a: u128, mut b: u128) -> u128 {
     a
 }
 
-/// Powers of the iteration numbers, by level.
+/// Exponents of the iteration numbers, by level.
 type Powers = [u8; DEPTH];
 
-/// A polynomial: a sum of products of powers.
+/// Polynomial: a sum of products of powers.
 #[derive(Clone, Debug)]
 struct Polynomial(Vec<(Powers, Fraction)>);
 
@@ -308,7 +308,7 @@ impl Polynomial {
         product
     }
 
-    /// The sum of `t^power` over `t` from zero below `end`.
+    /// Returns the sum of `t^power` over `t` from zero below `end`.
     fn sum_below(end: &Affine, power: usize) -> Polynomial {
         let end = Polynomial::of(end);
         let mut raised = Polynomial::number(1);
@@ -320,7 +320,7 @@ impl Polynomial {
         sum
     }
 
-    /// Itself, summed over the iterations of a loop.
+    /// Returns the polynomial summed over the iterations of a loop.
     fn summed(&self, level: usize, Level { from, below, .. }: &Level) -> Polynomial {
         let mut sum = Polynomial(Vec::new());
         for (powers, factor) in &self.0 {
@@ -344,9 +344,9 @@ impl Polynomial {
     }
 }
 
-/// How many iterations a domain has: exactly, without walking through them. Without `most`.
+/// Returns the number of iterations of a domain: exactly, without enumerating them. Without `most`.
 pub(crate) fn points(domain: &Domain) -> u64 {
-    // As long as bounds are numbers, the product of their distances.
+    // While bounds are numbers, multiply their distances.
     let mut number: i128 = 1;
     let mut polynomial: Option<Polynomial> = None;
     for level in (0..domain.depth).rev() {

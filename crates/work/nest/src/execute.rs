@@ -1,4 +1,4 @@
-//! Going through a piece iteration by iteration, and executing it on values with a count of every operation.
+//! Walks through a piece iteration by iteration, and its execution on values with a count of every operation.
 
 use crate::counts::{Counts, Held};
 use crate::domain::{DEPTH, Point};
@@ -7,25 +7,25 @@ use crate::kernel::{
 };
 use crate::piece::{Piece, nodes};
 
-/// The values of a kernel's arrays, row-major; each as precise as its element.
+/// Values of a kernel's arrays, row-major; each with the precision of its element.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Data {
-    /// By array, in the kernel's order.
+    /// Values by array, in the kernel's order.
     pub arrays: Vec<Vec<f64>>,
 }
 
 impl Data {
-    /// Values to start with: inputs, and what is read and then written, between 1/4 and 1 (whole numbers: 1 to 16), drawn from `seed`;
-    /// zeros elsewhere. Nothing divided by them gets large.
+    /// Generates initial values: inputs, and arrays that are read and then written, get values between 1/4 and 1
+    /// (whole numbers: 1 to 16), drawn from `seed`; all others are zero. Divisions by them stay small.
     ///
-    /// The arrays are as large as the kernel says: read it with small sizes.
+    /// The arrays have the sizes of the kernel: read it with small sizes.
     pub fn generate(kernel: &Kernel, seed: u64) -> Data {
         let fill = |(id, array): (usize, &Array)| {
             let is_drawn = matches!(array.section, Section::Input | Section::Inout);
             let draw = |at: u64| match array.element {
                 _ if !is_drawn => 0.0,
                 Element::I32 => (1 + mixed(seed ^ mixed(id as u64, 0), at) % 16) as f64,
-                // 53 bits, as a real number has.
+                // 53 bits, the precision of a real number.
                 Element::F32 | Element::F64 => {
                     let bits = mixed(seed ^ mixed(id as u64, 0), at) >> 11;
                     rounded(array.element, 0.25 + 0.75 * (bits as f64 / (1u64 << 53) as f64))
@@ -37,7 +37,7 @@ impl Data {
     }
 }
 
-/// Bits that look random, of two numbers (the finalizer of SplitMix64).
+/// Mixes two numbers to random-looking bits (the finalizer of SplitMix64).
 pub(crate) fn mixed(seed: u64, at: u64) -> u64 {
     let mut bits = seed.wrapping_add(at.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -45,7 +45,8 @@ pub(crate) fn mixed(seed: u64, at: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// As an element holds it. Rounding a 64-bit sum, product, quotient or root to 32 bits is what 32-bit arithmetic gives.
+/// Rounds a value to the precision of an element. Rounding a 64-bit sum, product, quotient or root to 32 bits gives
+/// the result of 32-bit arithmetic.
 fn rounded(element: Element, value: f64) -> f64 {
     match element {
         Element::F64 => value,
@@ -55,9 +56,9 @@ fn rounded(element: Element, value: f64) -> f64 {
 }
 
 impl Kernel {
-    /// Executes all microblocks one after another on `data`, iteration by iteration, and counts what it does.
+    /// Executes all microblocks one after another on `data`, iteration by iteration, and counts the operations.
     ///
-    /// Arithmetic is that of the element that gets the value; whole numbers wrap, and their division by zero gives zero.
+    /// Arithmetic is that of the element that is assigned; whole numbers wrap, and their division by zero gives zero.
     pub fn execute(&self, data: &mut Data) -> Counts {
         let mut counts = Counts::default();
         for microblock in 0..self.microblocks().len() {
@@ -88,12 +89,12 @@ struct Execution<'e> {
     data: &'e mut Data,
     counts: Counts,
     registers: Vec<f64>,
-    /// The value of each term of a statement.
+    /// Values of the terms of a statement.
     values: Vec<f64>,
 }
 
 impl Execution<'_> {
-    /// The element's place in the values of its array.
+    /// Returns the element's index in the values of its array.
     fn place(&self, one: &Reference, point: &Point) -> (usize, usize) {
         let shape = &self.kernel.arrays[one.array].shape;
         let subscripts = one.subscripts.iter().zip(shape);
@@ -101,7 +102,7 @@ impl Execution<'_> {
         (one.array, place as usize)
     }
 
-    /// The value of an element, from its register if one has it.
+    /// Returns the value of an element, from its register if it has one.
     fn load(&self, one: &Reference, point: &Point) -> f64 {
         if let Some(register) = one.register {
             return self.registers[register];
@@ -204,39 +205,39 @@ fn binary(kind: Element, operation: Binary, a: f64, b: f64) -> f64 {
     rounded(kind, value)
 }
 
-// Going through a piece iteration by iteration, in its true order.
+// Walks through a piece iteration by iteration, in sequential order.
 
-/// An access to an array.
+/// Access to an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// The array, by number.
+    /// Array number.
     pub array: usize,
-    /// Where the element begins in the array's addresses.
+    /// Byte offset of the element in the array.
     pub byte: u64,
-    /// Whether it is a store.
+    /// True for a store.
     pub write: bool,
-    /// The innermost loop around it, by number.
+    /// Number of the innermost loop around it.
     pub within: Option<usize>,
 }
 
-/// What looks on.
+/// Visitor of a walk.
 pub(crate) trait Visit {
     /// An iteration of a loop begins.
     fn iteration(&mut self, id: usize);
     /// A statement is executed.
     fn statement(&mut self, statement: &Statement, point: &Point);
-    /// A loop begins or ends that keeps an element in a register, by number: it is loaded or stored.
+    /// Reports that a loop begins or ends that keeps an element in a register, by number: it is loaded or stored.
     fn register(&mut self, register: usize, edge: Edge, point: &Point);
 }
 
-/// Where in a loop's time a register meets memory.
+/// Point in a loop's execution at which a register is loaded or stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Edge {
     Begins,
     Ends,
 }
 
-/// Goes through a piece.
+/// Walks through a piece.
 pub(crate) fn walk(microblock: &Microblock, piece: &Piece, visit: &mut impl Visit) {
     let mut point = [0; DEPTH];
     let fixed = piece.fixed();
@@ -320,7 +321,7 @@ fn walk_loop(
     point[one.level] = 0;
 }
 
-/// Tells of each access.
+/// Visitor that reports each access.
 struct Accesses<'f, F>(&'f Microblock, &'f mut F);
 
 impl<F: FnMut(Access)> Visit for Accesses<'_, F> {
@@ -354,8 +355,9 @@ impl<F: FnMut(Access)> Visit for Accesses<'_, F> {
 }
 
 impl Kernel {
-    /// Calls with every access of a piece, in the order of a sequential execution: of each statement the loads from left to right
-    /// (in `+=` and its kin that of the target first), then the store. What a loop keeps in a register is loaded before it and stored behind it, which belongs to the loop around.
+    /// Calls with every access of a piece, in the order of a sequential execution: for each statement the loads from
+    /// left to right (in `+=` and similar the target's first), then the store. An element kept in a register is
+    /// loaded before its loop and stored after it; these accesses belong to the enclosing loop.
     pub fn accesses(&self, piece: &Piece, call: &mut impl FnMut(Access)) {
         let microblock = self.of(piece);
         walk(microblock, piece, &mut Accesses(microblock, call));

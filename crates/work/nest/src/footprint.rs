@@ -1,4 +1,4 @@
-//! The bytes that a piece touches, and a screen in parts that fit into memory.
+//! Footprint of a piece in bytes, and the division of a screen into sections that fit into memory.
 
 use std::ops::Range;
 
@@ -9,53 +9,55 @@ use crate::piece::{Piece, Step};
 /// Bytes of an array that a piece touches: one range, or rows of a block at equal distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// The array, by number.
+    /// Array number.
     pub array: usize,
-    /// Where the first row begins in the array's addresses.
+    /// Byte offset of the first row in the array.
     pub first: u64,
-    /// Bytes a row.
+    /// Bytes per row.
     pub row: u64,
-    /// From one row's beginning to the next.
+    /// Distance between the starts of rows, in bytes.
     pub stride: u64,
-    /// How many rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Whether any of it is read.
+    /// True if any of it is read.
     pub reads: bool,
-    /// Whether any of it is written.
+    /// True if any of it is written.
     pub writes: bool,
 }
 
 impl Extent {
-    /// From the first byte to behind the last.
+    /// Returns the range from the first to the last byte.
     pub fn hull(&self) -> Range<u64> {
         self.first..self.first + (self.rows - 1) * self.stride + self.row
     }
 
-    /// How many bytes its rows have.
+    /// Returns the number of bytes in its rows.
     pub fn bytes(&self) -> u64 {
         self.row * self.rows
     }
 
-    /// How many groups of `group` bytes it touches, of which the first begins with the array. As quick for many rows as for few.
+    /// Returns the number of touched groups of `group` bytes, of which the first begins with the array. The cost does
+    /// not depend on the number of rows.
     pub fn groups(&self, group: u64) -> u64 {
         let Extent { first, row, stride, rows, .. } = *self;
         let hull = self.hull();
         if rows == 1 || stride - row < group {
-            // No group fits between two rows.
+            // Gaps between rows are smaller than a group.
             return (hull.end - 1) / group - hull.start / group + 1;
         }
         let sum = |from: u64| sum_of_quotients(rows.into(), stride.into(), from.into(), group.into());
         rows + (sum(first + row - 1) - sum(first)) as u64
     }
 
-    /// Each row's bytes.
+    /// Returns the bytes of each row.
     pub fn ranges(&self) -> impl Iterator<Item = Range<u64>> + use<> {
         let Extent { first, row, stride, rows, .. } = *self;
         (0..rows).map(move |at| first + at * stride..first + at * stride + row)
     }
 }
 
-/// The sum of `(step * i + start) / divisor`, each rounded down, over `i` from zero below `count`; as Euclid's algorithm goes.
+/// Returns the sum of `(step * i + start) / divisor`, each rounded down, over `i` from zero below `count`; as in
+/// Euclid's algorithm.
 fn sum_of_quotients(count: u128, step: u128, start: u128, divisor: u128) -> u128 {
     if count == 0 {
         return 0;
@@ -63,14 +65,14 @@ fn sum_of_quotients(count: u128, step: u128, start: u128, divisor: u128) -> u128
     let whole = step / divisor * (count * (count - 1) / 2) + start / divisor * count;
     let (step, start) = (step % divisor, start % divisor);
     let last = step * count + start;
-    // The points under the line, counted along the other axis.
+    // Points under the line, counted along the other axis.
     whole + sum_of_quotients(last / divisor, divisor, last % divisor, step.max(1))
 }
 
-/// Dimensions of an array at most.
+/// Maximum number of dimensions of an array.
 pub(crate) const DIMENSIONS: usize = 4;
 
-/// The least and the most that each subscript of some references reaches.
+/// Minimum and maximum of each subscript of some references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Block {
     array: usize,
@@ -86,7 +88,7 @@ impl Block {
         }
     }
 
-    /// Whether both together are a block, and no more than they are apart.
+    /// Returns true if both together are a block that is no larger than the two apart.
     fn joins(&self, other: &Block) -> bool {
         let is_inside = |a: &(i64, i64), b: &(i64, i64)| b.0 <= a.0 && a.1 <= b.1;
         let pairs = || self.ends.iter().zip(&other.ends);
@@ -103,7 +105,7 @@ impl Block {
     fn extent(&self, array: &Array) -> Extent {
         let element = array.element.bytes();
         let dimensions = array.shape.len();
-        // A row is what lies inside the outermost dimension with more than one value.
+        // A row is everything inside the outermost dimension with more than one value.
         let outer = (0..dimensions).find(|at| self.ends[*at].0 < self.ends[*at].1).unwrap_or(dimensions - 1);
         let stride = element * array.shape[outer + 1..].iter().product::<u64>();
         let place = |end: fn((i64, i64)) -> i64| {
@@ -122,33 +124,34 @@ impl Block {
     }
 }
 
-/// What footprints are worked out in, so that many of them cost no allocation.
+/// Buffers for footprints, so that many of them need no allocation.
 #[derive(Clone, Debug, Default)]
 pub struct Footprint {
     blocks: Vec<Block>,
-    /// The result, in the order of the arrays.
+    /// Extents of the result, in the order of the arrays.
     pub extents: Vec<Extent>,
 }
 
 impl Footprint {
-    /// How many bytes the groups of `group` bytes have that the extents touch, if each array begins with a group. Where extents overlap,
-    /// these count more than once.
+    /// Returns the bytes of the groups of `group` bytes that the extents touch, if each array begins with a group.
+    /// Overlaps of extents count more than once.
     pub fn bytes_in_groups(&self, group: u64) -> u64 {
         self.extents.iter().map(|extent| extent.groups(group) * group).sum()
     }
 }
 
 impl Kernel {
-    /// Which bytes a piece touches, array by array. Each byte it touches is in one of the extents.
+    /// Returns the bytes that a piece touches, array by array. Each touched byte is in at least one extent.
     ///
-    /// They are as small as blocks can be: references that fill one block together share an extent, those that are apart have one each.
+    /// Extents are as small as blocks can be: references that together fill a block share an extent, separate
+    /// references have one each.
     pub fn footprint(&self, piece: &Piece) -> Vec<Extent> {
         let mut footprint = Footprint::default();
         self.footprint_into(piece, &mut footprint);
         footprint.extents
     }
 
-    /// As [`Kernel::footprint`], into a buffer that is overwritten.
+    /// Computes [`Kernel::footprint`] into a buffer, which is overwritten.
     pub fn footprint_into(&self, piece: &Piece, into: &mut Footprint) {
         let microblock = self.of(piece);
         into.blocks.clear();
@@ -174,7 +177,8 @@ impl Kernel {
     }
 }
 
-/// Adds a block, joined with those that it fills a block with. Sites are in the order of their arrays, and so are blocks.
+/// Adds a block, merged with those that it fills a block with. Sites are in the order of their arrays, and so are
+/// blocks.
 fn join(blocks: &mut Vec<Block>, mut block: Block) {
     let first = blocks.iter().position(|own| own.array == block.array).unwrap_or(blocks.len());
     let mut at = first;
@@ -187,13 +191,13 @@ fn join(blocks: &mut Vec<Block>, mut block: Block) {
         block.grow(&own.ends);
         block.reads |= own.reads;
         block.writes |= own.writes;
-        // The larger one may fill a block with others.
+        // The larger block may fill a block with others.
         at = first;
     }
     blocks.push(block);
 }
 
-/// The least and the most of each subscript; nothing where no iteration is left.
+/// Returns the minimum and maximum of each subscript; none if no iteration is left.
 fn ends(mut domain: Domain, subscripts: &[Affine]) -> Option<[(i64, i64); DIMENSIONS]> {
     if !domain.tighten() {
         return None;
@@ -205,22 +209,22 @@ fn ends(mut domain: Domain, subscripts: &[Affine]) -> Option<[(i64, i64); DIMENS
     Some(ends)
 }
 
-// A screen in parts that fit into memory.
+// Division of a screen into sections that fit into memory.
 
-/// Where the walk is in one body.
+/// Position of the walk in one body.
 #[derive(Clone, Copy, Debug, Default)]
 struct Frame {
-    /// The loop whose body it is.
+    /// Loop of the body.
     around: Option<usize>,
-    /// The next thing to do in it.
+    /// Index of the next node.
     node: usize,
-    /// Iterations of the loop there that are done, and all of them; none before it begins.
+    /// Iterations done and total iterations of the loop there; none before it begins.
     trips: Option<(u64, u64)>,
-    /// Whether the iteration of the loop around has not been in any piece yet.
+    /// True if the current iteration of the enclosing loop has not been in any piece yet.
     is_fresh: bool,
 }
 
-/// The sections of a screen, in the order in which they run: see [`Kernel::sections`].
+/// Sections of a screen, in the order in which they run: see [`Kernel::sections`].
 #[derive(Clone, Debug)]
 pub struct Sections<'k> {
     kernel: &'k Kernel,
@@ -231,16 +235,17 @@ pub struct Sections<'k> {
     depth: usize,
     is_done: bool,
     footprint: Footprint,
-    /// How many iterations the last section of each loop had: the next will have about as many.
+    /// Iterations in the last section of each loop: the next will have about as many.
     sizes: [u64; DEPTH],
 }
 
 impl Kernel {
-    /// A screen in sections, in the order in which they run.
+    /// Divides a screen into sections, in the order in which they run.
     ///
-    /// A section is the largest number of consecutive iterations of an outermost loop whose footprint, in whole groups of
-    /// `group` bytes, has at most `budget` bytes. If one iteration alone has more, it is executed by itself, and the loops in it section by section; if no loop is in it, it is a
-    /// section in spite of its size. Together the sections are the screen: each operation is in exactly one of them.
+    /// A section is the largest number of consecutive iterations of an outermost loop whose footprint, in whole
+    /// groups of `group` bytes, has at most `budget` bytes. If a single iteration exceeds that, it is executed
+    /// separately, with its inner loops section by section; without inner loops it is a section in spite of its size.
+    /// Together the sections are the screen: each operation is in exactly one of them.
     pub fn sections(&self, screen: Piece, budget: u64, group: u64) -> Sections<'_> {
         Sections {
             kernel: self,
@@ -282,9 +287,10 @@ impl Iterator for Sections<'_> {
 }
 
 impl Sections<'_> {
-    /// A body is at its end: on to the next iteration of the loop around it.
+    /// Leaves a finished body for the next iteration of the loop around it.
     ///
-    /// Something of that iteration has been in a piece: one in which nothing is executed touches nothing, and so it fits as it is.
+    /// Part of that iteration has been in a piece: an iteration that executes nothing touches nothing, so it fits
+    /// whole.
     fn leave(&mut self) {
         match self.depth.checked_sub(1) {
             None => self.is_done = true,
@@ -297,7 +303,7 @@ impl Sections<'_> {
         }
     }
 
-    /// Statements beside loops.
+    /// Returns a piece of statements beside loops.
     fn statements(&mut self, inside: &[Node]) -> Piece {
         let from = self.frames[self.depth].node;
         let rest = &inside[from..];
@@ -306,7 +312,7 @@ impl Sections<'_> {
         self.piece(Some((from, from + count)))
     }
 
-    /// As many iterations of a loop as fit, or one step into it.
+    /// Returns a piece with as many iterations of a loop as fit, or descends into it.
     fn iterations(&mut self, microblock: &Microblock, id: usize) -> Option<Piece> {
         let one = &microblock.loops[id];
         let (done, all) = match self.frames[self.depth].trips {
@@ -337,10 +343,10 @@ impl Sections<'_> {
         Step { node: self.frames[self.depth].node, id, from, below }
     }
 
-    /// The largest number of iterations, up to `rest`, whose footprint fits.
+    /// Returns the largest number of iterations, up to `rest`, whose footprint fits.
     fn fitting(&mut self, id: usize, done: u64, rest: u64) -> u64 {
         let level = self.depth;
-        // From what fitted last time outwards by doubling, then by halves.
+        // Search outwards from the last fit by doubling, then by bisection.
         let guess = self.sizes[level].clamp(1, rest);
         let (mut least, mut beyond) = if self.fits(id, done, guess) { (guess, rest + 1) } else { (0, guess) };
         let mut stride = 1;
@@ -374,7 +380,7 @@ impl Sections<'_> {
         self.footprint.bytes_in_groups(self.group) <= self.budget
     }
 
-    /// The way to where the walk is.
+    /// Returns the path to the position of the walk.
     fn path(&self) -> Piece {
         let mut piece = self.screen;
         for (level, (frame, inner)) in self.frames.iter().zip(&self.frames[1..=self.depth]).enumerate() {
@@ -386,7 +392,7 @@ impl Sections<'_> {
         piece
     }
 
-    /// A piece there, with the iterations that it begins.
+    /// Returns a piece at that position, with the iterations that it begins.
     fn piece(&mut self, nodes: Option<(usize, usize)>) -> Piece {
         let mut piece = self.path();
         piece.nodes = nodes;

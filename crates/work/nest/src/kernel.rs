@@ -1,42 +1,43 @@
-//! A kernel and its arrays, and its microblocks: loops, and statements in them.
+//! Kernels with arrays and microblocks: loops, and statements in them.
 
 use crate::counts::Held;
 use crate::domain::{Affine, DEPTH, Point};
 use serde::Deserialize;
 
-/// A microblock: runs after the one before it has ended.
+/// A microblock, which runs after the previous one has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Microblock {
-    /// What it does.
+    /// Description of the work.
     pub about: String,
-    /// The entry of the kernel's text that it was read from: those that it is repeated as have the same.
+    /// Entry of the kernel's text from which it was read; repetitions of an entry share it.
     pub text: usize,
-    /// What stands outside all loops.
+    /// Nodes outside all loops.
     pub body: Vec<Node>,
-    /// All its loops; their numbers elsewhere are places in this list. An outer loop stands before its inner ones.
+    /// Loops; their numbers elsewhere are indices into this list. An outer loop comes before its inner ones.
     pub loops: Vec<Loop>,
-    /// All its statements, in the order of the text; their numbers elsewhere are places in this list.
+    /// Statements, in the order of the text; their numbers elsewhere are indices into this list.
     pub statements: Vec<Statement>,
-    /// The split loop, if its iterations are dealt out as screens.
+    /// Split loop, if its iterations are distributed as screens.
     pub split: Option<Split>,
-    /// Elements that loops keep in registers: none in a kernel as it was read ([`Kernel::with_sums_in_registers`](crate::Kernel::with_sums_in_registers)).
+    /// Elements that loops keep in registers: none in a kernel as it was read
+    /// ([`Kernel::with_sums_in_registers`](crate::Kernel::with_sums_in_registers)).
     pub held: Vec<Held>,
-    /// References by array and subscripts, each once for statements beside each other.
+    /// References by array and subscripts, each once for adjacent statements.
     pub(crate) sites: Vec<Site>,
-    /// The place of each statement in the body it stands in.
+    /// Index of each statement in its body.
     pub(crate) place: Vec<usize>,
 }
 
-/// The loops whose iterations are dealt out as screens: all of the same name and bounds.
+/// Loops whose iterations are distributed as screens: all of the same name and bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
-    /// The name of their variable.
+    /// Name of their variable.
     pub name: String,
-    /// How many iterations there are.
+    /// Number of iterations.
     pub trips: u64,
 }
 
-/// What stands in a body.
+/// Node of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Node {
     /// A loop, by number.
@@ -48,48 +49,48 @@ pub enum Node {
 /// A loop.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loop {
-    /// The name of its variable.
+    /// Name of its variable.
     pub name: String,
-    /// The loop around it, by number.
+    /// Number of the enclosing loop.
     pub parent: Option<usize>,
-    /// How many loops are around it.
+    /// Number of enclosing loops.
     pub level: usize,
-    /// The value of its variable.
+    /// Value of its variable.
     pub value: Affine,
-    /// How many iterations it has, while the loops around it are in theirs.
+    /// Number of iterations, given the current iterations of the enclosing loops.
     pub trips: Affine,
-    /// It has no more than this either: the other argument of `min`.
+    /// Second limit on the iterations: the other argument of `min`.
     pub most: Option<Affine>,
-    /// Whether its iterations are dealt out as screens.
+    /// True if its iterations are distributed as screens.
     pub is_split: bool,
-    /// What stands in it.
+    /// Nodes in the loop.
     pub body: Vec<Node>,
-    /// Its place in the body it stands in.
+    /// Index in its body.
     pub(crate) node: usize,
 }
 
 impl Loop {
-    /// How many iterations it has, while the loops around it are in theirs.
+    /// Returns the number of iterations, given the current iterations of the enclosing loops.
     #[inline]
     pub fn trips_at(&self, point: &Point) -> i64 {
         let trips = self.trips.at(point);
         self.most.map_or(trips, |most| trips.min(most.at(point)))
     }
 
-    /// Whether no loop stands in it.
+    /// Returns true if it contains no loop.
     pub fn is_innermost(&self) -> bool {
         self.body.iter().all(|node| matches!(node, Node::Statement(_)))
     }
 }
 
-/// A statement: one element gets the value of an expression.
+/// A statement: assigns the value of an expression to one element.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
-    /// The innermost loop around it, by number.
+    /// Number of the innermost loop around it.
     pub parent: Option<usize>,
-    /// The elements that it names, each once. The first is the one that gets the value.
+    /// Elements that it names, each once. The first is the one assigned.
     pub references: Vec<Reference>,
-    /// The expression, operands before operators; the last term is its value. In `x += e` it is `x + e`.
+    /// Expression, operands before operators; the last term is its value. In `x += e` it is `x + e`.
     pub terms: Vec<Term>,
     /// Line of the text, counted from one.
     pub line: u64,
@@ -98,32 +99,32 @@ pub struct Statement {
 /// An element of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// The array, by number.
+    /// Array number.
     pub array: usize,
-    /// Its subscripts, from the outermost dimension.
+    /// Subscripts, from the outermost dimension.
     pub subscripts: Vec<Affine>,
-    /// Where the element begins in the array's addresses.
+    /// Byte offset of the element in the array.
     pub byte: Affine,
-    /// As it was written.
+    /// Source text.
     pub text: String,
-    /// The register that has it while the loop around it runs, by its place in what the microblock holds.
+    /// Register that holds it while the loop around it runs, by index into the microblock's held elements.
     pub register: Option<usize>,
 }
 
-/// An operation or operand; operands are places of earlier terms.
+/// An operation or operand; operands are indices of earlier terms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Term {
-    /// The value of an element, by its place in the statement's references.
+    /// Value of an element, by index into the statement's references.
     Load(usize),
     /// A literal, a scalar or a size.
     Constant(f64),
-    /// The value of a loop variable, or a sum of them.
+    /// Value of a loop variable, or a sum of them.
     Index(Affine),
     /// An operation with one operand.
     Unary(Unary, usize),
     /// An operation with two operands.
     Binary(Binary, usize, usize),
-    /// The second if the comparison (the first operand, not zero) holds, else the third; both are computed.
+    /// Second operand if the comparison (the first operand, not zero) holds, else the third; both are computed.
     Select(usize, usize, usize),
 }
 
@@ -161,26 +162,26 @@ pub enum Binary {
     Equal,
 }
 
-/// A reference with the loops around it.
+/// A reference with its enclosing loops.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Site {
     pub(crate) array: usize,
     pub(crate) subscripts: Vec<Affine>,
-    /// The innermost loop around it.
+    /// Innermost loop around it.
     pub(crate) parent: Option<usize>,
-    /// The first and the last of the statements beside each other that name it, by their places in the body.
+    /// First and last of the adjacent statements that name it, by index in the body.
     pub(crate) nodes: (usize, usize),
     pub(crate) reads: bool,
     pub(crate) writes: bool,
 }
 
 impl Microblock {
-    /// What stands in a loop, or outside all.
+    /// Returns the nodes of a loop, or those outside all.
     pub fn inside(&self, around: Option<usize>) -> &[Node] {
         around.map_or(&self.body, |id| &self.loops[id].body)
     }
 
-    /// The loops around a place, from the outermost, and how many there are.
+    /// Returns the loops around a place, from the outermost, and their number.
     pub(crate) fn chain(&self, innermost: Option<usize>) -> ([usize; DEPTH], usize) {
         let mut chain = [0; DEPTH];
         let mut next = innermost;
@@ -192,28 +193,29 @@ impl Microblock {
     }
 }
 
-// What an iteration of a loop needs of an earlier one.
+// Dependences of an iteration of a loop on earlier ones.
 
-/// A value that one statement stores and another loads, in the same loop.
+/// Value that one statement stores and a statement of the same loop loads.
 ///
-/// The chain of operations from that load to the store of `to` is on the path of terms between them: a recurrence is a circle of such
-/// dependences, and lasts as long as its chains for as many iterations as their distances make together.
+/// The chain of operations from that load to the store of `to` is on the path of terms between them. A recurrence is
+/// a cycle of such dependences: it takes the time of its chains for as many iterations as their distances add up to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dependence {
-    /// The statement that stores, by number.
+    /// Number of the storing statement.
     pub from: usize,
-    /// The statement that loads, by number.
+    /// Number of the loading statement.
     pub to: usize,
-    /// What it loads, by its place in its references.
+    /// Loaded reference, by index into the statement's references.
     pub load: usize,
-    /// So many iterations later; 0 in the same one.
+    /// Distance in iterations; 0 for the same one.
     pub distance: u64,
 }
 
 impl Microblock {
-    /// The dependences between the statements that stand directly in a loop, inside one passing of it.
+    /// Returns the dependences between the statements directly in a loop, within one execution of it.
     ///
-    /// Where subscripts do not say how far apart two references to an array are, the distance is 1, as a compiler would assume.
+    /// If subscripts do not determine the distance between two references to an array, it is 1, as a compiler would
+    /// assume.
     pub fn dependences(&self, id: usize) -> Vec<Dependence> {
         let one = &self.loops[id];
         let own: Vec<usize> = one
@@ -244,9 +246,9 @@ impl Microblock {
     }
 }
 
-/// How many iterations after the store the same element is loaded; nothing if never.
+/// Returns how many iterations after the store the same element is loaded; none if never.
 fn distance(stored: &Reference, loaded: &Reference, level: usize, is_before: bool) -> Option<u64> {
-    // The distance that each dimension asks for; those that the loop does not change ask for none.
+    // Distance required by each dimension; dimensions that the loop does not change require none.
     let mut asked: Option<i64> = None;
     for (store, load) in stored.subscripts.iter().zip(&loaded.subscripts) {
         let apart = store.minus(load);
@@ -270,7 +272,7 @@ fn distance(stored: &Reference, loaded: &Reference, level: usize, is_before: boo
 
 // A kernel and its arrays.
 
-/// What an element of an array is.
+/// Type of an array's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Element {
@@ -283,7 +285,7 @@ pub enum Element {
 }
 
 impl Element {
-    /// Bytes of one.
+    /// Returns the bytes of an element.
     pub fn bytes(self) -> u64 {
         match self {
             Element::F32 | Element::I32 => 4,
@@ -292,52 +294,52 @@ impl Element {
     }
 }
 
-/// Which data section an array is.
+/// Data section of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Section {
-    /// Read only: instances of a kernel share it.
+    /// Read only: shared by the instances of a kernel.
     Input,
-    /// Written, and not read before that.
+    /// Written before it is read, if it is read.
     Output,
     /// Read, then written.
     Inout,
-    /// Between microblocks: nobody asks for it afterwards.
+    /// Used between microblocks: not needed afterwards.
     Scratch,
 }
 
-/// An array: row-major, dense, alone in its own addresses, which begin at zero.
+/// An array: row-major, dense, in a separate address space that begins at zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Array {
-    /// Its name.
+    /// Name of the array.
     pub name: String,
-    /// Elements by dimension, from the outermost.
+    /// Number of elements by dimension, from the outermost.
     pub shape: Vec<u64>,
-    /// What an element is.
+    /// Type of the elements.
     pub element: Element,
-    /// Which data section it is.
+    /// Data section.
     pub section: Section,
 }
 
 impl Array {
-    /// How many elements it has.
+    /// Returns the number of elements.
     pub fn elements(&self) -> u64 {
         self.shape.iter().product()
     }
 
-    /// How many bytes it has.
+    /// Returns the number of bytes.
     pub fn bytes(&self) -> u64 {
         self.elements() * self.element.bytes()
     }
 }
 
-/// What a paper says of the kernel, to be shown beside what follows from the nest.
+/// Values of a paper for the kernel, shown beside those derived from the nest.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Paper {
-    /// Loads and stores of all instructions, in per cent.
+    /// Share of loads and stores in all instructions, in per cent.
     pub ldst: f64,
-    /// Input bytes a thousand instructions.
+    /// Input bytes per thousand instructions.
     pub bki: f64,
     /// Input in MB.
     pub input: f64,
@@ -359,42 +361,42 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Its name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it computes.
+    /// Returns the description of the computation.
     pub fn about(&self) -> &str {
         &self.about
     }
 
-    /// Its sizes as they were read, in the order of their names.
+    /// Returns the sizes as they were read, in the order of their names.
     pub fn sizes(&self) -> &[(String, i64)] {
         &self.sizes
     }
 
-    /// Its arrays, in the order of their names. Their numbers elsewhere are places in this list.
+    /// Returns the arrays, in the order of their names. Their numbers elsewhere are indices into this list.
     pub fn arrays(&self) -> &[Array] {
         &self.arrays
     }
 
-    /// Its microblocks, in the order in which they run.
+    /// Returns the microblocks, in the order in which they run.
     pub fn microblocks(&self) -> &[Microblock] {
         &self.microblocks
     }
 
-    /// What a paper says of it.
+    /// Returns the values of a paper.
     pub fn paper(&self) -> Option<&Paper> {
         self.paper.as_ref()
     }
 
-    /// Bytes that are there before it starts: of its input, and of what it reads and then writes.
+    /// Returns the bytes present before it starts: of its input, and of what it reads and then writes.
     pub fn input_bytes(&self) -> u64 {
         self.bytes_of(|section| matches!(section, Section::Input | Section::Inout))
     }
 
-    /// Bytes that it leaves behind.
+    /// Returns the bytes that it leaves behind.
     pub fn output_bytes(&self) -> u64 {
         self.bytes_of(|section| matches!(section, Section::Output | Section::Inout))
     }

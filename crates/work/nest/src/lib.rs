@@ -1,18 +1,19 @@
-//! Kernels as loop nests: data from which counts of operations, footprints, accesses and results follow.
+//! Kernels as loop nests: data from which operation counts, footprints, accesses and results follow.
 //!
-//! A [`Kernel`] is read from a TOML text ([`Kernel::read`]; `docs/kernels.md` has the language). It is a list of microblocks that run one after
-//! another; a [`Microblock`] is loops and statements over arrays, all bounds and subscripts sums of loop variables. The iterations
-//! of its split loop are dealt out as screens ([`Kernel::screens`]), and a screen is executed section by section
-//! ([`Kernel::sections`]). Each of these is a [`Piece`], of which
+//! A [`Kernel`] is read from a TOML text ([`Kernel::read`]; `docs/kernels.md` has the language). It is a list of
+//! microblocks that run one after another; a [`Microblock`] consists of loops and statements over arrays, with all
+//! bounds and subscripts sums of loop variables. The iterations of its split loop are distributed as screens
+//! ([`Kernel::screens`]), and a screen is executed section by section ([`Kernel::sections`]). Each of these is a
+//! [`Piece`], for which
 //!
-//! * [`Kernel::counts`] says how many operations it executes, in closed form,
-//! * [`Kernel::footprint`] which bytes of which arrays it touches,
-//! * [`Kernel::accesses`] which elements, one by one, in their true order,
-//! * [`Kernel::execute_piece`] what comes out.
+//! * [`Kernel::counts`] returns its operations, in closed form,
+//! * [`Kernel::footprint`] its touched bytes of each array,
+//! * [`Kernel::accesses`] its accesses, one by one, in sequential order,
+//! * [`Kernel::execute_piece`] its results.
 //!
-//! A [`Grid`] deals a microblock out to threads instead, and [`Lanes`] go through it 32 threads at a time, as a GPU's do.
+//! A [`Grid`] distributes a microblock to threads instead, and [`Lanes`] execute it 32 threads at a time, like a GPU.
 //!
-//! Nothing is said twice: all of them read the same loops. Programs whose work depends on their data are [executed] on it and watched.
+//! All of them read the same loops. Programs whose work depends on their data are [executed] on it and watched.
 //!
 //! * Knows loops, arrays, and closed forms of their accesses.
 //! * Does not know processors or time.

@@ -1,4 +1,4 @@
-//! Loops whose iterations do not depend on each other, and the lanes of a warp that go through them, one instruction for all.
+//! Loops with independent iterations, and the lanes of a warp that execute them, one instruction for all.
 
 use crate::kernel::{Loop, Microblock, Node, Reference, Statement};
 use crate::{
@@ -9,33 +9,34 @@ use crate::{
 /// Threads of a warp.
 pub const LANES: usize = 32;
 
-/// How a microblock is dealt out to threads: each has one value of up to two axes.
+/// Distribution of a microblock to threads: each has one value of up to two axes.
 ///
-/// `x` is the innermost axis that has a value for each lane of a warp: lanes beside each other have elements beside each other, as far as the program has its
-/// arrays that way. Is there none, it is the longest. `y` is the loop that the text splits, if that is another one, otherwise the outermost axis that is left.
+/// `x` is the innermost axis that has a value for each lane of a warp: adjacent lanes have adjacent elements, as far
+/// as the program lays out its arrays that way. Without such an axis, it is the longest. `y` is the loop that the
+/// text splits, if that is a different one, otherwise the outermost remaining axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grid {
-    /// What the lanes of a warp differ in.
+    /// Axis along which the lanes of a warp differ.
     pub x: Option<Axis>,
-    /// What warps differ in besides.
+    /// Axis along which warps differ as well.
     pub y: Option<Axis>,
-    /// What each loop is, by its number.
+    /// Role of each loop, by its number.
     roles: Vec<Role>,
-    /// Where lanes differ in each loop, and last outside all: its level, and by how many iterations from lane to lane.
+    /// Level at which lanes differ in each loop, and last outside all, with the iterations from lane to lane.
     lanes: Vec<Option<(usize, i64)>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// Each thread goes through it.
+    /// Each thread executes all of its iterations.
     Walked,
-    /// Each thread has an iteration at most.
+    /// Each thread has at most one iteration.
     X(Place),
     Y(Place),
 }
 
 impl Grid {
-    /// The grid of a microblock.
+    /// Returns the grid of a microblock.
     pub fn of(microblock: &Microblock) -> Grid {
         let mut axes = microblock.axes();
         let enough = axes.iter().rposition(|axis| axis.values >= LANES as u64);
@@ -63,18 +64,18 @@ impl Grid {
         Grid { roles: microblock.loops.iter().map(role).collect(), lanes, x, y }
     }
 
-    /// A single thread, which goes through all loops.
+    /// Returns a grid of a single thread, which executes all loops.
     pub fn alone(microblock: &Microblock) -> Grid {
         let loops = microblock.loops.len();
         Grid { x: None, y: None, roles: vec![Role::Walked; loops], lanes: vec![None; loops + 1] }
     }
 
-    /// Threads along both axes, one at least.
+    /// Returns the threads along both axes, at least one.
     pub fn threads(&self) -> [u64; 2] {
         [&self.x, &self.y].map(|axis| axis.as_ref().map_or(1, |axis| axis.values.max(1)))
     }
 
-    /// What a sum is in lane 0, and what it is more from lane to lane, inside a loop or outside all.
+    /// Returns the value of a sum in lane 0 and its increment from lane to lane, inside a loop or outside all.
     #[inline]
     fn span(&self, sum: &Affine, within: Option<usize>, point: &Point) -> Span {
         let differ = self.lanes[within.unwrap_or(self.roles.len())];
@@ -82,27 +83,27 @@ impl Grid {
     }
 }
 
-/// A number that grows evenly from lane to lane.
+/// Number that grows evenly from lane to lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Of lane 0, whether or not it is at work.
+    /// Value in lane 0, whether or not it is active.
     pub first: i64,
-    /// What each lane has more than the one before.
+    /// Increment from lane to lane.
     pub each: i64,
 }
 
 impl Span {
-    /// Of a lane.
+    /// Returns the value in a lane.
     #[inline]
     pub fn of(self, lane: usize) -> i64 {
         self.first + self.each * lane as i64
     }
 }
 
-/// What lanes pass, and which of them: a bit each.
+/// Event of a warp, with a bit mask of its lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passed {
-    /// An iteration of a loop begins that the threads go through.
+    /// An iteration begins of a loop that the threads execute.
     Iteration(usize, u32),
     /// A statement is executed.
     Statement(usize, u32),
@@ -111,35 +112,35 @@ pub enum Passed {
 /// A body that lanes are in.
 #[derive(Clone, Copy, Debug, Default)]
 struct Frame {
-    /// Its loop; that of the outermost has no meaning.
+    /// Loop number; meaningless for the outermost body.
     id: usize,
-    /// The next of its nodes.
+    /// Index of the next node.
     node: usize,
-    /// The lanes in it.
+    /// Lanes in the body.
     mask: u32,
 }
 
-/// A warp on its way through a microblock. Lanes whose loop has fewer iterations than that of others wait.
+/// A warp executing a microblock. Lanes whose loop has fewer iterations than that of others wait.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lanes {
-    /// The value of x in lane 0, and that of y.
+    /// Value of x in lane 0, and value of y.
     at: [i64; 2],
-    /// Iterations; lanes differ in one of them, which has that of lane 0.
+    /// Iterations; lanes differ in one of them, for which it has that of lane 0.
     point: Point,
     frames: [Frame; DEPTH + 1],
-    /// Loops that lanes are in.
+    /// Number of loops that lanes are in.
     depth: usize,
 }
 
 impl Lanes {
-    /// At the beginning: values of both axes, counted from zero, x of lane 0, and which lanes there are.
+    /// Creates a warp at the beginning: values of both axes, counted from zero, x of lane 0, and the existing lanes.
     pub fn new(x: u64, y: u64, mask: u32) -> Lanes {
         let mut lanes = Lanes { at: [x as i64, y as i64], ..Lanes::default() };
         lanes.frames[0].mask = mask;
         lanes
     }
 
-    /// What comes next; nothing at the end.
+    /// Returns the next event; none at the end.
     pub fn next(&mut self, microblock: &Microblock, grid: &Grid) -> Option<Passed> {
         loop {
             let depth = self.depth;
@@ -167,7 +168,7 @@ impl Lanes {
         }
     }
 
-    /// Begins a loop, if there is a lane that it has iterations for.
+    /// Begins a loop, if it has iterations for any lane.
     fn enter(&mut self, microblock: &Microblock, grid: &Grid, id: usize, mask: u32) -> Option<Passed> {
         let one = &microblock.loops[id];
         let role = grid.roles[id];
@@ -186,7 +187,7 @@ impl Lanes {
         (role == Role::Walked).then_some(Passed::Iteration(id, mask))
     }
 
-    /// Goes on with the next iteration of a loop, or leaves it.
+    /// Continues with the next iteration of a loop, or leaves it.
     fn again(&mut self, microblock: &Microblock, grid: &Grid, id: usize) -> Option<Passed> {
         let one = &microblock.loops[id];
         if grid.roles[id] == Role::Walked {
@@ -202,7 +203,7 @@ impl Lanes {
         None
     }
 
-    /// The lanes for which a loop has the iteration that they are in.
+    /// Returns the lanes for which a loop has their current iteration.
     fn within(&self, grid: &Grid, id: usize, one: &Loop) -> u32 {
         let t = Span {
             first: self.point[one.level],
@@ -219,7 +220,7 @@ impl Lanes {
         (0..LANES).filter(|lane| holds(*lane)).fold(0, |mask, lane| mask | 1 << lane)
     }
 
-    /// Where in its array's addresses the element is that a statement names, lane by lane.
+    /// Returns the byte offset of the element that a statement names, lane by lane.
     #[inline]
     pub fn bytes(&self, microblock: &Microblock, grid: &Grid, statement: usize, reference: usize) -> Span {
         let one = &microblock.statements[statement];
@@ -227,22 +228,24 @@ impl Lanes {
     }
 }
 
-// Loops whose iterations do not depend on each other.
+// Loops with independent iterations.
 
-/// A loop variable, by name, of which each value can be given to somebody else: the loops of that name stand around all statements and have fixed bounds.
+/// Loop variable, by name, whose values can be distributed: the loops of that name enclose all statements and have
+/// fixed bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// The name.
+    /// Name of the variable.
     pub name: String,
-    /// How many values it has, over all loops of the name.
+    /// Number of values, over all loops of the name.
     pub values: u64,
-    /// The least of them.
+    /// Smallest value.
     first: i64,
-    /// From one to the next.
+    /// Difference between values.
     step: i64,
 }
 
-/// Which iteration of one of its loops a value of an axis is: iteration `sign * (value - offset)`, where values are counted from zero.
+/// Iteration of a loop for a value of its axis: iteration `sign * (value - offset)`, where values are counted from
+/// zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) sign: i64,
@@ -250,14 +253,14 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The iteration of a value.
+    /// Returns the iteration of a value.
     #[inline]
     pub(crate) fn iteration(self, value: i64) -> i64 {
         self.sign * (value - self.offset)
     }
 }
 
-/// The value of a loop's variable in its first iteration, and what each other iteration adds; nothing if other loops change it.
+/// Returns the value of a loop's variable in its first iteration and its increment; none if other loops change it.
 pub(crate) fn fixed_bounds(one: &Loop) -> Option<(i64, i64)> {
     let mut value = one.value;
     let by = std::mem::take(&mut value.by[one.level]);
@@ -265,7 +268,8 @@ pub(crate) fn fixed_bounds(one: &Loop) -> Option<(i64, i64)> {
 }
 
 impl Axis {
-    /// The loops of a name, if they can be one: their bounds are numbers, and each has the values of the others or some between.
+    /// Returns the axis of the loops of a name, if they can be one: their bounds are numbers, and each has the values
+    /// of the others or some between.
     pub(crate) fn of(microblock: &Microblock, name: &str) -> Option<Axis> {
         let own = || microblock.loops.iter().filter(|one| one.name == name);
         let (begin, by) = fixed_bounds(own().next()?)?;
@@ -288,13 +292,14 @@ impl Axis {
         Some(Axis { name: name.to_owned(), values, first, step })
     }
 
-    /// Where its values are in one of its loops.
+    /// Returns the place of its values in one of its loops.
     pub(crate) fn place(&self, one: &Loop) -> Place {
         let (from, by) = fixed_bounds(one).unwrap_or((self.first, self.step));
         Place { sign: by.signum(), offset: (from - self.first) / self.step }
     }
 
-    /// Whether each statement has one of its loops around it, and no two values touch the same element if one of them writes it.
+    /// Returns true if each statement is in one of its loops, and no two values touch the same element if one of them
+    /// writes it.
     fn is_independent(&self, microblock: &Microblock) -> bool {
         let mut all = Vec::new();
         for statement in &microblock.statements {
@@ -314,8 +319,8 @@ impl Axis {
 }
 
 impl Microblock {
-    /// The loops whose iterations do not depend on each other, from the outermost. Any of them together are independent as well: two
-    /// iterations that differ in one do not touch the same element, whatever the others are.
+    /// Returns the loops with independent iterations, from the outermost. Any combination of them is independent as
+    /// well: two iterations that differ in one do not touch the same element, whatever the others are.
     pub fn axes(&self) -> Vec<Axis> {
         let mut names: Vec<&str> = Vec::new();
         for one in &self.loops {
@@ -328,28 +333,28 @@ impl Microblock {
     }
 }
 
-/// The loop of a name around a place, by number.
+/// Returns the number of the loop of a name around a place.
 pub(crate) fn loop_around(microblock: &Microblock, name: &str, parent: Option<usize>) -> Option<usize> {
     let (chain, depth) = microblock.chain(parent);
     chain[..depth].iter().copied().find(|id| microblock.loops[*id].name == name)
 }
 
-/// Its level.
+/// Returns the level of the loop of a name around a place.
 pub(crate) fn level_of(microblock: &Microblock, name: &str, parent: Option<usize>) -> Option<usize> {
     loop_around(microblock, name, parent).map(|id| microblock.loops[id].level)
 }
 
-/// A subscript as the test of dependences sees it.
+/// Subscript as seen by the dependence test.
 pub(crate) struct Form {
-    /// What one more value of the axis adds.
+    /// Increment per value of the axis.
     factor: i64,
-    /// The least and the most of the rest.
+    /// Minimum and maximum of the rest.
     rest: (i64, i64),
-    /// And of all of it.
+    /// Minimum and maximum of the whole subscript.
     whole: (i64, i64),
 }
 
-/// The subscripts of a reference.
+/// Returns the subscripts of a reference.
 pub(crate) fn forms(
     microblock: &Microblock,
     axis: &Axis,
@@ -375,16 +380,16 @@ pub(crate) fn forms(
                 reach = Some([0, 1].map(|n| (own[n].0.min(both[n].0), own[n].1.max(both[n].1))));
             }
         });
-        // What is never executed has no elements, and none that are those of others.
+        // Code that is never executed has no elements, so it shares none.
         let [rest, whole] = reach.unwrap_or([(0, 0), (i64::MAX, i64::MIN)]);
         Form { factor, rest, whole }
     };
     reference.subscripts.iter().map(form).collect()
 }
 
-/// Whether two references that are the same element are so for the same value of the axis.
+/// Returns true if two references to the same element have the same value of the axis.
 pub(crate) fn is_apart(a: &[Form], b: &[Form]) -> bool {
-    // How many values the first may be behind the second, by the dimensions so far.
+    // Possible distances of the first value from the second, by the dimensions so far.
     let (mut least, mut most) = (i64::MIN, i64::MAX);
     for (a, b) in a.iter().zip(b) {
         if a.whole.0 > b.whole.1 || b.whole.0 > a.whole.1 {
@@ -393,7 +398,7 @@ pub(crate) fn is_apart(a: &[Form], b: &[Form]) -> bool {
         if a.factor != b.factor {
             continue;
         }
-        // `factor * values` makes up for what the rest of the second is beyond that of the first.
+        // `factor * values` compensates the difference between the rest of the second and that of the first.
         let (low, high) = (b.rest.0 - a.rest.1, b.rest.1 - a.rest.0);
         let factor = a.factor.abs();
         if factor == 0 {

@@ -1,72 +1,73 @@
-//! Parts of a microblock: what a screen or a section of it executes.
+//! Parts of a microblock: the work of a screen or of a section of it.
 
 use std::ops::Range;
 
 use crate::domain::{Affine, DEPTH, Domain, Level};
 use crate::kernel::{Kernel, Loop, Microblock, Node, Split};
 
-/// A part of a microblock: a sub-range of iterations for some of its loops, from outside inwards.
+/// A part of a microblock: a range of iterations for some of its loops, from the outermost inwards.
 ///
-/// Iterations are counted from zero in the order in which they run, whatever value the variable has in them.
+/// Iterations are counted from zero in the order in which they run, whatever the value of the variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// The microblock, by its place in the kernel.
+    /// Index of the microblock in the kernel.
     pub microblock: usize,
-    /// Iterations of the split loop, from and below: all in a piece that is no part of a screen.
+    /// Iterations of the split loop, from and below: all in a piece that is not part of a screen.
     pub(crate) screen: Option<(u64, u64)>,
     pub(crate) steps: [Step; DEPTH],
     pub(crate) depth: usize,
-    /// Only these of what stands in the loop of the last step, which is in one iteration.
+    /// Range of nodes in the loop of the last step, which is in one iteration.
     pub(crate) nodes: Option<(usize, usize)>,
-    /// Steps whose one iteration begins with this piece, a bit each: it has the loop's own operations.
+    /// Steps whose single iteration begins with this piece, a bit each: the piece then has the loop's own operations.
     pub(crate) opens: u8,
 }
 
-/// A loop on the way inwards. All but the last are in one iteration.
+/// A loop on the path inwards. All but the last are in one iteration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Step {
-    /// Its place among what stands beside it.
+    /// Index among its siblings.
     pub(crate) node: usize,
-    /// The loop, by number.
+    /// Loop number.
     pub(crate) id: usize,
     pub(crate) from: u64,
     pub(crate) below: u64,
 }
 
 impl Piece {
-    /// A whole microblock.
+    /// Returns a whole microblock.
     pub fn whole(microblock: usize) -> Piece {
         let steps = [Step::default(); DEPTH];
         Piece { microblock, screen: None, steps, depth: 0, nodes: None, opens: 0 }
     }
 
-    /// The iterations of the split loop that this is a part of; nothing in a piece that is no part of a screen.
+    /// Returns the iterations of the split loop that contain this piece; none if it is not part of a screen.
     pub fn screen(&self) -> Option<Range<u64>> {
         self.screen.map(|(from, below)| from..below)
     }
 
-    /// The loops that have less than all their iterations, from outside inwards: by number, with the iterations that they have.
+    /// Returns the loops with less than all their iterations, from the outermost inwards: number and iterations.
     pub fn steps(&self) -> impl Iterator<Item = (usize, Range<u64>)> + '_ {
         self.steps[..self.depth].iter().map(|step| (step.id, step.from..step.below))
     }
 
-    /// The loop that it is a range of iterations of, by number, with that range; nothing if it is several things one after another.
+    /// Returns the loop of which it is a range of iterations, by number, with that range; none if it consists of
+    /// several nodes.
     pub fn range(&self) -> Option<(usize, Range<u64>)> {
         let last = self.path().last().filter(|_| self.nodes.is_none());
         last.map(|step| (step.id, step.from..step.below))
     }
 
-    /// Of a range of iterations, only these.
+    /// Returns only these iterations of a range.
     ///
     /// # Panics
-    /// If it is no range ([`Piece::range`]), or does not have them.
+    /// If it is not a range ([`Piece::range`]), or does not have them.
     #[must_use]
     pub fn narrowed(&self, iterations: Range<u64>) -> Piece {
         let (_, own) = self.range().expect("a range of iterations");
         assert!(own.start <= iterations.start && iterations.end <= own.end, "{iterations:?} of {own:?}");
         let mut piece = *self;
         if iterations.start > own.start {
-            // What leads to the range began with its first iteration.
+            // The path to the range began with its first iteration.
             piece.opens = 0;
         }
         piece.steps[piece.depth - 1].from = iterations.start;
@@ -78,18 +79,19 @@ impl Piece {
         &self.steps[..self.depth]
     }
 
-    /// Steps in one iteration, in which single nodes are chosen, against the last, of which a range is executed whole.
+    /// Returns the number of steps in one iteration with selected nodes, as opposed to the last, whose range is
+    /// executed whole.
     pub(crate) fn fixed(&self) -> usize {
         if self.nodes.is_some() { self.depth } else { self.depth.saturating_sub(1) }
     }
 
-    /// Whether the place of the first iteration of step `at` is in this piece.
+    /// Returns true if the first iteration of step `at` begins in this piece.
     pub(crate) fn is_opened(&self, at: usize) -> bool {
         self.opens >> at & 1 == 1
     }
 
-    /// The iterations of the loops around a place that are in this piece. `None` if the place is not: `nodes` is where it stands,
-    /// from and below, in the innermost loop.
+    /// Returns the iterations of the loops around a place that are in this piece. `None` if the place is not: `nodes`
+    /// is its position, from and below, in the innermost loop.
     pub(crate) fn domain(
         &self,
         microblock: &Microblock,
@@ -126,7 +128,7 @@ impl Piece {
         Some(domain)
     }
 
-    /// All iterations of a loop that are in the screen.
+    /// Returns all iterations of a loop that are in the screen.
     fn all(&self, one: &Loop) -> Level {
         match self.screen {
             Some((from, below)) if one.is_split => between(from, below),
@@ -136,13 +138,14 @@ impl Piece {
 }
 
 fn between(from: u64, below: u64) -> Level {
-    // Iterations of a loop that was read fit into 63 bits.
+    // Iterations of a loop from a text fit into 63 bits.
     Level { from: Affine::number(from as i64), below: Affine::number(below as i64), most: None }
 }
 
 impl Kernel {
-    /// At most `count` pieces of a microblock that may run at once: ranges of the split loop with equal numbers of iterations, the
-    /// last with the rest. A serial microblock is one piece, and so is one whose split loop has no iterations.
+    /// Divides a microblock into at most `count` pieces that may run at once: ranges of the split loop with equal
+    /// numbers of iterations, the last with the rest. A serial microblock is one piece, and so is one whose split
+    /// loop has no iterations.
     pub fn screens(&self, microblock: usize, count: u64) -> impl Iterator<Item = Piece> + use<> {
         let split = self.microblocks[microblock].split.as_ref();
         let trips = split.map_or(1, |Split { trips, .. }| *trips);
@@ -154,8 +157,9 @@ impl Kernel {
         })
     }
 
-    /// A section of a whole microblock as at most `count` pieces that may run at once: equal ranges of the iterations of the split loop that it has, the last with the rest. It is one piece if
-    /// the microblock is serial, or if the section lies within one iteration of the split loop.
+    /// Divides a section of a whole microblock into at most `count` pieces that may run at once: equal ranges of its
+    /// iterations of the split loop, the last with the rest. It is one piece if the microblock is serial, or if the
+    /// section lies within one iteration of the split loop.
     pub fn dealt(&self, section: &Piece, count: u64) -> Vec<Piece> {
         let microblock = self.of(section);
         let Some(Split { trips, .. }) = microblock.split else { return vec![*section] };
@@ -178,8 +182,9 @@ impl Kernel {
         if pieces.is_empty() { vec![*section] } else { pieces }
     }
 
-    /// What a piece executes one after another: each loop with all its iterations, and the statements between loops. One iteration of a
-    /// loop is what stands in that loop; several are one part, the piece itself. Together the parts are the piece.
+    /// Returns the parts that a piece executes one after another: each loop with all its iterations, and the
+    /// statements between loops. One iteration of a loop consists of the nodes in that loop; several are one part,
+    /// the piece itself. Together the parts are the piece.
     pub fn parts(&self, piece: &Piece) -> Vec<Piece> {
         let microblock = self.of(piece);
         let mut outer = *piece;
@@ -214,7 +219,7 @@ impl Kernel {
                 }
             }
             parts.push(part);
-            // What leads to the parts begins with the first.
+            // The path to the parts begins with the first.
             outer.opens = 0;
         }
         if parts.is_empty() {
@@ -223,7 +228,7 @@ impl Kernel {
         parts
     }
 
-    /// The iterations of a loop that stands in the first iteration of each loop of a piece's path, from and below.
+    /// Returns the iterations of a loop in the first iteration of each loop of a piece's path, from and below.
     pub(crate) fn iterations_of(&self, piece: &Piece, id: usize) -> (u64, u64) {
         let one = &self.of(piece).loops[id];
         if let Some(range) = piece.screen.filter(|_| one.is_split) {
@@ -236,13 +241,13 @@ impl Kernel {
         (0, u64::try_from(one.trips_at(&point)).unwrap_or(0))
     }
 
-    /// The microblock of a piece.
+    /// Returns the microblock of a piece.
     pub(crate) fn of(&self, piece: &Piece) -> &Microblock {
         &self.microblocks[piece.microblock]
     }
 }
 
-/// What stands where a piece begins to be whole: its nodes, with the loop of the last step.
+/// Returns the nodes at which a piece begins to be whole, with the loop of the last step.
 pub(crate) fn nodes<'m>(microblock: &'m Microblock, piece: &Piece) -> &'m [Node] {
     let fixed = piece.fixed();
     let around = fixed.checked_sub(1).map(|at| piece.steps[at].id);

@@ -1,6 +1,6 @@
-//! The kernels that are shipped.
+//! Shipped kernels.
 
-/// Name and text of every shipped kernel. A new one is a file and a line.
+/// Name and text of every shipped kernel. A new one needs a file and a line here.
 const PROGRAMS: &[(&str, &str)] = &[
     ("atax", include_str!("../programs/atax.toml")),
     ("bicg", include_str!("../programs/bicg.toml")),
@@ -21,19 +21,21 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("serial", include_str!("../programs/serial.toml")),
 ];
 
-/// Name and text of every shipped kernel: the fourteen of Table 2 of the FlashAbacus paper in its order, then those of its section 5.6 that are loop nests, and one of whose work a share is serial (Figure 3b).
+/// Returns name and text of every shipped kernel: the fourteen of Table 2 of the FlashAbacus paper in its order, then
+/// the loop nests of its section 5.6, and one with a serial share of work (Figure 3b).
 pub fn programs() -> &'static [(&'static str, &'static str)] {
     PROGRAMS
 }
 
-/// The same of programs of a GPU that are loop nests as well.
+/// Name and text of GPU programs that are also loop nests.
 const OF_GPUS: &[(&str, &str)] = &[
     ("gaus", include_str!("../programs/gpu/gaus.toml")),
     ("FDT", include_str!("../programs/gpu/fdt.toml")),
     ("gram", include_str!("../programs/gpu/gram.toml")),
 ];
 
-/// Name and text of the programs of a GPU that are loop nests as well, as a GPU calls them: what an accelerator, or a server, executes in their place.
+/// Returns name and text of the GPU programs that are also loop nests, by their GPU names: an accelerator or a server
+/// executes the nests instead.
 pub fn programs_of_gpus() -> &'static [(&'static str, &'static str)] {
     OF_GPUS
 }

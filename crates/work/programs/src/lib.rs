@@ -1,7 +1,7 @@
 //! Programs of GPUs, servers, hosts and accelerators, built in or recorded, and the graphs that they run on.
 //!
-//! * Knows programs with their parameters and their data, and what each of them asks for next.
-//! * Does not know any component that executes them, nor how long anything takes.
+//! * Knows programs with their parameters and data, and what each of them requests next.
+//! * Does not know any component that executes them, or how long anything takes.
 //! * Read first: `program/mod.rs` for a GPU, `service/mod.rs` for a server, `host/mod.rs` for a host, `kernels/mod.rs` for an accelerator;
 //!   `cpu_trace/mod.rs` and `simt_trace/mod.rs` for recorded ones.
 
@@ -15,12 +15,12 @@ pub mod simt_trace;
 
 use requests::trace::OtherFiles;
 
-// What a trace of requests may be mistaken for: the files that programs are made of.
+// Files of programs, which could be mistaken for a trace of requests.
 
-/// The files that programs read, for [`requests::trace::TraceOptions::others`].
+/// Files that programs read, for [`requests::trace::TraceOptions::others`].
 pub const FILES: OtherFiles = OtherFiles { inputs, recordings };
 
-/// What a file is that a program takes by its name, and what to type.
+/// Identifies a file that a program takes by name, and what to type.
 fn inputs(source: &str, start: &[u8]) -> Option<(&'static str, String)> {
     let typed = |name: &str, system: &str| {
         format!("`--workload {name}:file={source}` runs it on {system} (`explain {name}`)")
@@ -31,7 +31,7 @@ fn inputs(source: &str, start: &[u8]) -> Option<(&'static str, String)> {
     host::is_strace(start).then(|| ("a log of strace", typed("strace", "a drive behind a host")))
 }
 
-/// What a file is that is a program by itself, and what to do with it.
+/// Identifies a file that is a program of its own, and what to do with it.
 fn recordings(start: &[u8], all: bool) -> Option<(&'static str, &'static str)> {
     if simt_trace::is_gpu_text(String::from_utf8_lossy(start).trim_start()) {
         return Some((

@@ -1,4 +1,4 @@
-//! Requests to drives: readers of traces, jobs of fio, generators, and the injector that issues requests and measures them.
+//! Requests to drives: trace readers, fio jobs, generators, and the injector that issues and measures requests.
 //!
 //! * Knows requests with their parameters, and the latency that a requester sees.
 //! * Does not know programs, nor any component that serves requests.

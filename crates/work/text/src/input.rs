@@ -1,4 +1,5 @@
-//! A file's bytes, plain or compressed, recognised by content and never by name, and lines of bounded length from them.
+//! Bytes of a file, plain or compressed, recognised by content and never by name, and lines of bounded length from
+//! them.
 
 use std::io::{self, Cursor, Read};
 use std::sync::Arc;
@@ -11,11 +12,11 @@ use serde::Serialize;
 /// An input of bytes.
 pub type Bytes = Box<dyn Read + Send>;
 
-/// How the bytes of a file are packed.
+/// Compression of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Compression {
-    /// Not at all.
+    /// No compression.
     Plain,
     /// gzip (RFC 1952), one or more members.
     Gzip,
@@ -28,7 +29,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// Its usual name.
+    /// Returns the usual name.
     pub const fn name(self) -> &'static str {
         match self {
             Compression::Plain => "plain",
@@ -38,7 +39,7 @@ impl Compression {
             Compression::Zstd => "zstd",
         }
     }
-    /// What the first bytes say.
+    /// Detects the compression from the first bytes.
     fn of(start: &[u8]) -> Compression {
         const BZIP2_BLOCK: &[u8] = b"1AY&SY";
         const BZIP2_END: &[u8] = b"\x17\x72\x45\x38\x50\x90";
@@ -61,7 +62,7 @@ impl Compression {
     }
 }
 
-/// Counts what is taken from the file, so that an error can say how far it came.
+/// Counts the bytes taken from the file, so that an error can say how far reading got.
 #[derive(Default, Debug)]
 pub struct Meter {
     bytes: AtomicU64,
@@ -69,11 +70,11 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Bytes of the file taken so far.
+    /// Returns the bytes of the file taken so far.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
-    /// Whether the file has no more bytes.
+    /// Returns true if the file has no more bytes.
     pub fn at_end(&self) -> bool {
         self.at_end.load(Ordering::Relaxed)
     }
@@ -95,18 +96,18 @@ impl<R: Read> Read for Metered<R> {
     }
 }
 
-/// A file's decompressed bytes.
+/// Decompressed bytes of a file.
 pub struct Input {
-    /// The bytes, unpacked.
+    /// Unpacked bytes.
     pub bytes: Bytes,
-    /// How they are packed.
+    /// Compression of the file.
     pub compression: Compression,
-    /// How far the file has been read.
+    /// Progress of reading the file.
     pub meter: Arc<Meter>,
 }
 
 impl Input {
-    /// Looks at the first bytes and puts the right decoder in front.
+    /// Selects the decoder from the first bytes.
     pub fn new(source: impl Read + Send + 'static) -> io::Result<Input> {
         const MAGIC: u64 = 16;
         // More than any `xz -9` needs (65 MiB): a crafted header must not allocate gigabytes.
@@ -132,15 +133,15 @@ impl Input {
     }
 }
 
-/// Unpacks anything that a file may be packed as, told by its first bytes; plain bytes are left as they are.
+/// Unpacks a file of any supported compression, detected from its first bytes; plain bytes are left unchanged.
 ///
 /// # Errors
-/// The first bytes cannot be read.
+/// If the first bytes cannot be read.
 pub fn unpack(source: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
     Input::new(source).map(|input| input.bytes)
 }
 
-/// Zstandard frames one after the other, skippable ones left out, checksums verified.
+/// Zstandard frames in succession, skippable ones left out, checksums verified.
 struct ZstdFrames<R> {
     source: R,
     decoder: FrameDecoder,
@@ -225,20 +226,21 @@ impl<R: Read> Read for ZstdFrames<R> {
 
 // Lines of bounded length from a stream of unbounded length.
 
-/// The longest line: no format comes near, and a file without line breaks must not be held in memory.
+/// Maximum length of a line in bytes: no format comes near, and a file without line breaks must not be held in
+/// memory.
 pub const MAX_LINE: usize = 64 << 10;
 
-/// What format detection sees of a file.
+/// Number of bytes that format detection sees of a file.
 pub const PREFIX: usize = 64 << 10;
 
 const BUFFER: usize = 256 << 10;
 
-/// What [`Lines::next`] found.
+/// Result of [`Lines::next`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line<'a> {
     /// A line without its end (`\n` or `\r\n`).
     Text(&'a [u8]),
-    /// A line longer than [`MAX_LINE`]: its start. The rest is passed over.
+    /// Start of a line longer than [`MAX_LINE`]; the rest is skipped.
     TooLong(&'a [u8]),
     /// No more lines.
     End,
@@ -256,18 +258,18 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// The lines of an input.
+    /// Creates the lines of an input.
     pub fn new(source: Bytes) -> Lines {
         let buffer = vec![0; BUFFER].into_boxed_slice();
         Lines { source, buffer, start: 0, end: 0, at_end: false, failed: None, number: 0 }
     }
 
-    /// The number of the line last returned, counted from one.
+    /// Returns the number of the line last returned, counted from one.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// The first [`PREFIX`] bytes, or fewer if there are fewer; takes nothing.
+    /// Returns the first [`PREFIX`] bytes, or all if there are fewer; consumes nothing.
     ///
     /// A read error waits until the lines before it are taken, unless there are none.
     pub fn prefix(&mut self) -> io::Result<&[u8]> {
@@ -286,12 +288,12 @@ impl Lines {
         Ok(&self.buffer[self.start..self.end.min(self.start + PREFIX)])
     }
 
-    /// Whether [`Lines::prefix`] is the whole input.
+    /// Returns true if [`Lines::prefix`] is the whole input.
     pub fn prefix_is_all(&self) -> bool {
         self.at_end && self.failed.is_none() && self.end - self.start <= PREFIX
     }
 
-    /// The next line.
+    /// Returns the next line.
     #[allow(clippy::should_implement_trait, reason = "a line lends the buffer")]
     pub fn next(&mut self) -> io::Result<Line<'_>> {
         let mut searched = 0;
@@ -322,8 +324,8 @@ impl Lines {
         }
     }
 
-    /// The next record of bytes and whether it is whole, `None` at the end; `length` says how long the one is that begins what it is
-    /// given.
+    /// Returns the next binary record and whether it is complete, `None` at the end; `length` returns the length of
+    /// the record at the start of its input.
     pub fn next_record(&mut self, length: fn(&[u8]) -> usize) -> io::Result<Option<(&[u8], bool)>> {
         while self.end - self.start < MAX_LINE && self.fill() {}
         if self.start == self.end {
@@ -351,7 +353,7 @@ impl Lines {
         Line::Text(text.strip_suffix(b"\r").unwrap_or(text))
     }
 
-    /// Takes the rest of a line that does not fit, and keeps its start.
+    /// Skips the rest of a line that does not fit, and keeps its start.
     fn pass_over(&mut self) -> io::Result<Line<'_>> {
         self.number += 1;
         self.buffer.copy_within(self.start..self.start + MAX_LINE, 0);
@@ -369,7 +371,7 @@ impl Lines {
         Ok(Line::TooLong(&self.buffer[..MAX_LINE]))
     }
 
-    /// Reads more behind what is there; false at the end of the input or after an error.
+    /// Reads more bytes after the buffered ones; false at the end of the input or after an error.
     fn fill(&mut self) -> bool {
         if self.end == self.buffer.len() {
             self.buffer.copy_within(self.start..self.end, 0);

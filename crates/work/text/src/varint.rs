@@ -1,12 +1,12 @@
-//! Integers of seven bits a byte (LEB128).
+//! Integers of seven bits per byte (LEB128).
 
-/// A signed number as one whose small absolute values are small.
+/// Maps a signed number to an unsigned one that is small if the absolute value is small.
 #[inline]
 pub fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 
-/// The reverse of [`zigzag`].
+/// Reverses [`zigzag`].
 #[inline]
 pub fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
@@ -26,7 +26,7 @@ pub fn put_difference(to: &mut Vec<u8>, value: u64) {
     put(to, zigzag(value as i64));
 }
 
-/// The number at `at`, which moves behind it.
+/// Reads the number at `at`, and moves `at` behind it.
 #[inline]
 pub fn get(from: &[u8], at: &mut usize) -> u64 {
     let mut value = 0;
@@ -42,7 +42,7 @@ pub fn get(from: &[u8], at: &mut usize) -> u64 {
     }
 }
 
-/// The reverse of [`put_difference`].
+/// Reverses [`put_difference`].
 #[inline]
 pub fn get_difference(from: &[u8], at: &mut usize) -> u64 {
     unzigzag(get(from, at)) as u64

@@ -211,7 +211,7 @@ fn a_truncated_or_damaged_pack() {
         let ends = format!("the {name} data ends early: the file is cut off or damaged");
         for length in [whole.len() / 2, whole.len() - 1, 11] {
             let path = file(folder.path(), "cut", &whole[..length]);
-            let said = [ends.as_str(), "--> ", "cut:", "help: fetch or pack the file again"];
+            let said = [ends.as_str(), "--> ", "cut:", "help: download or compress the file again"];
             refused(&["trace", "inspect", &path], &said);
             trace_refused(&path, &[], &said);
             trace_refused(&path, &["--lenient"], &said);
@@ -231,7 +231,7 @@ fn binary_given_as_text() {
     let folder = tempfile::tempdir().unwrap();
     let bytes: Vec<u8> = (0..100_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     let path = file(folder.path(), "binary.trace", bytes);
-    trace_refused(&path, &[], &["binary.trace:1", "this is binary data", "`list formats` shows them"]);
+    trace_refused(&path, &[], &["binary.trace:1", "this is binary data", "`list formats` shows the formats"]);
     let path =
         file(folder.path(), "late.trace", [good_lines(100).as_bytes(), b"\x00\x01\x02\xff\n"].concat());
     trace_refused(&path, &[], &["late.trace:101"]);
@@ -356,7 +356,7 @@ fn a_line_that_cannot_be() {
 fn a_file_that_is_mostly_bad() {
     let folder = tempfile::tempdir().unwrap();
     let path = file(folder.path(), "mostly.trace", "0 0 0 8 1\n1000 0\n2000 0\n");
-    let said = ["`mqsim` fits best, but only 1 of the first 3 lines", "--format mqsim says what is wrong"];
+    let said = ["`mqsim` fits best, but only 1 of the first 3 lines", "--format mqsim reports what is wrong"];
     trace_refused(&path, &[], &said);
     trace_refused(
         &path,

@@ -99,7 +99,7 @@ fn what_cannot_be_recorded_leaves_no_file() {
         assert_eq!(done.code, Some(2), "{}", done.stderr);
         assert!(done.stderr.contains("was recorded (exit status: 127)"), "{}", done.stderr);
         let below = folder.path().join("absent/t.gz");
-        std::fs::write(folder.path().join("absent"), "no folder").unwrap();
+        std::fs::write(folder.path().join("absent"), "not a folder").unwrap();
         refused(
             &["trace", "capture", "--out", &below.display().to_string(), "--", "/bin/true"],
             &["cannot write", "help: "],
@@ -173,7 +173,7 @@ fn a_recording_is_summed_up_and_its_replay_makes_these_calls() {
     for said in [
         "`/bin/sh` ended: exit status: 3",
         "1 thread, 2 files; calls that are replayed: 2 read (2097B), 3 write (8201B), 2 sync, 4 other",
-        "1 calls had failed: skipped",
+        "1 calls failed in the log: skipped",
         "1 calls of `newcall`: skipped (unknown=skip)",
         &format!("written to {out}"),
         &format!("nandscape run pm9a3 --workload strace:file={out},unknown=skip"),

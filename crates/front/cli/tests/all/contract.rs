@@ -448,7 +448,7 @@ fn a_trace_beyond_the_clock_is_checked_at_a_queue_depth() {
     let days = (0..=400_u64).map(|day| format!("7,W,{},4096,{}\n", day % 7 * 4096, day * 86_400_000_000));
     let trace = file(folder.path(), "long.csv", days.collect::<String>());
     let check = ["check", "d16", "--workload", &trace];
-    refused(&check, &["goes on for 1.1 years", "--queue-depth"]);
+    refused(&check, &["lasts 1.1 years", "--queue-depth"]);
     nandscape(&[&check[..], &["--queue-depth", "4"]].concat()).well();
     refused(&[&check[..], &["--queue-depth", "0"]].concat(), &["--queue-depth 0", "give 1 or more"]);
     let both = ["--queue-depth", "4", "--time-scale", "1/2"];

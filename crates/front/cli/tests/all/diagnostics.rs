@@ -34,10 +34,10 @@ fn values_are_told_for_what_they_are() {
     let run = |job: &str, said: &[&str]| refused(&["run", "d16", "--workload", job], said);
     for depth in ["-1", "1e9", "many"] {
         let said =
-            format!("iodepth={depth}: `{depth}` cannot be: a whole number from 1 to 4294967295 is expected");
+            format!("iodepth={depth}: invalid value `{depth}`: expected a whole number from 1 to 4294967295");
         run(&format!("fio:rw=read,bs=4k,iodepth={depth}"), &[&said, "--> --workload"]);
     }
-    run("fio:rw=read,bs=4k,iodepth=0", &["0 is out of range: a whole number from 1 to"]);
+    run("fio:rw=read,bs=4k,iodepth=0", &["0 is out of range: expected a whole number from 1 to"]);
 }
 
 /// A negative number behind an option is its value, not an option.

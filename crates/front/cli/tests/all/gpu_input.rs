@@ -119,17 +119,17 @@ fn macsim_traces_that_cannot_be() {
     let refused = |version: &str, warp: &[u8], said: &[&str]| {
         workload_refused(&macsim(folder, version, warp), said);
     };
-    refused("13", &whole, &["Kernel0/trace.txt:2", "version `13`", "version 14 is read"]);
+    refused("13", &whole, &["Kernel0/trace.txt:2", "version `13`", "only version 14 is supported"]);
     let half = &whole[..whole.len() / 2];
     refused("14", half, &["trace_0.raw", "record ", "compressed data: it is truncated"]);
     let cut = gzip(&records[..64 * 3 + 20]);
     refused("14", &cut, &["trace_0.raw", "record 4: 20 bytes of 64: the file is truncated"]);
     let unknown: Vec<u8> = [record(73, 16, 0x7f00_0000_0000), record(255, 32, 0)].concat();
-    refused("14", &gzip(&unknown), &["trace_0.raw", "record 2: opcode 255; there are 0 to 162", "help: "]);
+    refused("14", &gzip(&unknown), &["trace_0.raw", "record 2: unknown opcode 255; expected 0 to 162", "help: "]);
 
     macsim(folder, "14", &whole);
     let list = file(folder, "kernel_config.txt", "ptx\n14\n-1\n./Kernel0/trace.txt\n");
-    workload_refused(&list, &["kernel_config.txt:1", "a trace of type `ptx`; type `nvbit` is read"]);
+    workload_refused(&list, &["kernel_config.txt:1", "a trace of type `ptx`; only type `nvbit` is supported"]);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn graphs_that_cannot_be() {
     let said = ["bad.txt:3:3", "`x`", "allowed: a whole number"];
     workload_refused(&graph("bad.txt", "0 1\n1 2\n1 x\n"), &said);
     let head = "%%MatrixMarket matrix coordinate pattern general\n3 3 2\n";
-    let said = ["far.mtx:4:3", "`4` is no column", "from 1 to 3"];
+    let said = ["far.mtx:4:3", "`4` is not a valid column", "from 1 to 3"];
     workload_refused(&graph("far.mtx", &format!("{head}1 2\n1 4\n")), &said);
     let said = ["short.mtx", "promises 2 entries, but 1 are listed"];
     workload_refused(&graph("short.mtx", &format!("{head}1 2\n")), &said);
@@ -151,7 +151,7 @@ fn programs_that_cannot_be() {
     workload_refused("bsf1", &["unknown workload `bsf1`", "did you mean `bfs1`", "allowed: "]);
     workload_refused("bfs1-bcak", &["unknown program `bcak`", "did you mean `back`", "allowed: "]);
     workload_refused("bfs1:scal=9", &["unknown parameter `scal`", "did you mean `scale`", "allowed: scale,"]);
-    workload_refused("bfs1:scale=99", &["`99` is no value of parameter `scale`", "from 1 to 24"]);
+    workload_refused("bfs1:scale=99", &["`99` is not a valid value of parameter `scale`", "from 1 to 24"]);
     workload_refused("bfs1:scale=9,scale=9", &["parameter `scale` is given twice"]);
     workload_refused("bfs1:scale=9,root=512", &["512", "allowed"]);
     workload_refused("back:n=100", &["100", "16"]);

@@ -56,8 +56,8 @@ fn parameters_that_a_file_does_not_take_are_refused() {
     let cases: [(String, &[&str]); 7] = [
         (format!("{recorded}:jobs=5"), &["unknown parameter `jobs`", "did you mean `job`"]),
         (format!("{recorded}:job"), &["parameter `job` has no value", "instructions of a job"]),
-        (format!("{recorded}:job=0"), &["`0` is no value of parameter `job`", "from 1 to 10000000"]),
-        (format!("{recorded}:job=20k"), &["`20k` is no value of parameter `job`", "from 1 to 10000000"]),
+        (format!("{recorded}:job=0"), &["`0` is not a valid value of parameter `job`", "from 1 to 10000000"]),
+        (format!("{recorded}:job=20k"), &["`20k` is not a valid value of parameter `job`", "from 1 to 10000000"]),
         (format!("{recorded}:job=5,job=6"), &["parameter `job` is given twice"]),
         (format!("{requests}:job=5"), &["requests.fio` takes no parameters: `job=5`", "sort.nst:job=20000"]),
         (format!("{missing}:job=5"), &["none.trace"]),
@@ -122,7 +122,7 @@ fn each_core_has_a_copy_of_a_recorded_program_unless_it_is_shared() {
     assert!(said.contains("each of the 4 cores has the same data"), "{said}");
     refused(
         &["run", "dram-only", "--workload", &job(",memory=own")],
-        &["`own` is no value of parameter `memory`", "private, shared"],
+        &["`own` is not a valid value of parameter `memory`", "private, shared"],
     );
 }
 

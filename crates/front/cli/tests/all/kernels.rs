@@ -77,10 +77,10 @@ fn programs_are_executed_on_data() {
         assert!(bytes.is_none_or(|bytes| bytes == input), "{workload}: {input}");
     }
     for (workload, said) in [
-        (format!("nn:file={text}"), "are no records of 49 B"),
+        (format!("nn:file={text}"), "not a multiple of the record size of 49 B"),
         ("wc:text=there-is-none".to_owned(), "cannot read `there-is-none`"),
-        (format!("wc:text={},words=4", text), "is of drawn data"),
-        ("bfs:nodes=1".to_owned(), "`1` is no value of parameter `nodes`"),
+        (format!("wc:text={},words=4", text), "applies to generated data"),
+        ("bfs:nodes=1".to_owned(), "`1` is not a valid value of parameter `nodes`"),
         ("bfs:grph=a.txt".to_owned(), "did you mean `graph`"),
     ] {
         refused(&["run", "flashabacus", "--json", "--workload", &workload], &[said]);
@@ -251,13 +251,13 @@ fn programs_of_a_gpu_are_offloaded() {
 #[test]
 fn what_does_not_run_is_told_with_what_does() {
     let cases: [(&str, &str, &[&str]); 9] = [
-        ("flashabacus", "betw:scale=8", &["not known as a loop nest", "gaus, FDT, gram"]),
-        ("flashabacus", "gaus:n=64,block=64", &["`block` applies to GPUs only"]),
+        ("flashabacus", "betw:scale=8", &["without a loop nest", "gaus, FDT, gram"]),
+        ("flashabacus", "gaus:n=64,block=64", &["`block` applies to GPUs"]),
         ("flashabacus", "gaus:n=64,pivot=2", &["did you mean `pivots`"]),
-        ("dram-only", "wc:bytes=1kB", &["a server does not run it", "atax"]),
-        ("dram-only", "atax:m=8,n=8,block=64", &["`block` is of a GPU"]),
+        ("dram-only", "wc:bytes=1kB", &["runs only on an accelerator", "atax"]),
+        ("dram-only", "atax:m=8,n=8,block=64", &["`block` applies to GPUs"]),
         ("dram-only", "atax:m=8,n=8,inputs=own", &["`inputs` applies to accelerators and coprocessors only"]),
-        ("zng", "nn:records=10", &["a GPU does not run it", "bfs1"]),
+        ("zng", "nn:records=10", &["runs only on an accelerator", "bfs1"]),
         ("zng", "atax:block=100", &["a multiple of 32 up to 1024"]),
         ("d16", "atax:m=8,n=8", &["has no accelerator", "flashabacus, flashabacus-simd, zng, dram-only"]),
     ];

@@ -1,13 +1,14 @@
-//! Breadth-first search, level after level (Rodinia's `bfs`, OpenMP): marks of nodes that are to be visited, and of those that were found.
+//! Breadth-first search, level by level (Rodinia's `bfs`, OpenMP), with marks for nodes to be visited and for nodes
+//! found.
 
 use super::{Area, Body, Executed, Operation, Watch, load, store};
 use crate::counts::Counts;
 use crate::kernel::Section;
 
-/// Nodes of a piece.
+/// Number of nodes per piece.
 pub(super) const BLOCK: usize = 1 << 14;
 
-// Arrays, in their order: a node's first edge and how many it has; what edges lead to; marks of a byte each; levels.
+// Arrays, in order: a node's first edge and its number of edges; targets of edges; marks of a byte each; levels.
 const NODES: usize = 0;
 const EDGES: usize = 1;
 const MASK: usize = 2;
@@ -15,7 +16,7 @@ const FOUND: usize = 3;
 const VISITED: usize = 4;
 const LEVELS: usize = 5;
 
-// Bodies, in their order.
+// Bodies, in order.
 const BEGIN: usize = 0;
 const SOURCE: usize = 1;
 const LOOK: usize = 2;
@@ -25,20 +26,22 @@ const NEW: usize = 5;
 const GATHER: usize = 6;
 const MARK: usize = 7;
 
-/// A graph, and a node of it.
+/// A graph and a start node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bfs {
-    /// Where each node's edges begin; last, how many edges there are.
+    /// Start of each node's edges; last, the number of edges.
     offsets: Vec<u32>,
     edges: Vec<u32>,
     source: u32,
 }
 
 impl Bfs {
-    /// A search from a node. `offsets` has where each node's edges begin, and last how many edges there are; `edges` the nodes that they lead to.
+    /// Creates a search from a node. `offsets` has the start of each node's edges, and last the number of edges;
+    /// `edges` has the target nodes.
     ///
     /// # Panics
-    /// If offsets fall or do not end with the number of edges, an edge leads nowhere, or the source is no node.
+    /// If offsets decrease or do not end with the number of edges, an edge has an invalid target, or the source is
+    /// not a node.
     pub fn new(offsets: Vec<u32>, edges: Vec<u32>, source: u32) -> Bfs {
         let nodes = offsets.len().saturating_sub(1);
         let ends =
@@ -48,8 +51,9 @@ impl Bfs {
         Bfs { offsets, edges, source }
     }
 
-    /// Page groups of `group` bytes that the largest piece touches at least on a graph of `nodes` nodes that each draw `degree / 2` partners on
-    /// average, one more or one less, with edges both ways. It is found without the graph.
+    /// Returns the minimum page groups of `group` bytes that the largest piece touches on a graph of `nodes` nodes.
+    /// Each node draws `degree / 2` partners on average, one more or one less, with edges both ways. The graph is not
+    /// needed.
     pub fn least_groups(nodes: u64, degree: u32, group: u64) -> u64 {
         super::groups(nodes, degree / 2, group)
     }
@@ -58,7 +62,7 @@ impl Bfs {
         self.offsets.len() - 1
     }
 
-    /// How many edges each node is away from the source; `-1` where there is no way.
+    /// Returns each node's distance from the source in edges; `-1` if it is unreachable.
     pub fn levels(&self, watch: &mut dyn Watch) -> Vec<i32> {
         let nodes = self.nodes();
         let mut levels = vec![-1; nodes];
@@ -99,7 +103,7 @@ impl Bfs {
         levels
     }
 
-    /// Serial: nothing is marked, no node has a level, but the source.
+    /// Initialises, serially: nothing is marked, no node but the source has a level.
     fn begin(&self, watch: &mut dyn Watch) {
         watch.microblock(false);
         for first in (0..self.nodes()).step_by(BLOCK) {
@@ -117,7 +121,7 @@ impl Bfs {
         store(watch, LEVELS, 4 * source);
     }
 
-    /// A node of this level: those behind its edges that nobody has visited are in the next.
+    /// Visits a node of this level: its unvisited neighbours are in the next level.
     fn visit(
         &self,
         node: usize,

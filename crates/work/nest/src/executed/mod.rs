@@ -1,8 +1,9 @@
-//! Programs whose work depends on their data: what they do is known by executing them on it.
+//! Programs whose work depends on their data: it is determined by executing them on it.
 //!
-//! A [`Kernel`](crate::Kernel) says of any part of it what that does; these say it of pieces that are fixed, while they execute: who [watches](Watch) hears each access to memory, and how often
-//! each [body](Body) of a loop is passed. From that follow the same numbers: operations by kind, what caches miss, page groups. The arrays are the program's own; what stands in
-//! variables costs nothing, as in a kernel.
+//! A [`Kernel`](crate::Kernel) gives the work of any part of it; these programs give that of fixed pieces while they
+//! execute. A [watcher](Watch) receives each access to memory, and how often each [body](Body) of a loop is passed.
+//! From this follow the same numbers: operations by kind, cache misses, page groups. The arrays are the program's
+//! own; variables cost nothing, as in a kernel.
 
 mod bfs;
 mod nn;
@@ -17,14 +18,14 @@ use crate::kernel::Section;
 use bfs::BLOCK;
 use std::ops::Range;
 
-/// An array: alone in its own addresses, which begin at zero.
+/// An array, in a separate address space that begins at zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Area {
-    /// Its name.
+    /// Name of the array.
     pub name: String,
-    /// How many bytes it has, at least one.
+    /// Number of bytes, at least one.
     pub bytes: u64,
-    /// Which data section it is.
+    /// Data section.
     pub section: Section,
 }
 
@@ -34,95 +35,97 @@ impl Area {
     }
 }
 
-/// An operation that others wait for.
+/// An operation on which others depend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Of an element.
+    /// Load of an element.
     Load,
-    /// Of an element, until a load sees it.
+    /// Store of an element, until a load sees it.
     Store,
-    /// An addition.
+    /// Addition.
     Add,
-    /// A multiplication.
+    /// Multiplication.
     Multiply,
-    /// A comparison, a choice, or an operation on bits.
+    /// Comparison, choice, or operation on bits.
     Compare,
-    /// A division.
+    /// Division.
     Divide,
-    /// A square root.
+    /// Square root.
     SquareRoot,
 }
 
-/// What is executed once an iteration of a loop, or where a condition holds.
+/// Code executed once per iteration of a loop, or where a condition holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Body {
-    /// What it does.
+    /// Description.
     pub about: &'static str,
-    /// Its operations.
+    /// Operations.
     pub own: Counts,
-    /// The longest chain of operations, from the first to the last.
+    /// Longest chain of operations, from the first to the last.
     pub chain: &'static [Operation],
-    /// The chain of which an iteration needs the end before the next can begin its own.
+    /// Chain that must end in one iteration before it can begin in the next.
     pub recurrence: &'static [Operation],
-    /// Whether iterations follow one another with nothing between, so that they overlap.
+    /// True if iterations follow one another directly, so that they overlap.
     pub overlaps: bool,
 }
 
-/// Who watches a program.
+/// Watcher of a program.
 pub trait Watch {
-    /// A microblock begins: after the one before it has ended. Its pieces may run at once, or are one after another.
+    /// Reports that a microblock begins, after the previous one has ended. Its pieces may run at once, or run one
+    /// after another.
     fn microblock(&mut self, is_split: bool);
-    /// A piece of it begins.
+    /// Reports that a piece of the microblock begins.
     fn piece(&mut self);
-    /// A body is entered so often, and passed so often in all.
+    /// Reports how often a body is entered, and how often it is passed in total.
     fn body(&mut self, body: usize, entries: u64, passes: u64);
-    /// An access to an array, by number, at a byte of its addresses.
+    /// Reports an access to an array, by number, at a byte offset.
     fn access(&mut self, array: usize, byte: u64, write: bool);
-    /// Loads of bytes one after another: the same as an access each.
+    /// Reports loads of consecutive bytes, equivalent to one access each.
     fn loads(&mut self, array: usize, bytes: Range<u64>) {
         bytes.for_each(|byte| self.access(array, byte, false));
     }
 }
 
-/// A program that is executed on its data.
+/// Program that is executed on its data.
 ///
-/// Contract: the same calls each time. Every microblock has a piece; what a piece's bodies count as loads and stores are its accesses.
+/// Contract: the calls are the same each time. Every microblock has a piece; the loads and stores counted for a
+/// piece's bodies are its accesses.
 pub trait Executed: Send + Sync {
-    /// Its name.
+    /// Returns the name.
     fn name(&self) -> &'static str;
-    /// Its arrays. Their numbers elsewhere are places in this list.
+    /// Returns the arrays. Their numbers elsewhere are indices into this list.
     fn arrays(&self) -> Vec<Area>;
-    /// The bodies of its loops. Their numbers elsewhere are places in this list.
+    /// Returns the bodies of its loops. Their numbers elsewhere are indices into this list.
     fn bodies(&self) -> Vec<Body>;
-    /// Executes it.
+    /// Executes the program.
     fn execute(&self, watch: &mut dyn Watch);
 }
 
-/// Loads at a byte of an array.
+/// Reports a load at a byte of an array.
 fn load(watch: &mut dyn Watch, array: usize, byte: u64) {
     watch.access(array, byte, false);
 }
 
-/// Stores there.
+/// Reports a store at a byte of an array.
 fn store(watch: &mut dyn Watch, array: usize, byte: u64) {
     watch.access(array, byte, true);
 }
 
-// What a program does in all.
+// Totals of a program.
 
-/// A program's microblocks and operations.
+/// Microblocks and operations of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Microblocks.
+    /// Number of microblocks.
     pub microblocks: u64,
-    /// Those of them that are serial.
+    /// Number of serial microblocks.
     pub serial: u64,
     /// Operations.
     pub counts: Counts,
 }
 
 impl Summary {
-    /// Executes a program.
+    /// Executes a program and sums up its work.
     pub fn of(program: &dyn Executed) -> Summary {
         let mut listener = Listener { bodies: program.bodies(), summary: Summary::default() };
         program.execute(&mut listener);
@@ -150,40 +153,43 @@ impl Watch for Listener {
     fn access(&mut self, _: usize, _: u64, _: bool) {}
 }
 
-// The memory that a piece of a breadth-first search needs on a graph that is drawn, from the graph's size alone.
+// Memory that a piece of a breadth-first search needs on a generated graph, from the graph's size alone.
 //
-// Each node draws `half - 1` to `half + 1` partners, and edges lead both ways, so that a node has as many edges as it drew and a Poisson number of
-// others. On such a graph the search is a branching process: with `x[t]` the probability that a node at the end of an edge has not been reached by
-// level `t` in another way, `x[t + 1] = G1(x[t])`, where `G1` generates the number of a node's further edges (Newman, Strogatz and Watts, Physical
-// Review E 64, 2001). An edge leads from a node of level `t` to a node that is found from there with probability `(x[t - 1] - x[t]) x[t]`.
+// Each node draws `half - 1` to `half + 1` partners, and edges lead both ways, so a node has the edges it drew and a
+// Poisson number of others. On such a graph the search is a branching process. Let `x[t]` be the probability that a
+// node at the end of an edge has not been reached by level `t` in a different way. Then `x[t + 1] = G1(x[t])`, where
+// `G1` generates the number of a node's further edges (Newman, Strogatz and Watts, Physical Review E 64, 2001). An
+// edge from a node of level `t` leads to a node that is found through it with probability `(x[t - 1] - x[t]) x[t]`.
 
-/// Share of the expected page groups that a piece touches in any case: *chosen*. Searches on drawn graphs deviate by less than 0.3 %.
+/// Share of the expected page groups that a piece touches in any case: *chosen*. Searches on generated graphs deviate
+/// by less than 0.3 %.
 const SURE: f64 = 0.98;
 
-/// Starts of the process between two levels: how far the last small level grows is a matter of chance.
+/// Number of phases between two levels: how far the last small level grows is random.
 const PHASES: u32 = 8;
 
-/// Levels after which nothing is left to be found.
+/// Number of levels after which nothing is left to be found.
 const LEVELS: usize = 64;
 
-/// A node's edges on a graph of which each node draws `half` partners on average.
+/// Degree distribution of a graph in which each node draws `half` partners on average.
 struct Degrees {
     half: i32,
 }
 
 impl Degrees {
-    /// Generates the edges of a node.
+    /// Generating function of a node's edges.
     fn all(&self, x: f64) -> f64 {
         self.powers(x, 0) * self.others(x)
     }
 
-    /// Generates the further edges of a node at the end of an edge: the derivative of the above, of which the value at 1 is the mean degree.
+    /// Generating function of the further edges of a node at the end of an edge: the derivative of the above, whose
+    /// value at 1 is the mean degree.
     fn further(&self, x: f64) -> f64 {
         let half = f64::from(self.half);
         (self.powers(x, 1) + half * self.powers(x, 0)) * self.others(x) / (2.0 * half)
     }
 
-    /// The mean of `x^k`, or of its derivative, over what a node draws.
+    /// Returns the mean of `x^k`, or of its derivative, over the partners that a node draws.
     fn powers(&self, x: f64, derivative: i32) -> f64 {
         let power =
             |k: i32| if derivative == 0 { powi(x, k) } else { f64::from(k) * powi(x, (k - 1).max(0)) };
@@ -199,14 +205,15 @@ fn powi(x: f64, k: i32) -> f64 {
     libm::pow(x, f64::from(k))
 }
 
-/// Page groups that marks at random touch in an array.
+/// Returns the page groups that random marks touch in an array.
 fn touched(bytes: f64, marks: f64, group: f64) -> f64 {
     let groups = bytes / group;
     if groups > 0.0 { -groups * libm::expm1(-marks / groups) } else { 0.0 }
 }
 
-/// Page groups of `group` bytes that the largest piece of a search touches at least on a graph of `nodes` nodes, of which each draws `half` partners on
-/// average. Zero where a search may end at once, since a few nodes hang together: with fewer than three partners.
+/// Returns the minimum page groups of `group` bytes that the largest piece of a search touches on a graph of `nodes`
+/// nodes, each of which draws `half` partners on average. Zero with fewer than three partners: few nodes are
+/// connected, so a search may end at once.
 fn groups(nodes: u64, half: u32, group: u64) -> u64 {
     if half < 3 || nodes < BLOCK as u64 {
         return 0;
@@ -217,17 +224,17 @@ fn groups(nodes: u64, half: u32, group: u64) -> u64 {
     let edges = block * 2.0 * f64::from(half);
     let growth = (degrees.further(1.0) - degrees.further(1.0 - 1e-6)) / 1e-6;
     let largest = |phase: u32| {
-        // A share so small that all levels that follow are those of a larger graph, too.
+        // A share so small that all levels that follow are also those of a larger graph.
         let first = 1.0 - 1e-6 * libm::pow(growth, f64::from(phase) / f64::from(PHASES));
         let (mut older, mut before, mut most) = (1.0, first, 0.0_f64);
         for _ in 0..LEVELS {
             let now = first * degrees.further(before);
-            // The piece's nodes of this level, where their edges begin, and what these lead to.
+            // The piece's nodes of this level, the starts of their edges, and the targets.
             let here = block * (degrees.all(older) - degrees.all(before));
             let own = touched(8.0 * block, here, group)
                 + touched(4.0 * edges, here, group)
                 + (block / group).floor();
-            // Each edge looks at a mark, and what is found there is marked and has its level.
+            // Each edge checks a mark; a node found there is marked and gets its level.
             let looks = edges * (before - now);
             let finds = looks * now;
             let marks = touched(nodes, looks, group) + touched(nodes, finds, group);
@@ -244,7 +251,8 @@ fn groups(nodes: u64, half: u32, group: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// One at 1, with the mean degree as derivative; of the further edges one at 1.
+    /// Checks that the function is one at 1, with the mean degree as derivative, and that the one of further edges is
+    /// one at 1.
     #[test]
     fn edges_are_those_of_the_drawing() {
         for half in [1, 2, 3, 8] {
@@ -255,8 +263,8 @@ mod tests {
         }
     }
 
-    /// Two marks of a byte and a level of 4: where a piece has many more edges than these have page groups, it touches nearly all, 6 B a node. It has
-    /// 16,384 nodes of its own, of 33 B with six edges each: 9 groups at most.
+    /// Marks have a byte and levels 4 bytes: a piece with many more edges than page groups touches nearly all of
+    /// them, 6 B per node. It has 16,384 nodes of 33 B with six edges each: at most 9 groups.
     #[test]
     fn a_piece_with_many_edges_touches_everything() {
         for (nodes, group) in [(16_000_000_u64, 65_536_u64), (1_000_000, 65_536)] {
@@ -264,7 +272,7 @@ mod tests {
             let found = groups(nodes, 3, group) as f64;
             assert!(found <= SURE * (all + 9.0) && found > 0.97 * all - 1.0, "{found} of {all}");
         }
-        // Few groups leave nothing to chance.
+        // Few groups are too few for randomness to matter.
         assert_eq!(groups(1_000_000, 2, 65_536), 0);
         assert_eq!(groups(100, 3, 64), 0);
     }

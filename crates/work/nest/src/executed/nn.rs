@@ -1,24 +1,25 @@
-//! The nearest of many places (Rodinia's `nn`, OpenMP): distances of all records at once, then one after another into a list of the nearest.
+//! Nearest neighbours (Rodinia's `nn`, OpenMP): distances of all records at once, then one after another into a list
+//! of the nearest.
 
 use super::{Area, Body, Executed, Operation, Watch, load, store};
 use crate::counts::Counts;
 use crate::kernel::Section;
 
-/// Bytes of a record (`REC_LENGTH`); latitude and longitude stand in five characters each from here on (`LATITUDE_POS`).
+/// Bytes of a record (`REC_LENGTH`); latitude and longitude have five characters each from here on (`LATITUDE_POS`).
 const RECORD: usize = Nn::RECORD;
 const LATITUDE: usize = 27;
 const WIDTH: usize = 5;
-/// Records of a piece.
+/// Number of records per piece.
 const BLOCK: usize = 1 << 12;
-/// Bytes of an entry of the list: the record, and its distance.
+/// Bytes of a list entry: the record and its distance.
 const ENTRY: u64 = 56;
 
-// Arrays, in their order.
+// Arrays, in order.
 const RECORDS: usize = 0;
 const DISTANCES: usize = 1;
 const NEAREST: usize = 2;
 
-// Bodies, in their order.
+// Bodies, in order.
 const DIGIT: usize = 0;
 const DISTANCE: usize = 1;
 const BEGIN: usize = 2;
@@ -27,7 +28,7 @@ const WORST: usize = 4;
 const COPY: usize = 5;
 const REPLACE: usize = 6;
 
-/// Records of places as text, one behind the other, and a place.
+/// Records of places as text, concatenated, and a place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Nn {
     text: Vec<u8>,
@@ -39,7 +40,7 @@ impl Nn {
     /// Bytes of a record.
     pub const RECORD: usize = 49;
 
-    /// The `count` records that are nearest to a place, by latitude and longitude.
+    /// Creates a search for the `count` records nearest to a place, by latitude and longitude.
     ///
     /// # Panics
     /// If the text is not records of 49 B, or `count` is zero.
@@ -49,7 +50,8 @@ impl Nn {
         Nn { text, place, count }
     }
 
-    /// Records of storms at places that a seed draws: latitudes from 7 to 69, longitudes from 0 to 358 degrees, to a tenth.
+    /// Generates records of storms at random places: latitudes from 7 to 69, longitudes from 0 to 358 degrees, to a
+    /// tenth.
     pub fn generate(records: usize, seed: u64, place: (f32, f32), count: usize) -> Nn {
         let mut text = Vec::with_capacity(records * RECORD);
         for at in 0..records as u64 {
@@ -73,24 +75,25 @@ impl Nn {
         Nn::new(text, place, count)
     }
 
-    /// Page groups of `group` bytes that the largest piece of so many records touches at least. It is found without the records.
+    /// Returns the minimum page groups of `group` bytes that the largest piece of `records` records touches. The
+    /// records are not needed.
     pub fn least_groups(records: u64, group: u64) -> u64 {
         if group < RECORD as u64 {
             return 0;
         }
         let span = |from: u64, below: u64| (below - 1) / group - from / group + 1;
-        // From the first byte of a number to the last one: a group in between has some of it.
+        // From the first byte of a number to the last one: any group in between contains part of it.
         let (head, tail) = (LATITUDE as u64, (LATITUDE + WIDTH + 1 + WIDTH) as u64);
         let of = |piece: u64| {
             let (first, below) = (piece * BLOCK as u64, ((piece + 1) * BLOCK as u64).min(records));
             let size = RECORD as u64;
             span(first * size + head, (below - 1) * size + tail) + span(4 * first, 4 * below)
         };
-        // Where pieces begin in their groups repeats.
+        // The offsets of pieces in their groups repeat.
         (0..records.div_ceil(BLOCK as u64).min(group)).map(of).max().unwrap_or(0)
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn text(&self) -> &[u8] {
         &self.text
     }
@@ -99,7 +102,7 @@ impl Nn {
         self.text.len() / RECORD
     }
 
-    /// The nearest records, by number, with their distances, in the order of the list.
+    /// Returns the nearest records, by number, with their distances, in the order of the list.
     pub fn nearest(&self, watch: &mut dyn Watch) -> Vec<(usize, f32)> {
         let mut distances = vec![0.0; self.records()];
         watch.microblock(true);
@@ -118,7 +121,7 @@ impl Nn {
         self.take(&distances, watch)
     }
 
-    /// Serial: each distance against the worst of the list.
+    /// Compares each distance with the worst of the list, serially.
     fn take(&self, distances: &[f32], watch: &mut dyn Watch) -> Vec<(usize, f32)> {
         let mut list = vec![(0, f32::MAX); self.count];
         watch.microblock(false);
@@ -149,7 +152,7 @@ impl Nn {
         list
     }
 
-    /// A record goes into the list, byte by byte, with its distance.
+    /// Copies a record into the list, byte by byte, with its distance.
     fn replace(&self, record: usize, at: usize, watch: &mut dyn Watch) {
         watch.body(REPLACE, 1, 1);
         store(watch, NEAREST, at as u64 * ENTRY);
@@ -160,7 +163,7 @@ impl Nn {
         }
     }
 
-    /// The number in five characters: digits, of which those after a point are tenths, hundredths and so on.
+    /// Reads a number of five characters: digits, of which those after a point are tenths, hundredths and so on.
     fn number(&self, at: usize, watch: &mut dyn Watch) -> f32 {
         watch.body(DIGIT, 1, WIDTH as u64);
         let (mut number, mut scale, mut is_behind_point) = (0.0_f32, 1.0_f32, false);

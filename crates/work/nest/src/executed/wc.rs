@@ -1,25 +1,25 @@
-//! Words of a text with how often each stands there, by map and reduce (Mars' word count): words are counted by bucket, put there, and counted by word.
+//! Word count by map and reduce (Mars' word count): words are counted by bucket, put there, and counted by word.
 
 use super::{Area, Body, Executed, Operation, Watch, load, store};
 use crate::counts::Counts;
 use crate::kernel::Section;
 use std::ops::Range;
 
-/// Bytes of text of a piece.
+/// Bytes of text per piece.
 const CHUNK: usize = 64 << 10;
-/// Buckets of words: reducing one is a piece.
+/// Number of word buckets: reducing one is a piece.
 const BUCKETS: usize = 256;
-/// Bytes of a word in a bucket and in a table: its hash, where it stands first, how often.
+/// Bytes of a word in a bucket and in a table: its hash, its first position, its count.
 const RECORD: u64 = 12;
 const SLOT: u64 = 16;
 
-// Arrays, in their order.
+// Arrays, in order.
 const TEXT: usize = 0;
 const PLACES: usize = 1;
 const WORDS: usize = 2;
 const TABLE: usize = 3;
 
-// Bodies, in their order.
+// Bodies, in order.
 const LETTER: usize = 0;
 const COUNT: usize = 1;
 const PLACE: usize = 2;
@@ -29,11 +29,11 @@ const RECALL: usize = 5;
 const PROBE: usize = 6;
 const NEW: usize = 7;
 
-/// A text whose words are counted: runs of letters, capital or not.
+/// Text whose words are counted: runs of letters, of either case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wc {
     text: Vec<u8>,
-    /// Words, and slots of a bucket's table: a power of two, at least twice as many as it has different ones.
+    /// Number of words, and slots of a bucket's table: a power of two, at least twice its number of different words.
     words: u64,
     slots: u64,
 }
@@ -41,13 +41,13 @@ pub struct Wc {
 /// A word of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// Where one of them stands.
+    /// Position of one occurrence.
     pub word: Range<usize>,
-    /// How often it stands there.
+    /// Number of occurrences.
     pub times: u32,
 }
 
-/// A word while buckets are filled.
+/// State of a word while buckets are filled.
 #[derive(Clone, Copy, Debug, Default)]
 struct Record {
     hash: u64,
@@ -58,23 +58,23 @@ fn bucket(hash: u64) -> usize {
     (hash >> 56) as usize % BUCKETS
 }
 
-/// The hash of no letters, and with one more (FNV-1a).
+/// Hash of no letters, and the step to one more (FNV-1a).
 const FNV: u64 = 0xcbf2_9ce4_8422_2325;
 
 fn hashed(hash: u64, letter: u8) -> u64 {
     (hash ^ u64::from(letter | 0x20)).wrapping_mul(0x0100_0000_01b3)
 }
 
-/// The rank of the word that a seed draws at a place, with the bits that it was drawn from.
+/// Returns the rank of the word drawn at a position, with the bits that it was drawn from.
 fn drawn(seed: u64, at: u64, different: u64) -> (u64, u64) {
-    // The logarithm of the rank is uniform: close to Zipf's law, with whole numbers alone.
+    // The logarithm of the rank is uniform: close to Zipf's law, using only whole numbers.
     let bits = crate::execute::mixed(seed, at);
     let below = 1 + (bits >> 32) % u64::from(different.max(1).ilog2() + 1);
     let rank = (1 << (below - 1)) + (bits & 0xffff_ffff) % (1 << (below - 1));
     (rank.min(different.max(1)), bits)
 }
 
-/// The letters of the word of a rank: 2 to 9.
+/// Returns the letters of the word of a rank: 2 to 9.
 fn letters(seed: u64, rank: u64) -> impl Iterator<Item = u8> {
     let bits = crate::execute::mixed(!seed, rank);
     let letter = |bits: u64| b'a' + (bits % 26) as u8;
@@ -82,7 +82,7 @@ fn letters(seed: u64, rank: u64) -> impl Iterator<Item = u8> {
     all.map(letter).take(2 + (bits % 8) as usize)
 }
 
-/// Words of each bucket, until one has more bytes than there is room for.
+/// Words of each bucket, until one exceeds its room in bytes.
 struct Full {
     room: u64,
     words: [u64; BUCKETS],
@@ -93,12 +93,12 @@ impl Full {
         Full { room, words: [0; BUCKETS] }
     }
 
-    /// Whether even one bucket would hold all words of a text of this length, each a letter and what ends it.
+    /// Returns true if even a single bucket could hold all words of a text of this length, each a letter and its end.
     fn fits(&self, bytes: usize) -> bool {
         RECORD * (bytes as u64).div_ceil(2) <= self.room
     }
 
-    /// A word more of a bucket: whether from its first to its last record there are more bytes than room.
+    /// Adds a word to a bucket; returns whether its records then span more bytes than the room.
     fn takes(&mut self, bucket: usize) -> bool {
         let found = RECORD * self.words[bucket];
         self.words[bucket] += 1;
@@ -107,10 +107,10 @@ impl Full {
 }
 
 impl Wc {
-    /// Counts the words of a text. Two words are the same if their hashes of 64 bits are (FNV-1a).
+    /// Counts the words of a text. Two words are equal if their 64-bit hashes are (FNV-1a).
     ///
     /// # Panics
-    /// If the text has no byte, or 4 GiB of them.
+    /// If the text is empty, or has 4 GiB or more.
     pub fn new(text: Vec<u8>) -> Wc {
         assert!(!text.is_empty() && u32::try_from(text.len()).is_ok(), "a text of less than 4 GiB");
         let mut found = Wc { text, words: 0, slots: 0 };
@@ -125,7 +125,8 @@ impl Wc {
         found
     }
 
-    /// A text of so many bytes that a seed draws: words of 2 to 9 letters, of which the first of `different` is drawn most often, the second half as often, and so on.
+    /// Generates a text of `bytes` bytes: words of 2 to 9 letters, of which the first of `different` is drawn most
+    /// often, the second half as often, and so on.
     pub fn generate(bytes: usize, different: u64, seed: u64) -> Wc {
         let mut text = Vec::with_capacity(bytes + 16);
         let mut at = 0;
@@ -139,8 +140,8 @@ impl Wc {
         Wc::new(text)
     }
 
-    /// Whether reducing a bucket of a text that is drawn touches more than `room` bytes. It is found by drawing words until one bucket has as many, so that
-    /// no text is made.
+    /// Returns true if reducing a bucket of a generated text touches more than `room` bytes. Words are drawn until
+    /// one bucket has as many; the text is not made.
     pub fn outgrows(bytes: usize, different: u64, seed: u64, room: u64) -> bool {
         let mut full = Full::new(room);
         if full.fits(bytes) {
@@ -169,7 +170,7 @@ impl Wc {
         }
     }
 
-    /// Whether reducing a bucket of a text touches more than `room` bytes: one pass over it.
+    /// Returns true if reducing a bucket of a text touches more than `room` bytes: one pass over it.
     pub fn text_outgrows(text: &[u8], room: u64) -> bool {
         let mut full = Full::new(room);
         if full.fits(text.len()) {
@@ -180,7 +181,7 @@ impl Wc {
         hashes.any(|hash| full.takes(bucket(hash)))
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn text(&self) -> &[u8] {
         &self.text
     }
@@ -193,11 +194,11 @@ impl Wc {
         at * CHUNK..((at + 1) * CHUNK).min(self.text.len())
     }
 
-    /// Calls with each word that begins in a range, and where it ends; where the last of them or the range ends.
+    /// Calls with each word that begins in a range, and its end; returns where the last of them or the range ends.
     fn words_of(&self, range: Range<usize>, call: &mut dyn FnMut(Record, usize)) -> usize {
         let is_letter = |at: usize| self.text.get(at).is_some_and(u8::is_ascii_alphabetic);
         let mut at = range.start;
-        // A word that begins before belongs to the chunk before.
+        // A word that begins earlier belongs to the previous chunk.
         while at > 0 && at < range.end && is_letter(at - 1) && is_letter(at) {
             at += 1;
         }
@@ -217,7 +218,7 @@ impl Wc {
         at
     }
 
-    /// Reads a chunk: each byte once, with those behind it that its last word has.
+    /// Reads a chunk: each byte once, plus the bytes after it that belong to its last word.
     fn read(&self, chunk: usize, watch: &mut dyn Watch, call: &mut dyn FnMut(Record, &mut dyn Watch)) {
         let Range { start, end } = self.chunk(chunk);
         let mut next = start;
@@ -233,10 +234,10 @@ impl Wc {
         watch.body(LETTER, 1, (below - start) as u64);
     }
 
-    /// The different words, in no order that says anything.
+    /// Returns the different words, in no particular order.
     pub fn counts(&self, watch: &mut dyn Watch) -> Vec<Count> {
         let chunks = self.chunks();
-        // By bucket, then by chunk: how many words, then where they go.
+        // By bucket, then by chunk: first the number of words, then their places.
         let mut places = vec![0_u32; BUCKETS * chunks];
         let byte = |bucket: usize, chunk: usize| 4 * (bucket * chunks + chunk) as u64;
         watch.microblock(true);
@@ -295,7 +296,7 @@ impl Wc {
         counts
     }
 
-    /// Counts the words of a bucket in its own table.
+    /// Counts the words of a bucket in a separate table.
     fn reduce(
         &self,
         bucket: usize,
@@ -361,7 +362,7 @@ impl Executed for Wc {
         let none = Counts::default();
         let body = |about, own, chain, recurrence, overlaps| Body { about, own, chain, recurrence, overlaps };
         vec![
-            // A product of 64 bits is three of 32 and two sums.
+            // A 64-bit product is three 32-bit products and two sums.
             body(
                 "a letter, and the hash so far",
                 Counts { loads: 1, compares: 4, multiplies: 3, adds: 2, iterations: 1, ..none },

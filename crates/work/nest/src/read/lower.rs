@@ -1,4 +1,4 @@
-//! Names get their meaning: from what is written to loops, statements and sums of iteration numbers.
+//! Lowering: names are resolved, from source text to loops, statements and sums of iteration numbers.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use super::{Code, prove};
 use crate::domain::{Affine, DEPTH};
 use crate::kernel::{Array, Binary, Loop, Microblock, Node, Reference, Site, Statement, Term, Unary};
 
-/// Loops and statements of a microblock at most.
+/// Maximum number of loops and statements of a microblock.
 const MAX_NODES: usize = 256;
 
-/// Where the references of each statement stand in the code.
+/// Positions of each statement's references in the code.
 pub(super) type Written = Vec<Vec<usize>>;
 
-/// The names that have a meaning everywhere.
+/// Names that are defined everywhere.
 pub(super) struct Scope<'k> {
     pub(super) sizes: &'k BTreeMap<String, i64>,
     pub(super) scalars: &'k BTreeMap<String, f64>,
@@ -23,10 +23,10 @@ pub(super) struct Scope<'k> {
 }
 
 impl Scope<'_> {
-    /// A number made of sizes.
+    /// Evaluates an expression of numbers and sizes.
     pub(super) fn number(&self, code: &Code<'_>, sum: &Expression) -> Result<i64, Diagnostic> {
         let affine = Builder::new(self, code).affine(sum)?;
-        affine.as_number().ok_or_else(|| code.fault(sum.at, "a number made of sizes is expected"))
+        affine.as_number().ok_or_else(|| code.fault(sum.at, "expected a number or an expression of sizes"))
     }
 }
 
@@ -34,7 +34,7 @@ impl Scope<'_> {
 pub(super) fn microblock(scope: &Scope<'_>, code: &Code<'_>) -> Result<(Microblock, Written), Diagnostic> {
     let items = syntax::items(code)?;
     if items.is_empty() {
-        return Err(code.fault(0, "a microblock without statements"));
+        return Err(code.fault(0, "the microblock has no statements"));
     }
     let mut builder = Builder::new(scope, code);
     builder.microblock.body = builder.nodes(&items)?;
@@ -48,9 +48,9 @@ struct Builder<'s, 'k, 't> {
     code: &'s Code<'t>,
     microblock: Microblock,
     written: Written,
-    /// The loops around the place that is being read.
+    /// Loops around the current place.
     around: Vec<usize>,
-    /// The statement that is being read.
+    /// Terms of the current statement.
     terms: Vec<Term>,
     references: Vec<Reference>,
     at: Vec<usize>,
@@ -108,13 +108,13 @@ impl<'s, 'k, 't> Builder<'s, 'k, 't> {
         let level = self.around.len();
         let fault = |what: String| Err(self.code.fault(*at, what));
         if level == DEPTH {
-            return fault(format!("more than {DEPTH} loops inside one another"));
+            return fault(format!("more than {DEPTH} nested loops"));
         }
         if self.is_known(name) {
-            return fault(format!("`{name}` has another meaning already"));
+            return fault(format!("`{name}` is already defined"));
         }
         if one.body.is_empty() {
-            return fault(format!("the loop over `{name}` has nothing in it"));
+            return fault(format!("the loop over `{name}` is empty"));
         }
         let step = match &one.step {
             None => 1,
@@ -133,7 +133,7 @@ impl<'s, 'k, 't> Builder<'s, 'k, 't> {
             _ => (self.trips(&from, &one.below, step)?, None),
         };
         let Some(value) = value(&from, &trips, step, level, one.is_reversed, most.is_some()) else {
-            let what = "a reversed loop has no `min` in its bound, and no numbers beyond 2^40";
+            let what = "a reversed loop cannot have `min` in its bound, or numbers beyond 2^40";
             return fault(what.to_owned());
         };
         let id = self.microblock.loops.len();
@@ -156,20 +156,20 @@ impl<'s, 'k, 't> Builder<'s, 'k, 't> {
         Ok(Node::Loop(id))
     }
 
-    /// How many steps there are up to a bound.
+    /// Returns the number of steps up to a bound.
     fn trips(&self, from: &Affine, below: &Expression, step: i64) -> Result<Affine, Diagnostic> {
         let large = || self.too_large(below.at);
         let distance = self.affine(below)?.checked_with(from, -1).ok_or_else(large)?;
         distance.shifted(step - 1).divided(step).ok_or_else(|| {
             let what =
-                format!("how often a loop with step {step} runs is no whole sum of the variables around it");
+                format!("the trip count of a loop with step {step} is not a whole sum of the variables around it");
             self.code
                 .fault(below.at, what)
                 .help("its bounds may differ by a number, or by multiples of the step")
         })
     }
 
-    /// The two arguments of a `min`, or the lesser one where it is known.
+    /// Returns the two arguments of a `min`, or the lesser one if it is known.
     fn least(&self, a: Affine, b: Affine, at: usize) -> Result<(Affine, Option<Affine>), Diagnostic> {
         let apart = a.checked_with(&b, -1).ok_or_else(|| self.too_large(at))?;
         let mut levels = (0..DEPTH).filter(|level| apart.by[*level] != 0);
@@ -191,7 +191,7 @@ impl<'s, 'k, 't> Builder<'s, 'k, 't> {
     }
 
     fn too_large(&self, at: usize) -> Diagnostic {
-        self.code.fault(at, "numbers beyond 2^40 come out of this")
+        self.code.fault(at, "this gives numbers beyond 2^40")
     }
 
     fn statement(
@@ -241,7 +241,7 @@ impl<'s, 'k, 't> Builder<'s, 'k, 't> {
         self.terms.len() - 1
     }
 
-    /// Adds the terms of a value; the place of its last one.
+    /// Adds the terms of a value; returns the index of its last one.
     fn term(&mut self, value: &Expression) -> Result<usize, Diagnostic> {
         let term = match &value.kind {
             Kind::Whole(number) => Term::Constant(*number as f64),
@@ -272,7 +272,7 @@ impl<'s, 'k, 't> Builder<'s, 'k, 't> {
         Ok(self.push(term))
     }
 
-    /// A name that is a value.
+    /// Resolves a name used as a value.
     fn named(&self, value: &Expression, name: &str) -> Result<Term, Diagnostic> {
         if let Some(scalar) = self.scope.scalars.get(name) {
             return Ok(Term::Constant(*scalar));
@@ -301,23 +301,23 @@ impl<'s, 'k, 't> Builder<'s, 'k, 't> {
     fn unknown(&self, at: usize, name: &str, is_array: bool) -> Diagnostic {
         let arrays = self.scope.arrays.iter().map(|array| array.name.clone());
         if is_array {
-            let what = format!("there is no array `{name}`");
+            let what = format!("unknown array `{name}`");
             return self.code.fault(at, what).allowed(name, arrays);
         }
         let loops = self.around.iter().map(|id| self.microblock.loops[*id].name.clone());
         let numbers = self.scope.sizes.keys().chain(self.scope.scalars.keys()).cloned();
-        let what = format!("`{name}` is no loop variable here, no size, no scalar and no array");
+        let what = format!("`{name}` is not a loop variable here, a size, a scalar or an array");
         self.code.fault(at, what).allowed(name, loops.chain(numbers).chain(arrays))
     }
 
     fn wrong_subscripts(&self, element: &Expression, name: &str, given: usize) -> Diagnostic {
         let array = self.scope.arrays.iter().find(|array| array.name == name);
         let wanted = array.map_or(0, |array| array.shape.len());
-        let what = format!("`{name}` has {wanted} dimensions, and {given} subscripts here");
+        let what = format!("`{name}` has {wanted} dimensions, but {given} subscripts here");
         self.code.fault(element.at, what)
     }
 
-    /// The place of an element in the statement's references.
+    /// Returns the index of an element in the statement's references.
     fn reference(
         &mut self,
         element: &Expression,
@@ -335,7 +335,7 @@ impl<'s, 'k, 't> Builder<'s, 'k, 't> {
         let mut subscripts = Vec::new();
         for (subscript, n) in written.iter().zip(&array.shape) {
             let subscript = self.affine(subscript)?;
-            // Sizes of arrays are small, so that both conversions hold.
+            // Sizes of arrays are small, so both conversions hold.
             let outer = Affine::default().checked_with(&byte, *n as i64);
             let sum = outer.and_then(|outer| outer.checked_with(&subscript, 1));
             byte = sum.ok_or_else(|| self.too_large(element.at))?;
@@ -353,7 +353,7 @@ impl<'s, 'k, 't> Builder<'s, 'k, 't> {
         Ok(self.references.len() - 1)
     }
 
-    /// A sum of loop variables and sizes.
+    /// Reads a sum of loop variables and sizes.
     fn affine(&self, sum: &Expression) -> Result<Affine, Diagnostic> {
         let large = || self.too_large(sum.at);
         match &sum.kind {
@@ -386,19 +386,19 @@ impl<'s, 'k, 't> Builder<'s, 'k, 't> {
 
     fn unknown_in_a_sum(&self, at: usize, name: &str) -> Diagnostic {
         let loops = self.around.iter().map(|id| self.microblock.loops[*id].name.clone());
-        let what = format!("`{name}` is no loop variable here and no size");
+        let what = format!("`{name}` is neither a loop variable here nor a size");
         self.code.fault(at, what).allowed(name, loops.chain(self.scope.sizes.keys().cloned()))
     }
 
     fn not_affine(&self, sum: &Expression) -> Diagnostic {
-        let what = "a bound or subscript is a sum of loop variables and sizes, each times a number";
+        let what = "a bound or subscript must be a sum of loop variables and sizes, each times a number";
         self.code
             .fault(sum.at, what)
-            .help("such as `2*i + n - 1`; of two sizes, `n / 2` is rounded down; `min(a, b)` stands only at the end of a bound")
+            .help("such as `2*i + n - 1`; for sizes, `n / 2` is rounded down; `min(a, b)` is allowed only at the end of a bound")
     }
 }
 
-/// The variable's value in an iteration; nothing if it cannot be said.
+/// Returns the variable's value in an iteration; none if it cannot be expressed.
 fn value(
     from: &Affine,
     trips: &Affine,
@@ -416,8 +416,8 @@ fn value(
     if has_most { None } else { last.checked_with(&own, -1) }
 }
 
-/// References by array and subscripts, each once for statements beside each other, of which a piece has all or none; in the order of
-/// their arrays.
+/// Returns references by array and subscripts, each once for adjacent statements, of which a piece has all or none;
+/// in the order of their arrays.
 fn sites(microblock: &Microblock) -> Vec<Site> {
     let mut sites: Vec<Site> = Vec::new();
     for (at, statement) in microblock.statements.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! From text to a kernel, or to what is wrong with it.
+//! Reader of kernels: from text to a kernel, or to a diagnostic.
 
 mod lower;
 mod prove;
@@ -20,10 +20,10 @@ use crate::{
 use lower::{Scope, Written};
 use syntax::{FUNCTIONS, WORDS};
 
-/// Elements of an array at most: 2^40.
+/// Maximum number of elements of an array: 2^40.
 const MAX_ELEMENTS: u64 = 1 << 40;
 
-/// Microblocks of a kernel at most.
+/// Maximum number of microblocks of a kernel.
 const MAX_MICROBLOCKS: usize = 256;
 
 #[derive(Deserialize)]
@@ -56,13 +56,13 @@ struct MicroblockText {
     about: String,
     split: Option<String>,
     repeat: Option<String>,
-    /// Repeated with the entry before it, turn by turn.
+    /// True if repeated together with the previous entry, in turn.
     #[serde(default)]
     together: bool,
     code: String,
 }
 
-/// Kernels may inherit shipped ones: for other sizes, say.
+/// Kernels may inherit shipped ones, for example with other sizes.
 struct Shipped;
 
 impl Presets for Shipped {
@@ -79,7 +79,8 @@ impl Kernel {
     /// Reads a kernel from TOML; `file_name` is shown in diagnostics. `sizes` replace those of the text.
     ///
     /// # Errors
-    /// Whatever `docs/kernels.md` does not allow: the first fault, with file, line, column, what is allowed and the nearest spelling.
+    /// If the text violates `docs/kernels.md`: the first fault, with file, line, column, what is allowed and the
+    /// nearest spelling.
     pub fn read(text: &str, file_name: &str, sizes: &[(String, i64)]) -> Result<Kernel, Diagnostic> {
         let mut resolved = Layers::from_text(file_name, text, &Shipped)?;
         let mut parsed: Text = resolved.parse()?;
@@ -123,7 +124,8 @@ fn too_many() -> String {
     format!("a kernel has 1 to {MAX_MICROBLOCKS} microblocks")
 }
 
-/// Reads an entry of `microblocks`, or several that are repeated together: as many as they are repeated, in turns.
+/// Reads an entry of `microblocks`, or several entries repeated together: one microblock per entry and repetition, in
+/// turn.
 fn read_microblocks(
     kernel: &mut Kernel,
     parsed: &Text,
@@ -135,14 +137,14 @@ fn read_microblocks(
     for text in texts.clone() {
         let one = &parsed.microblocks[text];
         let what = match (one.together, &one.repeat) {
-            (true, _) if repeat.is_none() => "the entry before it is not repeated",
-            (true, Some(_)) => "an entry that is repeated together with the one before it has its values",
+            (true, _) if repeat.is_none() => "the previous entry is not repeated",
+            (true, Some(_)) => "an entry repeated together with the previous one takes its values",
             _ => continue,
         };
         let key = format!("microblocks.{text}.together");
         return Err(resolved
             .diagnose(&key, what)
-            .help("`together` stands behind an entry with `repeat`, in its place"));
+            .help("put `together` on an entry after one with `repeat`, and leave its own `repeat` out"));
     }
     let mut sizes = parsed.sizes.clone();
     let mut values = 0..1;
@@ -155,7 +157,7 @@ fn read_microblocks(
             || parsed.scalars.contains_key(&name)
             || parsed.arrays.contains_key(&name);
         if is_known {
-            return Err(code.fault(0, format!("`{name}` has another meaning already")));
+            return Err(code.fault(0, format!("`{name}` is already defined")));
         }
         values = scope.number(&code, &from)?..scope.number(&code, &below)?;
         repeated = Some(name);
@@ -176,7 +178,7 @@ fn read_microblocks(
     Ok(())
 }
 
-/// Reads an entry, with the value that it is repeated for among the sizes.
+/// Reads an entry, with the value of its repetition among the sizes.
 fn read_microblock(
     scope: &Scope<'_>,
     one: &MicroblockText,
@@ -195,7 +197,7 @@ fn read_microblock(
     Ok(microblock)
 }
 
-/// Whether a text can name something.
+/// Returns true if a text is a valid name.
 fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
@@ -211,12 +213,12 @@ fn check_names(parsed: &Text, resolved: &Resolved) -> Result<(), Diagnostic> {
     for (table, name) in sizes.chain(scalars).chain(arrays) {
         let key = format!("{table}.{name}");
         if !is_name(name) {
-            let what = format!("`{name}` cannot name something in the code");
-            let help = "a name is letters, digits and `_`, does not begin with a digit, and is no word of the language";
+            let what = format!("`{name}` is not a valid name in the code");
+            let help = "a name has letters, digits and `_`, does not begin with a digit, and is not a keyword";
             return Err(resolved.diagnose(&key, what).help(help));
         }
         if let Some(other) = known.insert(name, table) {
-            return Err(resolved.diagnose(&key, format!("`{name}` is in `{other}` already")));
+            return Err(resolved.diagnose(&key, format!("`{name}` is already in `{other}`")));
         }
     }
     match parsed.sizes.iter().find(|(_, size)| !is_small(size)) {
@@ -254,7 +256,7 @@ fn arrays(parsed: &Text, resolved: &Resolved) -> Result<Vec<Array>, Diagnostic> 
     Ok(arrays)
 }
 
-/// Whether each array is used as its section says.
+/// Checks that each array is used as its section says.
 fn check_sections(kernel: &Kernel, resolved: &Resolved) -> Result<(), Diagnostic> {
     for (at, array) in kernel.arrays.iter().enumerate() {
         let sites = || kernel.microblocks.iter().flat_map(|one| &one.sites).filter(|site| site.array == at);
@@ -270,24 +272,24 @@ fn check_sections(kernel: &Kernel, resolved: &Resolved) -> Result<(), Diagnostic
         };
         let key = format!("arrays.{name}.section");
         let told = resolved.diagnose(&key, format!("`{name}` is {fault}"));
-        return Err(told.help(format!("`section = \"{fitting}\"` would fit")));
+        return Err(told.help(format!("`section = \"{fitting}\"` fits")));
     }
     Ok(())
 }
 
-// The code of a microblock with its place in a file.
+// Code of a microblock with its place in a file.
 
 /// A text inside a TOML file.
 struct Code<'t> {
     text: &'t str,
-    /// Where its first line stands.
+    /// Place of its first line.
     first: Place,
-    /// Whether that is the line of the quotes.
+    /// True if the first line is that of the quotes.
     is_beside_quotes: bool,
 }
 
 impl<'t> Code<'t> {
-    /// `value` is the place of the opening quotes.
+    /// Creates the code; `value` is the place of the opening quotes.
     fn new(text: &'t str, value: Place) -> Code<'t> {
         let column = usize::try_from(value.column).unwrap_or(1).max(1);
         let quoted: String = value.text.chars().skip(column - 1).collect();
@@ -295,13 +297,13 @@ impl<'t> Code<'t> {
         let is_beside_quotes = quotes == 1 || !quoted.chars().skip(3).all(char::is_whitespace);
         let first = match is_beside_quotes {
             true => Place { column: value.column + quotes, ..value },
-            // TOML leaves the line break out that follows three quotes.
+            // TOML ignores a line break directly after three quotes.
             false => Place { line: value.line + 1, column: 1, text: String::new(), ..value },
         };
         Code { text, first, is_beside_quotes }
     }
 
-    /// Line of a byte, as the file counts.
+    /// Returns the line of a byte in the file.
     fn line(&self, at: usize) -> u64 {
         self.first.line + self.before(at).matches('\n').count() as u64
     }
@@ -310,7 +312,7 @@ impl<'t> Code<'t> {
         self.text.get(..at).unwrap_or(self.text)
     }
 
-    /// The place of a byte.
+    /// Returns the place of a byte.
     fn place(&self, at: usize) -> Place {
         let before = self.before(at);
         let begin = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -322,20 +324,20 @@ impl<'t> Code<'t> {
         Place { text: self.text[begin..].lines().next().unwrap_or_default().to_owned(), ..place }
     }
 
-    /// A diagnostic about a byte.
+    /// Returns a diagnostic about a byte.
     fn fault(&self, at: usize, what: impl Into<String>) -> Diagnostic {
         Diagnostic::new(what).at(self.place(at))
     }
 }
 
-// Whether the iterations of a loop may run at once.
+// Independence of the iterations of a loop.
 
-/// Makes a loop the one whose iterations are dealt out as screens. `place` is that of its name in the file.
+/// Makes a loop the split loop, whose iterations are distributed as screens. `place` is that of its name in the file.
 ///
-/// The loops of that name must stand around all statements, with the same fixed bounds. Two iterations must not touch the same element
-/// if one of them writes it; what is shown for that is sufficient, not necessary: of every two references to an array, one of them a
-/// store, each dimension that has the variable times the same factor in both says how many iterations may lie between the two if
-/// they are the same element, and no number but none is left by all of them.
+/// The loops of that name must enclose all statements, with the same fixed bounds. Two iterations must not touch the
+/// same element if one of them writes it. The proof is sufficient, not necessary: for every two references to an
+/// array, one of them a store, each dimension that has the variable with the same factor in both limits the distance
+/// between two iterations that touch the same element. Only distance zero may satisfy all limits.
 fn split(
     microblock: &mut Microblock,
     name: &str,
@@ -350,7 +352,7 @@ fn split(
         let mut names: Vec<String> = microblock.loops.iter().map(|one| one.name.clone()).collect();
         names.sort();
         names.dedup();
-        return Err(fault(format!("no loop over `{name}` is in this microblock")).allowed(name, names));
+        return Err(fault(format!("this microblock has no loop over `{name}`")).allowed(name, names));
     };
     let trips = match (first.trips.as_number(), first.most) {
         (Some(trips), None) => u64::try_from(trips).unwrap_or(0),
@@ -369,12 +371,12 @@ fn split(
     for (statement, written) in microblock.statements.iter().zip(written) {
         if level_of(microblock, name, statement.parent).is_none() {
             let what = format!(
-                "`{}` gets a value outside the split loop over `{name}`",
+                "`{}` is written outside the split loop over `{name}`",
                 statement.references[0].text
             );
             return Err(code
                 .fault(written[0], what)
-                .help("what is not split belongs into another microblock"));
+                .help("move statements that are not split to a different microblock"));
         }
     }
     refuse_dependences(microblock, &axis, code, written)?;
@@ -384,7 +386,7 @@ fn split(
     Ok(Split { name: name.to_owned(), trips })
 }
 
-/// Whether two loops have the same values in the same iterations, whatever the loops around them do.
+/// Returns true if two loops have the same values in the same iterations, whatever the loops around them do.
 fn is_alike(a: &Loop, b: &Loop) -> bool {
     a.trips == b.trips && b.most.is_none() && fixed_bounds(a).is_some() && fixed_bounds(a) == fixed_bounds(b)
 }
@@ -408,7 +410,7 @@ fn refuse_dependences(
         for (other, _, beside, others) in same {
             if !is_apart(forms, others) {
                 let what = format!(
-                    "iterations of `{name}` may depend on each other: one writes `{}` (line {}), another has `{}` (line {})",
+                    "iterations of `{name}` may depend on each other: one writes `{}` (line {}), another uses `{}` (line {})",
                     stored.text,
                     code.line(*at),
                     other.text,

@@ -1,4 +1,4 @@
-//! What must hold in every iteration, proved at the corners of the loops' domain.
+//! Properties of every iteration, proved at the corners of the loops' domain.
 
 use config::Diagnostic;
 
@@ -9,13 +9,13 @@ use crate::domain::{Affine, DEPTH, Domain, Level, Point};
 use crate::kernel::{Array, Microblock};
 use crate::piece::Piece;
 
-/// Subscripts that come up while something is proved, and how often loops run, stay below this, or the kernel is refused.
+/// Limit of intermediate subscripts and trip counts; a kernel that exceeds it is refused.
 const LARGEST: i128 = 1 << 60;
 
-/// Terms of polynomials stay below this, before those of opposite signs are added.
+/// Limit of terms of polynomials, before terms of opposite signs are added.
 const LARGEST_TERM: i128 = 1 << 90;
 
-/// Iterations of a loop are no fewer than none, and they can be counted.
+/// Proves that the number of iterations of a loop is not negative and can be counted.
 pub(super) fn trips(
     microblock: &Microblock,
     id: usize,
@@ -28,7 +28,7 @@ pub(super) fn trips(
     let is_counted = product(most_trips(&domain)).is_some_and(|trips| trips <= LARGEST)
         && product(largest(&domain)).is_some_and(|term| term <= LARGEST_TERM);
     if !is_counted {
-        let what = format!("the loop over `{}` runs more than 2^60 times, as far as can be told", one.name);
+        let what = format!("the loop over `{}` may run more than 2^60 times", one.name);
         return Err(code.fault(written.at, what));
     }
     let mut fault = None;
@@ -46,10 +46,10 @@ pub(super) fn trips(
         one.name,
         values(microblock, one.parent, &point, &one.trips)
     );
-    Err(code.fault(written.below.at, what).help("its upper bound is never below its lower one"))
+    Err(code.fault(written.below.at, what).help("the upper bound must not be below the lower bound"))
 }
 
-/// Every subscript is inside its array.
+/// Proves that every subscript is inside its array.
 pub(super) fn subscripts(
     arrays: &[Array],
     microblock: &Microblock,
@@ -65,14 +65,14 @@ pub(super) fn subscripts(
                     continue;
                 };
                 let what = format!(
-                    "`{}` is outside its array: subscript {} would be {value}{}; `{}` has 0 to {} there",
+                    "`{}` is outside its array: subscript {} would be {value}{}; `{}` allows 0 to {} there",
                     reference.text,
                     dimension + 1,
                     values(microblock, statement.parent, &point, subscript),
                     array.name,
                     n - 1,
                 );
-                let help = "let the loops around it begin later or end before, or make the array larger";
+                let help = "start the enclosing loops later, end them earlier, or enlarge the array";
                 return Err(code.fault(*at, what).help(help));
             }
         }
@@ -80,7 +80,7 @@ pub(super) fn subscripts(
     Ok(())
 }
 
-/// A value of a subscript that is not from 0 below `n`, and where it has it.
+/// Returns a value of a subscript outside of 0 to `n` - 1, and where it occurs.
 fn outside(
     microblock: &Microblock,
     parent: Option<usize>,
@@ -107,7 +107,7 @@ fn outside(
     found
 }
 
-/// How many iterations each loop can have, if all numbers in its bounds had the same sign.
+/// Returns the maximum iterations of each loop if all numbers in its bounds had the same sign.
 fn largest(domain: &Domain) -> [i128; DEPTH] {
     let mut most = [1i128; DEPTH];
     for level in 0..domain.depth {
@@ -126,7 +126,7 @@ fn largest(domain: &Domain) -> [i128; DEPTH] {
     most
 }
 
-/// How many iterations each loop has at most; at least 1.
+/// Returns the maximum iterations of each loop; at least 1.
 fn most_trips(domain: &Domain) -> [i128; DEPTH] {
     let mut most = [1i128; DEPTH];
     for level in 0..domain.depth {
@@ -142,7 +142,7 @@ fn most_trips(domain: &Domain) -> [i128; DEPTH] {
     most
 }
 
-/// ` where `i` = 3 and `j` = 4`: the loops that change a sum.
+/// Formats ` where `i` = 3 and `j` = 4`: the loops that change a sum.
 fn values(microblock: &Microblock, parent: Option<usize>, point: &Point, sum: &Affine) -> String {
     let (chain, depth) = microblock.chain(parent);
     let meant = chain[..depth].iter().map(|id| &microblock.loops[*id]);

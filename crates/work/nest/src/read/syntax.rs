@@ -1,4 +1,4 @@
-//! The grammar: what is written, before names have a meaning.
+//! Grammar of kernels, before names are resolved.
 //!
 //! ```text
 //! item      = "for" name "in" sum ".." upper ["step" sum] ["reversed"] "{" item* "}"
@@ -19,13 +19,13 @@ use crate::kernel::Binary;
 /// Functions of values.
 pub(super) const FUNCTIONS: [&str; 4] = ["sqrt", "abs", "min", "max"];
 
-/// Names with a meaning of their own.
+/// Keywords.
 pub(super) const WORDS: [&str; 4] = ["for", "in", "step", "reversed"];
 
-/// Brackets inside one another at most.
+/// Maximum depth of nested brackets.
 const MAX_BRACKETS: usize = 32;
 
-/// Operands and operators of one statement at most.
+/// Maximum number of operands and operators of one statement.
 const MAX_TERMS: usize = 256;
 
 pub(super) enum Item {
@@ -44,7 +44,7 @@ pub(super) struct For {
 }
 
 pub(super) struct Expression {
-    /// Its first byte (of an operation: that of the operator), and the bytes it is written in.
+    /// First byte (for an operation: that of the operator), and the bytes of its text.
     pub(super) at: usize,
     pub(super) span: (usize, usize),
     pub(super) kind: Kind,
@@ -61,7 +61,7 @@ pub(super) enum Kind {
     Choice(Box<[Expression; 3]>),
 }
 
-/// The items of a code.
+/// Parses the items of a code.
 pub(super) fn items(code: &Code<'_>) -> Result<Vec<Item>, Diagnostic> {
     let mut parser = Parser::new(code)?;
     let mut items = Vec::new();
@@ -71,7 +71,7 @@ pub(super) fn items(code: &Code<'_>) -> Result<Vec<Item>, Diagnostic> {
     Ok(items)
 }
 
-/// One sum, as a dimension of an array.
+/// Parses one sum, as a dimension of an array.
 pub(super) fn sum(code: &Code<'_>) -> Result<Expression, Diagnostic> {
     let mut parser = Parser::new(code)?;
     let sum = parser.sum()?;
@@ -81,7 +81,7 @@ pub(super) fn sum(code: &Code<'_>) -> Result<Expression, Diagnostic> {
     }
 }
 
-/// A name and the values that it has one after another: `name in sum .. sum`.
+/// Parses a name and its range of values: `name in sum .. sum`.
 pub(super) fn range(code: &Code<'_>) -> Result<(String, Expression, Expression), Diagnostic> {
     let mut parser = Parser::new(code)?;
     let name = parser.name("a name")?;
@@ -102,7 +102,7 @@ struct Parser<'c, 't> {
     tokens: Vec<(Token<'t>, usize)>,
     next: usize,
     brackets: usize,
-    /// Terms of the statement so far.
+    /// Number of terms of the statement so far.
     terms: usize,
 }
 
@@ -119,7 +119,7 @@ impl<'c, 't> Parser<'c, 't> {
         self.tokens[self.next].1
     }
 
-    /// Where the last token ends.
+    /// Returns the end of the last token.
     fn end(&self) -> usize {
         self.code.text[..self.at()].trim_end().len()
     }
@@ -169,10 +169,10 @@ impl<'c, 't> Parser<'c, 't> {
         }
     }
 
-    /// Goes one bracket deeper, as far as the recursion may go.
+    /// Descends one bracket, as far as the recursion limit allows.
     fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Diagnostic>) -> Result<T, Diagnostic> {
         if self.brackets == MAX_BRACKETS {
-            let what = format!("more than {MAX_BRACKETS} brackets, signs or loops stand in one another");
+            let what = format!("more than {MAX_BRACKETS} nested brackets, signs or loops");
             return Err(self.code.fault(self.at(), what));
         }
         self.brackets += 1;
@@ -187,7 +187,7 @@ impl<'c, 't> Parser<'c, 't> {
         if self.takes_word("for") {
             return self.deeper(|parser| parser.a_loop(at)).map(Item::Loop);
         }
-        let name = self.name("`for`, or an element of an array that gets a value")?;
+        let name = self.name("`for`, or an array element to assign")?;
         let target = self.element(at, name)?;
         let operator = match self.token() {
             Token::Sign("=") => None,
@@ -334,13 +334,13 @@ impl<'c, 't> Parser<'c, 't> {
         self.take(")")?;
         let wanted = if matches!(function, "min" | "max") { 2 } else { 1 };
         if arguments.len() != wanted {
-            let what = format!("`{function}` has {wanted} arguments, not {}", arguments.len());
+            let what = format!("`{function}` takes {wanted} arguments, not {}", arguments.len());
             return Err(self.code.fault(at, what));
         }
         self.expression(at, at, Kind::Call(function, arguments))
     }
 
-    /// What a name begins: an element, or the name alone.
+    /// Parses an element, or a plain name.
     fn element(&mut self, at: usize, name: String) -> Result<Expression, Diagnostic> {
         let mut subscripts = Vec::new();
         while self.takes("[") {
@@ -352,9 +352,9 @@ impl<'c, 't> Parser<'c, 't> {
     }
 }
 
-// Words, numbers and signs.
+// Tokens: words, numbers and signs.
 
-/// One of them.
+/// A token.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Token<'t> {
     Name(&'t str),
@@ -364,13 +364,13 @@ pub(super) enum Token<'t> {
     End,
 }
 
-/// Longer ones first.
+/// Signs, longer ones first.
 const SIGNS: [&str; 25] = [
     "+=", "-=", "*=", "/=", "<=", ">=", "==", "..", "+", "-", "*", "/", "=", "<", ">", "?", ":", ";", ",",
     "(", ")", "[", "]", "{", "}",
 ];
 
-/// All tokens with the byte that each begins at; the last is [`Token::End`].
+/// Returns all tokens with the byte at which each begins; the last is [`Token::End`].
 pub(super) fn tokens<'t>(code: &Code<'t>) -> Result<Vec<(Token<'t>, usize)>, Diagnostic> {
     let text = code.text;
     let mut tokens = Vec::new();
@@ -396,7 +396,7 @@ pub(super) fn tokens<'t>(code: &Code<'t>) -> Result<Vec<(Token<'t>, usize)>, Dia
             (token.ok_or_else(|| code.fault(at, format!("`{digits}` is too large")))?, length)
         } else {
             let sign = SIGNS.iter().find(|sign| rest.starts_with(**sign));
-            let sign = sign.ok_or_else(|| code.fault(at, format!("`{first}` has no meaning here")))?;
+            let sign = sign.ok_or_else(|| code.fault(at, format!("unexpected `{first}`")))?;
             (Token::Sign(sign), sign.len())
         };
         tokens.push((token, at));
@@ -406,7 +406,7 @@ pub(super) fn tokens<'t>(code: &Code<'t>) -> Result<Vec<(Token<'t>, usize)>, Dia
     Ok(tokens)
 }
 
-/// How long the number is that a text begins with. Two dots after it are a range.
+/// Returns the length of the number at the start of a text. Two dots after it are a range.
 fn number(text: &str) -> usize {
     let digits =
         |from: usize| from + text[from..].find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len() - from);

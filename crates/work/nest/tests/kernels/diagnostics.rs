@@ -1,10 +1,10 @@
-//! Texts that are no kernel: each fault with its place, what is allowed and the nearest spelling; and damaged texts.
+//! Invalid kernel texts: each fault with its place, what is allowed and the nearest spelling; and damaged texts.
 
 use crate::read;
 use nest::{Dependence, Kernel, programs};
 use proptest::prelude::*;
 
-/// The header of a small kernel: line 12 is the opening of its code.
+/// Returns the header of a small kernel: line 12 is the opening of its code.
 fn kernel(split: &str, code: &str) -> String {
     format!(
         "name = \"small\"\n[sizes]\nn = 8\nwidth = 4\n[scalars]\nalpha = 1.5\n\
@@ -21,7 +21,7 @@ fn refused(text: &str) -> String {
     }
 }
 
-/// The diagnostic of a code has all of these in it.
+/// Checks that the diagnostic of a code contains all of these.
 #[track_caller]
 fn says(split: &str, code: &str, parts: &[&str]) {
     let told = refused(&kernel(split, code));
@@ -41,7 +41,7 @@ fn unknown_names() {
     says(
         "",
         "for i in 0..n {\n  y[i] = Aa[i][i];\n}",
-        &["small.toml:14:10", "no array `Aa`", "did you mean `A`?", "y[i] = Aa[i][i];"],
+        &["small.toml:14:10", "unknown array `Aa`", "did you mean `A`?", "y[i] = Aa[i][i];"],
     );
     says(
         "",
@@ -51,7 +51,7 @@ fn unknown_names() {
     says(
         "",
         "for i in 0..n { y[i] = A[i][k]; }",
-        &["small.toml:13:29", "`k` is no loop variable here and no size"],
+        &["small.toml:13:29", "`k` is neither a loop variable here nor a size"],
     );
     says("", "for i in 0..widht { y[i] = A[i][i]; }", &["small.toml:13:13", "did you mean `width`?"]);
     says(
@@ -78,9 +78,9 @@ fn subscripts() {
     says(
         "",
         "for i in 0..n { y[i] = A[i]; }",
-        &["small.toml:13:24", "`A` has 2 dimensions, and 1 subscripts here"],
+        &["small.toml:13:24", "`A` has 2 dimensions, but 1 subscripts here"],
     );
-    says("", "for i in 0..n { y[i] = A; }", &["`A` has 2 dimensions, and 0 subscripts here"]);
+    says("", "for i in 0..n { y[i] = A; }", &["`A` has 2 dimensions, but 0 subscripts here"]);
     says(
         "",
         "for i in 0..n { for j in i..n { y[i] += A[i][j + 1]; } }",
@@ -88,13 +88,13 @@ fn subscripts() {
             "small.toml:13:41",
             "`A[i][j + 1]` is outside its array: subscript 2 would be 8",
             "`j` = 7",
-            "`A` has 0 to 7 there",
+            "`A` allows 0 to 7 there",
         ],
     );
     says("", "for i in 0..n { y[i] = A[i - 1][0]; }", &["subscript 1 would be -1 where `i` = 0"]);
     says("", "for i in 0..n { for j in 0..n { y[i] = A[i*j][0]; } }", &["a sum of loop variables and sizes"]);
     says("", "for i in 0..n { y[i] = A[i][y[i]]; }", &["a sum of loop variables and sizes"]);
-    // The largest subscript of a triangle is where its inner loop still runs, not at its outer loop's end.
+    // The largest subscript of a triangle occurs while its inner loop still runs, not at its outer loop's end.
     let text = kernel("", "for i in 0..n { for j in i + 1..n { y[i] += A[i + 1][j]; } }");
     Kernel::read(&text, "small.toml", &[]).unwrap_or_else(|fault| panic!("{fault}"));
 }
@@ -109,10 +109,10 @@ fn bounds() {
     says(
         "",
         "for i in 0..n { for j in i..n step 2 { y[i] += A[i][j]; } }",
-        &["how often a loop with step 2 runs"],
+        &["the trip count of a loop with step 2"],
     );
-    says("", "for i in 0..n { for i in 0..n { y[i] = A[i][i]; } }", &["`i` has another meaning already"]);
-    says("", "for i in 0..n { }", &["nothing in it"]);
+    says("", "for i in 0..n { for i in 0..n { y[i] = A[i][i]; } }", &["`i` is already defined"]);
+    says("", "for i in 0..n { }", &["is empty"]);
     says(
         "",
         "for i in 0..4 { for j in 0..4 { for k in 0..min(i + j, 3) { y[i] += A[j][k]; } } }",
@@ -132,13 +132,13 @@ fn iterations_that_depend_on_each_other() {
         "for i in 0..n {\n  for j in 0..n { y[j] += A[i][j]; }\n}",
         &[
             "small.toml:14:19",
-            "iterations of `i` may depend on each other: one writes `y[j]` (line 14), another has `y[j]` (line 14)",
+            "iterations of `i` may depend on each other: one writes `y[j]` (line 14), another uses `y[j]` (line 14)",
         ],
     );
     says(
         "split = \"i\"",
         "for i in 1..n {\n  y[i] = A[i][i];\n  y[i] += y[i - 1];\n}",
-        &["one writes `y[i]` (line 14), another has `y[i - 1]` (line 15)"],
+        &["one writes `y[i]` (line 14), another uses `y[i - 1]` (line 15)"],
     );
     says(
         "split = \"i\"",
@@ -163,9 +163,9 @@ fn iterations_that_depend_on_each_other() {
     says(
         "split = \"i\"",
         "for i in 0..4 { y[i] = y[2*i] + A[i][i]; }",
-        &["one writes `y[i]`", "another has `y[2*i]`"],
+        &["one writes `y[i]`", "another uses `y[2*i]`"],
     );
-    // Blocks of five, four apart, are not.
+    // Blocks of five, four apart, overlap.
     let code = "for i in 0..2 { for j in 0..4 { y[3*i + j] = A[j][j]; } }";
     says("split = \"i\"", code, &["may depend on each other"]);
 }
@@ -175,7 +175,7 @@ fn sections_that_do_not_fit() {
     says(
         "",
         "for i in 0..n { A[i][i] = y[i]; }",
-        &["small.toml:8:", "`A` is an input, yet it is written", "`section = \"inout\"` would fit"],
+        &["small.toml:8:", "`A` is an input, yet it is written", "`section = \"inout\"` fits"],
     );
     says("", "for i in 0..n { y[i] = 0; }", &["`A` is an input, yet nothing reads it"]);
 }
@@ -185,15 +185,15 @@ fn grammar() {
     says("", "for i in 0..n { y[i] = A[i][i] }", &["small.toml:13:32", "expected `;`, found `}`"]);
     says("", "for i in 0..n { y[i] = A[i][i];", &["expected `}`, found the end"]);
     says("", "for i in 0..n { y[i] <= A[i][i]; }", &["expected `=`, `+=`, `-=`, `*=` or `/=`, found `<=`"]);
-    says("", "for i in 0..n { y[i] = sqrt(1, 2); }", &["`sqrt` has 1 arguments, not 2"]);
-    says("", "for i in 0..n { y[i] = $; }", &["small.toml:13:24", "`$` has no meaning here"]);
-    says("", &format!("y[0] = {}A[0][0];", "(".repeat(40)), &["more than 32 brackets"]);
+    says("", "for i in 0..n { y[i] = sqrt(1, 2); }", &["`sqrt` takes 1 arguments, not 2"]);
+    says("", "for i in 0..n { y[i] = $; }", &["small.toml:13:24", "unexpected `$`"]);
+    says("", &format!("y[0] = {}A[0][0];", "(".repeat(40)), &["more than 32 nested brackets"]);
     says("", &format!("y[0] = A[0][0]{};", " + 1".repeat(200)), &["more than 256 operands and operators"]);
     let seven: String = (0..7).map(|at| format!("for v{at} in 0..2 {{ ")).collect();
     says(
         "",
         &format!("{seven} y[0] = A[0][0]; {}", "}".repeat(7)),
-        &["more than 6 loops inside one another"],
+        &["more than 6 nested loops"],
     );
 }
 
@@ -205,15 +205,16 @@ fn repeated_microblocks() {
         code,
         &["small.toml:13:24", "`A[i][d]` is outside its array", "would be 8"],
     );
-    says("repeat = \"n in 0..4\"", code, &["small.toml:11:11", "`n` has another meaning already"]);
+    says("repeat = \"n in 0..4\"", code, &["small.toml:11:11", "`n` is already defined"]);
     says("repeat = \"d = 0..4\"", code, &["small.toml:11:13", "expected `in`"]);
-    says("repeat = \"d in 0..i\"", code, &["small.toml:11:19", "`i` is no loop variable here and no size"]);
+    says("repeat = \"d in 0..i\"", code, &["small.toml:11:19", "`i` is neither a loop variable here nor a size"]);
     says("repeat = \"d in 4..4\"", code, &["a kernel has 1 to 256 microblocks"]);
     let text = kernel("repeat = \"d in 0..257\"", "for i in 0..n { y[i] = A[i][d/40]; }");
     assert!(refused(&text).contains("a kernel has 1 to 256 microblocks"));
 }
 
-/// Two iterations of `b` touch neighbouring blocks: what one writes the next reads in the row below, unless the columns are others.
+/// Two iterations of `b` touch neighbouring blocks: one writes what the next reads in the row below, unless the
+/// columns differ.
 #[test]
 fn blocks_of_a_diagonal_are_independent_and_those_of_a_row_are_not() {
     let text = |column: &str| {
@@ -237,7 +238,7 @@ fn blocks_of_a_diagonal_are_independent_and_those_of_a_row_are_not() {
 
 // Damaged texts: a diagnostic or a kernel, never a panic.
 
-/// Reads a text, and asks whatever comes out for all that costs no walk through its iterations.
+/// Reads a text, and runs everything on the result that does not walk through its iterations.
 fn use_it(text: &str, sizes: &[(String, i64)]) {
     match Kernel::read(text, "damaged.toml", sizes) {
         Err(fault) => assert!(!fault.to_string().is_empty()),
@@ -258,7 +259,7 @@ fn use_it(text: &str, sizes: &[(String, i64)]) {
     }
 }
 
-/// What damage puts into a text.
+/// Pieces that damage inserts into a text.
 const PIECES: [&str; 24] = [
     "{",
     "}",
@@ -329,9 +330,9 @@ proptest! {
     }
 }
 
-// What iterations need of earlier ones, worked out by hand.
+// Dependences of iterations on earlier ones, worked out by hand.
 
-/// Dependences of the loop with this variable in a microblock; the last of that name.
+/// Returns the dependences of the loop with this variable in a microblock; the last of that name.
 fn of(kernel: &Kernel, microblock: usize, name: &str) -> Vec<Dependence> {
     let microblock = &kernel.microblocks()[microblock];
     let id = microblock.loops.iter().rposition(|one| one.name == name).expect("a loop");
@@ -342,14 +343,14 @@ fn shipped(name: &str) -> Kernel {
     read(programs().iter().find(|(own, _)| *own == name).expect("a program").1, name, &[])
 }
 
-/// From statement to statement, what is loaded, and the distance.
+/// Describes dependences: from statement to statement, the loaded element, and the distance.
 fn told(kernel: &Kernel, found: &[Dependence], microblock: usize) -> Vec<(usize, usize, String, u64)> {
     let statements = &kernel.microblocks()[microblock].statements;
     let text = |one: &Dependence| statements[one.to].references[one.load].text.clone();
     found.iter().map(|one| (one.from, one.to, text(one), one.distance)).collect()
 }
 
-/// `C[i][j] += ...` over `k` loads what the iteration before stored.
+/// Checks that `C[i][j] += ...` over `k` loads what the previous iteration stored.
 #[test]
 fn a_sum_depends_on_the_iteration_before() {
     let kernel = shipped("gemm");
@@ -357,8 +358,8 @@ fn a_sum_depends_on_the_iteration_before() {
     assert_eq!(told(&kernel, &found, 0), [(1, 1, "C[i][j]".to_owned(), 1)]);
 }
 
-/// Elimination along a row: `X[i][j]` needs `X[i][j - 1]` and `B[i][j - 1]`, `B[i][j]` needs `B[i][j - 1]`. Nothing else is both stored
-/// and loaded: the loads of `X[i][j]` and `B[i][j]` come before the stores.
+/// Elimination along a row: `X[i][j]` needs `X[i][j - 1]` and `B[i][j - 1]`, `B[i][j]` needs `B[i][j - 1]`. No other
+/// element is both stored and loaded: the loads of `X[i][j]` and `B[i][j]` come before the stores.
 #[test]
 fn elimination_along_a_row_depends_on_the_element_before() {
     let kernel = shipped("adi");
@@ -369,7 +370,7 @@ fn elimination_along_a_row_depends_on_the_element_before() {
     assert_eq!(told(&kernel, &found, 0), expected);
     // Substitution back goes the other way: `X[i][j - 1]` is loaded before it is stored.
     assert_eq!(of(&kernel, 1, "j"), []);
-    // Along columns each row needs the one before, but no column another one.
+    // Along columns each row needs the previous one, but columns are independent.
     assert_eq!(of(&kernel, 2, "j"), []);
 }
 
@@ -382,7 +383,7 @@ fn independent_iterations_have_none() {
     }
 }
 
-/// One loop with several statements over `a`.
+/// Returns the dependences of one loop with several statements over `a`.
 fn small(code: &str) -> Vec<(usize, usize, String, u64)> {
     let text = format!(
         "name = \"x\"\n[sizes]\nn = 8\n[arrays.a]\nshape = [\"40\"]\nelement = \"f32\"\nsection = \"inout\"\n\
@@ -397,9 +398,9 @@ fn distances_are_those_of_the_subscripts() {
     let text = |text: &str| text.to_owned();
     // Stored two iterations before it is loaded.
     assert_eq!(small("for i in 2..n { a[i] = b[i] + a[i - 2]; b[i] = 1; }"), [(0, 0, text("a[i - 2]"), 2)]);
-    // In the same iteration, by the statement before.
+    // In the same iteration, by the previous statement.
     assert_eq!(small("for i in 0..n { a[i] = 1; b[i] = a[i]; }"), [(0, 1, text("a[i]"), 0)]);
-    // By the statement after: one iteration later, for an element that the loop does not change.
+    // By the next statement: one iteration later, for an element that the loop does not change.
     assert_eq!(small("for i in 0..n { b[i] = a[3]; a[3] = 2; }"), [(1, 0, text("a[3]"), 1)]);
     // A step of two: four elements are two iterations.
     assert_eq!(small("for i in 4..n step 2 { a[i] = a[i - 4]; b[i] = 1; }"), [(0, 0, text("a[i - 4]"), 2)]);
@@ -408,9 +409,9 @@ fn distances_are_those_of_the_subscripts() {
     assert_eq!(small("for i in 0..n { a[2*i + 3] = a[2*i]; b[i] = 1; }"), []);
     // An element that the loop does not change, stored before it is loaded: in the same iteration.
     assert_eq!(small("for i in 0..n { a[3] = b[i]; b[i] = a[3]; }"), [(0, 1, text("a[3]"), 0)]);
-    // Different elements of a fixed place; and what a compiler cannot tell.
+    // Different elements at a fixed place; and a case that a compiler cannot tell.
     assert_eq!(small("for i in 0..n { a[3] = a[4]; b[i] = 1; }"), []);
     assert_eq!(small("for i in 0..n { a[2*i] = a[i]; b[i] = 1; }"), [(0, 0, text("a[i]"), 1)]);
-    // Downwards, the element above is the one of the iteration before.
+    // Downwards, the element above is that of the previous iteration.
     assert_eq!(small("for i in 0..n reversed { a[i] = a[i + 1]; b[i] = 1; }"), [(0, 0, text("a[i + 1]"), 1)]);
 }

@@ -1,10 +1,11 @@
-//! Programs that are executed on their data, against plain programs; and what who watches them hears, against what their bodies say.
+//! Executed programs against plain programs, and the accesses that a watcher receives against the counts of their
+//! bodies.
 
 use nest::executed::{Bfs, Executed, Nn, Summary, Watch, Wc};
 use nest::{Counts, Section};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Nobody.
+/// Watcher that ignores everything.
 struct Nobody;
 
 impl Watch for Nobody {
@@ -14,11 +15,11 @@ impl Watch for Nobody {
     fn access(&mut self, _: usize, _: u64, _: bool) {}
 }
 
-/// Holds accesses against what bodies count, piece by piece.
+/// Compares accesses with the counts of bodies, piece by piece.
 struct Account {
     bodies: Vec<Counts>,
     bytes: Vec<(u64, Section)>,
-    /// Of the piece: what bodies say, and loads and stores that were heard.
+    /// Counts of the current piece: from bodies, and loads and stores received.
     said: Counts,
     heard: [u64; 2],
     /// Pieces of each microblock, and whether they may run at once.
@@ -75,7 +76,7 @@ fn account(program: &dyn Executed) -> Account {
     account
 }
 
-/// Bits that look random.
+/// Returns random-looking bits.
 fn bits(state: &mut u64) -> u64 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     *state >> 33
@@ -89,7 +90,7 @@ fn search(nodes: usize, edges: &[(u32, u32)], source: u32) -> Bfs {
     Bfs::new((0..=nodes).map(offset).collect(), ends, source)
 }
 
-/// Levels by a queue.
+/// Returns levels computed with a queue.
 fn queued(nodes: usize, edges: &[(u32, u32)], source: u32) -> Vec<i32> {
     let mut next = vec![Vec::new(); nodes];
     edges.iter().for_each(|(from, to)| next[*from as usize].push(*to as usize));
@@ -107,7 +108,8 @@ fn queued(nodes: usize, edges: &[(u32, u32)], source: u32) -> Vec<i32> {
     levels
 }
 
-/// Two levels behind the source, a node without a way. The last level finds nothing: with the beginning 1 + 3 x 2 microblocks, of which one is serial.
+/// Two levels after the source, and an unreachable node. The last level finds nothing: with the beginning 1 + 3 x 2
+/// microblocks, of which one is serial.
 #[test]
 fn levels_of_a_small_graph() {
     let search = search(5, &[(0, 1), (0, 2), (1, 2), (2, 3), (3, 0)], 0);
@@ -115,8 +117,9 @@ fn levels_of_a_small_graph() {
     let account = account(&search);
     let serial: Vec<bool> = account.microblocks.iter().map(|(_, is_split)| !is_split).collect();
     assert_eq!(serial, [true, false, false, false, false, false, false]);
-    // By hand: marks of 5 nodes are looked at twice a level, 3 levels; 4 nodes are visited, 3 of them found; 5 edges are followed, 4 of which lead to nodes that were not visited when
-    // they were looked at (1 and 2 from 0; 3 from 2; the one from 1 to 2 and that from 3 to 0 find nothing new).
+    // By hand: the marks of 5 nodes are checked twice per level, in 3 levels; 4 nodes are visited, 3 of them found; 5
+    // edges are followed, 4 of which lead to nodes that were unvisited at the time (1 and 2 from 0; 3 from 2; the
+    // edges from 1 to 2 and from 3 to 0 find nothing new).
     assert_eq!(account.all.loads, 3 * 2 * 5 + 4 * 2 + 5 * 2 + 3);
     assert_eq!(account.all.stores, 5 * 4 + 3 + 4 + 3 * 2 + 3 * 3);
 }
@@ -162,7 +165,7 @@ fn levels_of_a_real_graph() {
     account(&search);
 }
 
-/// The nearest by sorting all.
+/// Compares the nearest with those found by sorting all.
 #[test]
 fn the_nearest_are_those_of_sorting_all() {
     for (records, count) in [(1, 1), (100, 5), (20_000, 10)] {
@@ -213,7 +216,7 @@ fn compare_words(text: Vec<u8>) -> usize {
     found.len()
 }
 
-/// Words at the ends of chunks of 64 KiB belong to the chunk that they begin in.
+/// Words at the ends of chunks of 64 KiB belong to the chunk in which they begin.
 #[test]
 fn words_are_those_of_a_map() {
     compare_words(b"a".to_vec());
@@ -236,7 +239,7 @@ fn words_of_a_real_text() {
     assert!(compare_words(text) > 100);
 }
 
-/// The records of a bucket lie one behind the other: its piece touches as many bytes as lie between its first record and its last.
+/// The records of a bucket are contiguous: its piece touches the bytes from its first record to its last.
 #[test]
 fn a_text_outgrows_the_room_of_its_fullest_bucket() {
     // One word, 1,000 times, is one bucket: 999 records of 12 B from the first to the last.
@@ -245,11 +248,11 @@ fn a_text_outgrows_the_room_of_its_fullest_bucket() {
         assert_eq!(Wc::text_outgrows(&text, room), outgrows, "{room}");
     }
     assert!(!Wc::text_outgrows(b"...", 0));
-    // What is drawn word by word is what is made: capital letters are none of it, and words end at one byte.
+    // The words drawn are those of the generated text: without capital letters, each ending at one byte.
     for (bytes, different, seed) in [(300_000, 1_000, 11), (300_001, 1, 3), (65_537, 70_000, 8)] {
         let made = Wc::generate(bytes, different, seed);
         let at = |room: u64| Wc::outgrows(bytes, different, seed, room);
-        // The word that the end cuts is none that is drawn: of it alone they may disagree.
+        // The word cut by the end of the text is not a drawn one: only about it may they disagree.
         let most = (0..).find(|words| !Wc::text_outgrows(made.text(), 12 * words)).expect("a room");
         assert!(!at(12 * most), "{bytes}: {most} records");
         assert!(most < 2 || at(12 * (most - 2)), "{bytes}: {most} records");

@@ -1,4 +1,4 @@
-//! Nests of programs of a GPU: entries that are repeated together, and threads in lockstep.
+//! Nests of GPU programs: entries that are repeated together, and threads in lockstep.
 
 use crate::{counted, read, small};
 use nest::{
@@ -34,7 +34,7 @@ fn entries_take_turns() {
     assert_eq!(order, [0, 1, 0, 1, 0, 1]);
     let screens = kernel.microblocks().iter().map(|one| one.split.as_ref().expect("split").trips);
     assert_eq!(screens.collect::<Vec<_>>(), [5, 5, 4, 4, 3, 3]);
-    // Of the last pivot there are no rows below.
+    // No rows are below the last pivot.
     assert_eq!(of_gpu("gaus", &[("n", 6), ("pivots", 6)]).microblocks().len(), 12);
     let code = |entries: &str| {
         let text = format!(
@@ -61,7 +61,7 @@ fn entries_take_turns() {
     }
 }
 
-/// Rows below the pivot's are written, and the pivot's is read: they are never the same one.
+/// Rows below the pivot's are written, and the pivot's is read: they never coincide.
 #[test]
 fn elimination() {
     let (n, pivots) = (9, 5);
@@ -134,7 +134,7 @@ fn fields() {
     close(&data.arrays[hz], &of_hz, "hz");
 }
 
-/// Closed forms, screens and the threads of a GPU: an element each where both loops are independent.
+/// Closed forms, screens and the threads of a GPU: one element each where both loops are independent.
 #[test]
 fn counts_and_threads() {
     for (name, text) in programs_of_gpus() {
@@ -150,11 +150,11 @@ fn counts_and_threads() {
     assert_eq!(threads, [[50, 1], [50, 49], [49, 50], [49, 49]]);
 }
 
-// The examples of `docs/kernels.md` are kernels.
+// Examples of `docs/kernels.md`, which must be valid kernels.
 
 const PAGE: &str = include_str!("../../../../../docs/kernels.md");
 
-/// The texts of the page's TOML blocks.
+/// Returns the texts of the page's TOML blocks.
 fn examples() -> Vec<&'static str> {
     PAGE.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect()
 }
@@ -174,7 +174,7 @@ fn examples_are_read_and_counted() {
     }
 }
 
-/// A text says only what differs from the kernel that it inherits.
+/// Checks that a text only needs the differences from the kernel that it inherits.
 #[test]
 fn a_kernel_inherits_a_shipped_one() {
     let kernel = read("inherits = \"gemm\"\nname = \"mine\"\n[sizes]\nni = 10\n", "mine.toml", &[]);
@@ -191,9 +191,9 @@ fn the_page_names_every_shipped_kernel() {
     }
 }
 
-// The kernels of `examples/kernels`, against plain programs.
+// Kernels of `examples/kernels`, against plain programs.
 
-/// A kernel with these sizes, executed on drawn values; what each array held before and after.
+/// Executes a kernel with these sizes on generated values; returns the contents of the arrays before and after.
 fn executed(text: &str, sizes: &[(&str, i64)]) -> (Kernel, Data, Data) {
     let sizes: Vec<_> = sizes.iter().map(|(name, size)| ((*name).to_owned(), *size)).collect();
     let kernel = read(text, "example", &sizes);
@@ -269,19 +269,19 @@ fn entries_are_booked_on_their_balances() {
     }
 }
 
-// Threads in lockstep: together they do what one does alone, and what is dealt out to them is independent.
+// Threads in lockstep: together they do the work of a single one, and their shares are independent.
 
-/// How often each byte of each array is read and written, and how often each statement is executed.
+/// Counts of how often each byte of each array is read and written, and each statement executed.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Seen {
     accesses: BTreeMap<(usize, u64, bool), u64>,
     statements: BTreeMap<usize, u64>,
 }
 
-/// Of each byte of each array, whether it is written, and by which threads it is touched.
+/// For each byte of each array, whether it is written, and by which threads it is touched.
 type Touched = BTreeMap<(usize, u64), (bool, Vec<(u64, u64)>)>;
 
-/// All threads of a microblock, warp by warp; also which of them touch what.
+/// Executes all threads of a microblock, warp by warp; records which of them touch what.
 fn dealt(microblock: &Microblock, grid: &Grid, touched: &mut Touched) -> Seen {
     let mut seen = Seen::default();
     let [across, down] = grid.threads();
@@ -315,7 +315,7 @@ fn dealt(microblock: &Microblock, grid: &Grid, touched: &mut Touched) -> Seen {
     seen
 }
 
-/// A sequential execution.
+/// Counts a sequential execution.
 fn alone(kernel: &Kernel, at: usize) -> BTreeMap<(usize, u64, bool), u64> {
     let mut seen = BTreeMap::new();
     kernel.accesses(&Piece::whole(at), &mut |Access { array, byte, write, .. }| {
@@ -338,7 +338,7 @@ fn agrees(kernel: &Kernel) {
             .map(|(id, times)| microblock.statements[*id].counts().times(*times).arithmetic())
             .sum();
         assert_eq!(arithmetic, counts.arithmetic(), "{name}, microblock {at}");
-        // What one thread writes no other one touches.
+        // A byte written by one thread is touched by no other thread.
         for ((array, byte), (is_written, mut who)) in touched {
             who.dedup();
             let first = who[0];
@@ -357,7 +357,7 @@ fn threads_together_do_what_one_does_alone() {
     }
 }
 
-/// Larger than a warp, so that threads lie in several.
+/// Larger than a warp, so that threads are in several warps.
 #[test]
 fn so_do_those_of_several_warps() {
     for name in ["atax", "fdtd", "covar", "gemm", "adi"] {
@@ -371,15 +371,15 @@ fn so_do_those_of_several_warps() {
     }
 }
 
-/// The axes of each microblock of a program.
+/// Returns the axes of each microblock of a program.
 fn axes(name: &str) -> Vec<(Option<String>, Option<String>)> {
     let (_, text) = programs().iter().find(|(own, _)| *own == name).expect("a program");
     let grids = read(text, name, &[]).microblocks().iter().map(Grid::of).collect::<Vec<_>>();
     grids.into_iter().map(|grid| (grid.x.map(|axis| axis.name), grid.y.map(|axis| axis.name))).collect()
 }
 
-/// As PolyBench/GPU deals them out: ATAX a row a thread, then a column; FDTD, 2DCONV an element; GEMM a column of a block of rows here; ADI
-/// rows, rows, then columns.
+/// As PolyBench/GPU distributes them: ATAX one row per thread, then one column; FDTD, 2DCONV one element; GEMM here
+/// one column of a block of rows; ADI rows, rows, then columns.
 #[test]
 fn what_is_independent_is_dealt_out() {
     let names = |x: &str, y: &str| {
@@ -402,7 +402,7 @@ fn own(code: &str) -> Kernel {
     read(&text, "own", &[])
 }
 
-/// Bounds that lanes differ in, backwards, steps, loops of one name with different bounds, no axis at all.
+/// Bounds that differ between lanes, reversed loops, steps, loops of one name with different bounds, no axis at all.
 #[test]
 fn lanes_with_fewer_iterations_wait() {
     for (code, threads) in [

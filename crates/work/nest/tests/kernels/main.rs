@@ -9,15 +9,15 @@ mod reference;
 
 use nest::{Counts, Data, Kernel, Piece};
 
-/// A kernel with small sizes: every one different, so that no two are taken for each other. Blocks have 4 and 3 rows, so that the last
-/// one is smaller.
+/// Returns a kernel with small sizes, all different so that they cannot be confused. Blocks have 4 and 3 rows, so
+/// that the last one is smaller.
 pub(crate) fn small(name: &str, text: &str) -> Kernel {
     let (whole, name_of_kernel) = (read(text, name, &[]), name);
     let size = |(at, (name, _)): (usize, &(String, i64))| {
         let rows = match name.as_str() {
             "t" => 4,
             "u" => 3,
-            // So often are microblocks of a program of a GPU repeated.
+            // Number of repetitions of a GPU program's microblocks.
             "pivots" | "steps" => 2,
             "columns" if name_of_kernel == "gram" => 2,
             _ => 11 + 2 * at as i64,
@@ -32,7 +32,7 @@ pub(crate) fn read(text: &str, name: &str, sizes: &[(String, i64)]) -> Kernel {
     Kernel::read(text, name, sizes).unwrap_or_else(|fault| panic!("{fault}"))
 }
 
-/// What executing a piece counts.
+/// Returns the counts of executing a piece.
 pub(crate) fn counted(kernel: &Kernel, piece: &Piece) -> Counts {
     kernel.execute_piece(piece, &mut Data::generate(kernel, 1))
 }

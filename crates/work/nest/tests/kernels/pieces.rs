@@ -1,4 +1,4 @@
-//! Pieces against walking through their accesses: shipped kernels, and random ones.
+//! Pieces against walks through their accesses: shipped kernels, and random ones.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ fn accesses(kernel: &Kernel, piece: &Piece) -> Vec<Access> {
     accesses
 }
 
-/// Bytes of the extents of an array, and those that accesses touch.
+/// Returns the bytes of the extents of an array, and those that accesses touch.
 fn touched(kernel: &Kernel, piece: &Piece, array: usize) -> (BTreeSet<u64>, BTreeSet<u64>) {
     let element = kernel.arrays()[array].element.bytes();
     let own = |extent: &&Extent| extent.array == array;
@@ -26,7 +26,7 @@ fn ends(bytes: &BTreeSet<u64>) -> Option<(u64, u64)> {
     Some((*bytes.first()?, *bytes.last()?))
 }
 
-/// All that holds of a piece of any kernel.
+/// Checks everything that holds for a piece of any kernel.
 pub(crate) fn check(kernel: &Kernel, piece: &Piece) {
     let counts = kernel.counts(piece);
     assert_eq!(counts, counted(kernel, piece), "{piece:?}");
@@ -59,7 +59,8 @@ pub(crate) fn check(kernel: &Kernel, piece: &Piece) {
     }
 }
 
-/// Sections are the screen: the same accesses in the same order, and the same operations; each fits, unless it cannot be less.
+/// Checks that sections make up the screen: the same accesses in the same order, and the same operations; each fits,
+/// unless it cannot be smaller.
 fn check_sections(kernel: &Kernel, screen: Piece, budget: u64, group: u64) {
     let mut walked = Vec::new();
     let mut counts = Counts::default();
@@ -76,7 +77,7 @@ fn check_sections(kernel: &Kernel, screen: Piece, budget: u64, group: u64) {
     assert_eq!(counts, kernel.counts(&screen), "{screen:?} with {budget} B");
 }
 
-/// Parts of parts, down to single statements, are the piece.
+/// Checks that parts of parts, down to single statements, make up the piece.
 fn check_parts(kernel: &Kernel, piece: &Piece) {
     fn all(kernel: &Kernel, piece: &Piece, walked: &mut Vec<Access>) -> Counts {
         let parts = match piece.range() {
@@ -107,7 +108,7 @@ fn check_parts(kernel: &Kernel, piece: &Piece) {
 fn footprints_of_shipped_kernels_are_the_bytes_that_they_touch() {
     for (name, text) in programs() {
         let kernel = small(name, text);
-        // A triangle is no block.
+        // A triangle is not a block.
         let is_triangle = |array: usize| kernel.arrays()[array].name == "symmat";
         for at in 0..kernel.microblocks().len() {
             for screen in kernel.screens(at, 3).chain([Piece::whole(at)]) {
@@ -151,7 +152,8 @@ fn screens_are_equal_ranges_of_the_split_loop() {
     assert_eq!(kernel.screens(1, 4).collect::<Vec<_>>(), [Piece::whole(1)]);
 }
 
-/// What a section is dealt out as executes its statements, each once, and touches no element that another writes; the loops around the split one are those of each.
+/// Checks that the distributed parts of a section execute its statements, each once, and share no written element;
+/// the loops around the split one belong to each part.
 #[test]
 fn what_a_section_is_dealt_out_as_is_the_section() {
     let mut most = 0;
@@ -207,7 +209,7 @@ fn sections_are_as_large_as_fits() {
     assert_eq!(ranges(720), [0..9, 9..18, 18..27, 27..30]);
     assert_eq!(ranges(719), [0..8, 8..16, 16..24, 24..30]);
     assert_eq!(ranges(100_000).len(), 1);
-    // A row alone is too large: its elements, four of each at a time.
+    // A single row is too large: its elements follow, four of each at a time.
     assert_eq!(ranges(32)[..4], [0..4, 4..8, 8..10, 0..4]);
     // `x` is read, `y` written and read again.
     let used: Vec<_> =
@@ -215,7 +217,7 @@ fn sections_are_as_large_as_fits() {
     assert_eq!(used, [(1200, true, false), (1200, true, true)]);
 }
 
-/// Screens of a microblock leave the same values in any order.
+/// Checks that screens of a microblock leave the same values in any order.
 #[test]
 fn screens_do_not_depend_on_each_other() {
     for (name, text) in programs() {
@@ -239,7 +241,7 @@ fn screens_do_not_depend_on_each_other() {
     }
 }
 
-/// A kernel that nobody wrote: bounds that depend on outer variables, blocks, steps, reversed loops, bodies with several things in them.
+/// Random kernel: bounds that depend on outer variables, blocks, steps, reversed loops, bodies with several nodes.
 pub(crate) struct Random {
     state: u64,
     text: String,
@@ -257,7 +259,7 @@ impl Random {
         of[self.below(of.len() as u64) as usize]
     }
 
-    /// Every variable is from 0 to 8, so that a subscript is from 0 to 39.
+    /// Returns a subscript; every variable is from 0 to 8, so it is from 0 to 39.
     fn subscript(&mut self, around: &[String]) -> String {
         let constant = self.below(4);
         if around.is_empty() {

@@ -1,4 +1,4 @@
-//! The shipped kernels: counts in closed form against executing them, with registers and without, and beside Table 2.
+//! Shipped kernels: counts in closed form against execution, with registers and without, and beside Table 2.
 
 use crate::{
     counted,
@@ -34,7 +34,7 @@ fn microblocks_and_inputs_are_those_of_table2() {
         assert!(input < paper.input * 1.0005 && input > paper.input * 0.998, "{name}: {input} MB");
     }
     assert_eq!(read(text("gemm"), "gemm", &[]).input_bytes(), 3 * 4000 * 4000 * 4);
-    // Those of section 5.6 that are nests have ATAX's input.
+    // The nests of section 5.6 have ATAX's input.
     assert_eq!(read(text("path"), "path", &[]).input_bytes(), 640_000_000);
     assert_eq!(read(text("nw"), "nw", &[]).input_bytes(), 4 * 12_648 * 12_648);
 }
@@ -63,7 +63,7 @@ fn the_inner_loop_of_gemm_has_four_loads_and_stores_of_thirteen_operations() {
     let own = microblock.own(Some(innermost));
     assert_eq!((own.loads + own.stores, own.operations()), (4, 13));
     assert_eq!(own.multiplies, 2);
-    // The other loops are less than a hundredth of 4000 times as much.
+    // The other loops are less than a hundredth of 4000 times that.
     assert!((whole(&kernel).ldst() - 4.0 / 13.0).abs() < 1e-3);
 }
 
@@ -92,7 +92,8 @@ fn counts_of_a_triangle_are_those_worked_out_by_hand() {
     assert_eq!(counts.iterations, half * 1000 + 4 * half + 4 * 700 + 2 * 4 + 2 + half + 700);
 }
 
-/// `for a in 0..n { for b in a..n { for c in b..n { ...`: as many as there are ways to take 6 of n with repetition, (n + 5 over 6).
+/// Kernel `for a in 0..n { for b in a..n { for c in b..n { ...`: the number of ways to take 6 of n with repetition,
+/// (n + 5 over 6).
 #[test]
 fn six_loops_inside_one_another_are_counted_as_the_formula_says() {
     for n in [1u64, 2, 7, 1000] {
@@ -109,7 +110,7 @@ fn six_loops_inside_one_another_are_counted_as_the_formula_says() {
         let counts = kernel.counts(&Piece::whole(0));
         assert_eq!(counts.stores, choose(6));
         assert_eq!(counts.iterations, (1..=6).map(choose).sum::<u64>());
-        // The last third of the outermost loop alone.
+        // Only the last third of the outermost loop.
         let rest = n - n / 3;
         let inner = kernel.parts(&Piece::whole(0))[0].narrowed(n / 3..n);
         let choose = |k: u64| (0..k).fold(1, |product, at| product * (rest + at) / (at + 1));
@@ -117,8 +118,9 @@ fn six_loops_inside_one_another_are_counted_as_the_formula_says() {
     }
 }
 
-/// Loads and stores are within 6.5 points of Table 2 for each program but ADI, for which the table repeats both figures of 2DCON. Input a thousand operations cannot fit: at the stated sizes GEMM's
-/// 5.29 leaves less than one operation an inner iteration.
+/// Loads and stores are within 6.5 points of Table 2 for each program except ADI, for which the table repeats both
+/// values of 2DCON. Input per thousand operations cannot fit: at the stated sizes GEMM's 5.29 leaves less than one
+/// operation per inner iteration.
 #[test]
 fn table2() {
     println!("{:8} {:>16} {:>18} {:>14} {:>10}", "", "LD/ST %", "B/KI", "input MB", "operations");
@@ -142,7 +144,7 @@ fn table2() {
     }
 }
 
-/// A loop of ten iterations over one statement.
+/// Returns a loop of ten iterations over one statement.
 fn ten(statement: &str) -> Kernel {
     let text = format!(
         "name = \"ten\"\n[sizes]\nn = 10\n[arrays.A]\nshape = [\"n\", \"n\"]\nelement = \"f32\"\nsection = \"inout\"\n\
@@ -152,7 +154,7 @@ fn ten(statement: &str) -> Kernel {
     read(&text, "ten", &[])
 }
 
-/// The table of the page, line by line.
+/// Compares the table of the page, line by line.
 #[test]
 fn each_operation_is_counted_as_what_it_is() {
     let one = Counts { stores: 1, ..Counts::default() };
@@ -178,7 +180,7 @@ fn each_operation_is_counted_as_what_it_is() {
 
 // Sums in registers: counts by formula, and against executing kernels with registers and without.
 
-/// A product without blocks; the order of the loops is given.
+/// Returns a product without blocks, with the given order of loops.
 fn product(loops: [&str; 3]) -> Kernel {
     let array = |name: &str| {
         format!(
@@ -196,7 +198,8 @@ fn product(loops: [&str; 3]) -> Kernel {
     read(&text, "product", &[])
 }
 
-/// n = 7: each of n^3 iterations loads `A` and `B`. In memory it also loads and stores `C`; in a register that is done n^2 times, once for each element. An address is worked out for each element with two subscripts.
+/// With n = 7, each of n^3 iterations loads `A` and `B`. In memory it also loads and stores `C`; in a register that
+/// happens n^2 times, once per element. An address is computed for each element with two subscripts.
 #[test]
 fn a_product_loads_and_stores_its_sum_once_an_element() {
     let (n, n2, n3) = (7, 49, 343);
@@ -215,11 +218,11 @@ fn a_product_loads_and_stores_its_sum_once_an_element() {
         ..Counts::default()
     };
     assert_eq!(registers.counts(&Piece::whole(0)), expected);
-    // An inner iteration has 2 loads instead of 4 loads and stores, and an address less: 9 operations of 12.
+    // An inner iteration has 2 loads instead of 4 loads and stores, and one address less: 9 operations of 12.
     let own = |kernel: &Kernel| kernel.microblocks()[0].own(Some(2));
     assert_eq!((own(&memory).loads + own(&memory).stores, own(&memory).operations()), (4, 12));
     assert_eq!((own(&registers).loads + own(&registers).stores, own(&registers).operations()), (2, 9));
-    // Around it stand the load, the store, their address and the loop's own three.
+    // Around it are the load, the store, their address and the loop's own three.
     assert_eq!(registers.microblocks()[0].own(Some(1)).operations(), 6);
 }
 
@@ -231,7 +234,7 @@ fn a_product_whose_innermost_loop_is_another_stays_as_it_is() {
     }
 }
 
-/// One loop nest over `a` and `b`: how many elements it keeps.
+/// Returns how many elements one loop nest over `a` and `b` keeps.
 fn kept(code: &str) -> usize {
     let array =
         |name: &str| format!("[arrays.{name}]\nshape = [\"20\"]\nelement = \"f32\"\nsection = \"scratch\"\n");
@@ -248,10 +251,10 @@ fn what_may_be_the_same_element_stays_in_memory() {
     assert_eq!(kept("for i in 0..n { a[3] += b[i]; }"), 1);
     // Written, not added to.
     assert_eq!(kept("for i in 0..n { a[3] = b[i]; }"), 0);
-    // Another element that is surely another; one that may be it.
+    // An element that is surely different; one that may be the same.
     assert_eq!(kept("for i in 0..n { a[3] += a[4] * b[i]; }"), 1);
     assert_eq!(kept("for i in 0..n { a[3] += a[i] * b[i]; }"), 0);
-    // Two sums; one of two statements.
+    // Two sums; one sum of two statements.
     assert_eq!(kept("for i in 0..n { a[3] += b[i]; a[4] += b[i]; }"), 2);
     assert_eq!(kept("for i in 0..n { a[3] += b[i]; a[3] *= 2; }"), 1);
     // The loop around is not innermost.
@@ -272,7 +275,7 @@ fn a_loop_without_iterations_loads_nothing() {
     assert_eq!(stores, [1, 2, 2, 2]);
 }
 
-/// Values after a run with registers and without are compared. They begin with others than zero.
+/// Compares values after a run with registers and without, starting from nonzero values.
 fn check_values(memory: &Kernel, registers: &Kernel) {
     let mut data = Data::generate(memory, 5);
     for (at, value) in data.arrays.iter_mut().flatten().enumerate() {
@@ -281,7 +284,7 @@ fn check_values(memory: &Kernel, registers: &Kernel) {
     let mut kept = data.clone();
     memory.execute(&mut data);
     registers.execute(&mut kept);
-    // Roots of negative values are NaN, which equals nothing.
+    // Roots of negative values are NaN, which is not equal to itself.
     let bits = |data: &Data| data.arrays.iter().flatten().map(|value| value.to_bits()).collect::<Vec<_>>();
     assert!(bits(&data) == bits(&kept), "{}", memory.name());
 }
@@ -305,7 +308,8 @@ fn shipped_kernels_leave_what_they_left() {
             keep.push(*name);
         }
     }
-    // Sums over rows and products; stencils, eliminations and what a paper has in section 5.6 have none.
+    // Sums over rows and products have registers; stencils, eliminations and the programs of a paper's section 5.6
+    // have none.
     let expected =
         ["atax", "bicg", "mvt", "gesum", "syrk", "3mm", "covar", "gemm", "2mm", "syr2k", "corr", "serial"];
     keep.sort_unstable();

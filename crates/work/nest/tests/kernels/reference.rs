@@ -1,4 +1,4 @@
-//! Each shipped kernel against a plain program of its own, in 64 bits: results agree within 1e-9.
+//! Each shipped kernel against a separate plain program in 64 bits: results agree within 1e-9.
 //!
 //! The plain programs are PolyBench's loops without blocks, in PolyBench's order.
 
@@ -19,12 +19,12 @@ fn values(kernel: &Kernel, data: &Data) -> Values {
         .collect()
 }
 
-/// Executes a kernel in 64 bits and its reference, and compares the arrays that come out.
+/// Executes a kernel in 64 bits and its reference, and compares the resulting arrays.
 fn compare(name: &str, sizes: &[(&str, i64)], outputs: &[&str], reference: impl Fn(&mut Values)) {
     compare_with(name, "f32", "f64", sizes, outputs, reference);
 }
 
-/// The same of a text of which a part is replaced.
+/// Compares as above, with part of the text replaced.
 fn compare_with(
     name: &str,
     old: &str,
@@ -274,7 +274,8 @@ fn one_step_in_time() {
     });
 }
 
-/// The score of an alignment by a plain table, in blocks that do not fill it; with gaps that cost much and little.
+/// Checks the score of an alignment against a plain table, in blocks that do not fill it, with high and low gap
+/// costs.
 #[test]
 fn an_alignment() {
     for (ti, tj) in [(4, 5), (13, 13), (1, 2)] {
@@ -299,7 +300,7 @@ fn an_alignment() {
     }
 }
 
-/// The cheapest way to each column of the last row, by the least over all ways.
+/// Checks the cheapest path to each column of the last row against the minimum over all paths.
 #[test]
 fn a_way_through_a_grid() {
     fn cheapest(wall: &[f64], row: usize, column: usize) -> f64 {

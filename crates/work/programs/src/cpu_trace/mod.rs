@@ -1,29 +1,31 @@
 //! Recorded programs of a CPU as services of a server: Valgrind's lackey (and the files that `nandscape trace capture` makes of
 //! it), memtrace, ChampSim, and plain lists of addresses.
 //!
-//! A trace is read twice. The first reading finds every fault in it and the pages that it touches; the second goes on while the
-//! machine runs, a job at a time, so that a trace may be longer than memory. Pages of 4 KiB, of data and of text apart, are laid
-//! one behind the other in the order of their first use: the address space is as large as the program's footprint.
+//! A trace is read twice. The first pass finds every fault in it and the pages that it touches; the second runs along
+//! with the machine, one job at a time, so a trace may be larger than memory. Pages of 4 KiB, of data and of text
+//! separately, are placed in the order of their first use: the address space is as large as the program's footprint.
 //!
-//! **Jobs.** The trace is cut into jobs of [`Options::job`] instructions. A job that begins takes the next cut, in whatever slot, so
-//! what a job asks for depends on how many have begun before it. Behind the end of the trace comes its beginning, within a job
-//! as well, so that all jobs are of one length.
+//! **Jobs.** The trace is cut into jobs of [`Options::job`] instructions. A job that begins takes the next cut, in
+//! any slot, so the content of a job depends on how many have begun before it. After its end the trace starts over,
+//! within a job as well, so all jobs have the same length.
 //!
-//! What a trace does not say, or says in a way that must be known:
-//! * Instructions without an access to memory stand in groups (`count`). Where the format says where instructions lie, a group
-//!   stays within a line of 64 bytes of text; where it does not, all of the text is one line, and fetching it never misses.
-//! * Each access is an operation that counts one instruction, so an instruction that loads and stores counts two: the
-//!   micro-operations of a core. Its stores need what it loads. An access that crosses a line of 64 bytes becomes two.
-//! * Registers, thus dependences, are in ChampSim's records alone; in the other formats only the store of a
-//!   load and store needs anything.
-//! * Branches are in ChampSim's records alone; in the other formats every branch counts as predicted.
-//! * ChampSim and lists of addresses do not say how wide an access is: it is taken for one of 8 bytes, or to the end of its line.
+//! Properties that a trace does not record, or records in a special way:
+//! * Instructions without memory accesses are grouped (`count`). If the format records the addresses of instructions,
+//!   a group stays within a 64-byte line of text; if not, all of the text is one line, and fetching it never misses.
+//! * Each access is an operation that counts as one instruction, so an instruction that loads and stores counts as
+//!   two: the micro-operations of a core. Its stores depend on its loads. An access that crosses a 64-byte line
+//!   becomes two.
+//! * Only ChampSim's records have registers, and thus dependences; in the other formats only the store of a load and
+//!   store depends on anything.
+//! * Only ChampSim's records have branches; in the other formats every branch counts as predicted.
+//! * ChampSim and lists of addresses do not record the width of an access: it is taken as 8 bytes, or up to the end
+//!   of its line.
 //! * The program's threads are one sequence, and its system calls take no time.
-//! * Jobs that run at a time are cuts of one program. Each core has a copy of the program's data of its own ([`Memory::Private`]), as if
-//!   as many processes ran; its threads share it, and all cores share the text. With [`Memory::Shared`] all jobs have one memory, stacks
-//!   included: cores take lines from each other that the program alone would keep.
+//! * Concurrent jobs are cuts of one program. Each core has its own copy of the program's data ([`Memory::Private`]),
+//!   as if several processes ran; its threads share it, and all cores share the text. With [`Memory::Shared`] all
+//!   jobs share one memory, stacks included: cores take lines from each other that the program alone would keep.
 
-// A diagnostic is returned once in the life of a trace: its size costs nothing, a box would cost every caller.
+// A trace returns at most one diagnostic in its life: its size costs nothing, a box would cost every caller.
 #![allow(clippy::result_large_err)]
 
 mod format;
@@ -47,31 +49,31 @@ use std::{
 };
 use text::{Bad, Input, fault::name};
 
-// Recording: what lackey writes while the program runs, as a file of a few bytes an instruction.
+// Recording of lackey's output while the program runs, to a file of a few bytes per instruction.
 
-/// What lackey's output is called in diagnostics.
+/// Name of lackey's output in diagnostics.
 const SOURCE: &str = "lackey's output";
 
-/// What has been recorded.
+/// Counts of a recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// Instructions.
+    /// Number of instructions.
     pub instructions: u64,
-    /// Loads, those of a load and store included.
+    /// Number of loads, including those of a load and store.
     pub loads: u64,
-    /// Stores, those of a load and store included.
+    /// Number of stores, including those of a load and store.
     pub stores: u64,
     /// Pages of 4 KiB that are loaded or stored.
     pub data_pages: u64,
-    /// Pages of 4 KiB that instructions lie on.
+    /// Pages of 4 KiB that contain instructions.
     pub text_pages: u64,
 }
 
-/// Reads what lackey writes and writes it as a capture, up to its end, to `limit` instructions or until `stop` says so, which it
-/// is asked at every instruction. Whatever ends it, the capture is whole.
+/// Reads the output of lackey and writes it as a capture, up to its end, to `limit` instructions, or until `stop`
+/// returns true; it is called at every instruction. The capture is complete in any case.
 ///
 /// # Errors
-/// What is no line of lackey, and what cannot be read or written.
+/// If a line is not lackey's, or reading or writing fails.
 pub fn record(
     from: impl Read + Send + 'static,
     to: impl Write,
@@ -87,7 +89,7 @@ pub fn record(
         match reader.next(&mut one) {
             Ok(true) => {}
             Ok(false) => break,
-            // Who is stopped does not end his line.
+            // A stopped program does not end its line.
             Err(_) if stop() => break,
             Err(fault) => return Err(fault),
         }
@@ -102,110 +104,110 @@ pub fn record(
     Ok(Counts { data_pages: space.data.len(), text_pages: space.text.len(), ..counts })
 }
 
-// Which recorded program a path is, by content.
+// Detection of recorded programs, by content.
 
-/// How much of a file says what it is.
+/// Number of bytes that identify a file.
 const START: u64 = 64 << 10;
 
 fn format(path: &Path) -> Option<&'static Format> {
-    // A pipe gives its bytes only once.
+    // A pipe can be read only once.
     if !path.is_file() {
         return None;
     }
     let input = File::open(path).and_then(Input::new).ok()?;
     let mut start = Vec::new();
-    // What can be read of a damaged file says what it is; opening it says what is wrong.
+    // The readable part of a damaged file identifies it; opening it reports the damage.
     let whole = input.bytes.take(START).read_to_end(&mut start).is_ok();
     let all = whole && (start.len() as u64) < START;
     FORMATS.iter().find(|format| (format.is)(&start, all)).copied()
 }
 
-/// Whether content begins as one does; `all` says that it is the whole of it.
+/// Returns true if content begins like a recorded program; `all` says that it is complete.
 pub(crate) fn is_beginning(start: &[u8], all: bool) -> bool {
     FORMATS.iter().any(|format| (format.is)(start, all))
 }
 
-/// Name and title of every format, in the order in which content is tried.
+/// Returns name and title of every format, in the order in which content is tried.
 pub fn formats() -> impl Iterator<Item = (&'static str, &'static str)> {
     FORMATS.iter().map(|format| (format.name, format.title))
 }
 
-/// Whether a file is a recorded program of a CPU, by content.
+/// Returns true if a file is a recorded program of a CPU, by content.
 pub fn is_cpu_trace(path: &Path) -> bool {
     format(path).is_some()
 }
 
-/// A recorded program as a service: a capture, what Valgrind's lackey or memtrace writes, ChampSim's records or a list of addresses,
-/// also compressed. Reads all of it: every fault is found here.
+/// Opens a recorded program as a service: a capture, output of Valgrind's lackey or memtrace, ChampSim's records or a
+/// list of addresses, also compressed. Reads all of it: every fault is found here.
 ///
 /// # Errors
-/// A file that is none of them, whatever in it cannot be read (the diagnostic names the file and the line or record), and options
-/// that cannot be.
+/// If a file is none of these, has a bad line or record (the diagnostic names the file and the place), or an option
+/// is invalid.
 ///
 /// # Panics
-/// The service panics when it comes to what has been changed in the file since.
+/// The service panics if it reaches a part of the file that has changed since.
 pub fn open(path: &Path, options: &Options) -> Result<Box<dyn Service>, Diagnostic> {
     let source = name(path);
     let unreadable =
         |error: std::io::Error| Bad::new(format!("cannot read the trace: {error}")).in_file(&source);
     if !path.metadata().map_err(unreadable)?.is_file() {
-        let help = "a trace is read twice: it must be a file, no folder and no pipe";
+        let help = "a trace is read twice: it must be a file, not a folder or a pipe";
         return Err(Bad::new("no file").help(help).in_file(&source));
     }
     let file = File::open(path).map_err(unreadable)?;
     let Some(format) = format(path) else {
         let titles: Vec<&str> = FORMATS.iter().map(|format| format.title).collect();
         let help = format!("a recorded program is {}", titles.join(", "));
-        return Err(Bad::new("no recorded program of a CPU").help(help).in_file(&source));
+        return Err(Bad::new("not a recorded program of a CPU").help(help).in_file(&source));
     };
     Ok(Box::new(Recorded::new(file, format, source, options)?))
 }
 
-// An instruction as the formats tell of it, before it is an operation of a machine.
+// Instructions as the formats record them, before they become operations of a machine.
 
-/// Bytes of a line, which no access of an operation crosses.
+/// Bytes of a line; no access of an operation crosses one.
 const LINE: u64 = proto::memory::CPU_LINE;
 
-/// Instructions that one [`Instruction`] stands for at most: a core that takes one in is not far ahead of the clock then.
+/// Maximum number of instructions per [`Instruction`]: a core that takes one in does not get far ahead of the clock.
 const MOST_COUNT: u16 = 1000;
 
-/// Bytes of an access where the format does not say.
+/// Bytes of an access if the format does not record them.
 const UNTOLD: u64 = 8;
 
-/// An access to memory.
+/// A memory access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Access {
-    /// First byte, as recorded.
+    /// Address of the first byte, as recorded.
     address: u64,
-    /// Bytes, at least one; the last one's address is one of 64 bits.
+    /// Width in bytes, at least one; the last byte has a 64-bit address.
     width: u16,
-    /// Whether it stores.
+    /// True for a store.
     store: bool,
 }
 
 impl Access {
-    /// An access whose width the format does not say.
+    /// Returns an access whose width the format does not record.
     fn untold(address: u64, store: bool) -> Access {
         Access { address, width: UNTOLD.min(LINE - address % LINE) as u16, store }
     }
 
-    /// Its parts, each within a line: address and bytes.
+    /// Returns its parts, each within a line: address and bytes.
     fn parts(self) -> impl Iterator<Item = (u64, u8)> {
         let (mut at, mut left) = (self.address, u64::from(self.width));
         std::iter::from_fn(move || {
             let bytes = left.min(LINE - at % LINE);
             let part = (at, bytes as u8);
-            // Behind the last byte of all there is none, and nothing is left.
+            // Nothing follows the last byte of the address space, and nothing is left.
             (at, left) = (at.wrapping_add(bytes), left - bytes);
             (bytes > 0).then_some(part)
         })
     }
 }
 
-/// What a branch did.
+/// Outcome of a branch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Branch {
-    /// It is none, or one that always goes where it goes.
+    /// Not a branch, or an unconditional one.
     #[default]
     None,
     /// Conditional, not taken.
@@ -214,20 +216,20 @@ enum Branch {
     Taken,
 }
 
-/// An instruction, or several of which the last is told of.
+/// An instruction, or several of which only the last is described.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Instruction {
-    /// Instructions that it stands for, itself the last: 1 to [`MOST_COUNT`]. Those before touch no memory.
+    /// Number of instructions, the described one last: 1 to [`MOST_COUNT`]. The earlier ones do not access memory.
     count: u16,
-    /// Where it lies, as recorded, if the format says so.
+    /// Address as recorded, if the format has it.
     pc: Option<u64>,
-    /// What it did if it is a conditional branch.
+    /// Outcome if it is a conditional branch.
     branch: Branch,
-    /// Registers that it writes; zero is none.
+    /// Registers that it writes; zero for none.
     to: [u8; 2],
-    /// Registers that it reads; zero is none.
+    /// Registers that it reads; zero for none.
     from: [u8; 4],
-    /// What it loads and stores, in order.
+    /// Loads and stores, in order.
     accesses: Vec<Access>,
 }
 
@@ -245,24 +247,24 @@ impl Default for Instruction {
 }
 
 impl Instruction {
-    /// Makes it one of which nothing is known; keeps its memory.
+    /// Resets it to an unknown instruction; keeps its memory.
     fn clear(&mut self) {
         let mut accesses = std::mem::take(&mut self.accesses);
         accesses.clear();
         *self = Instruction { accesses, ..Instruction::default() };
     }
 
-    /// Whether it is one of many that do nothing to be told of.
+    /// Returns true if it is one of many without any effect to describe.
     fn is_plain(&self) -> bool {
         self.accesses.is_empty() && self.branch == Branch::None && self.to == [0; 2] && self.from == [0; 4]
     }
 }
 
-/// Reads a trace, instruction by instruction.
+/// Reader of a trace, instruction by instruction.
 trait Reader {
-    /// The next instruction, whole in place of what was there; false behind the last.
+    /// Reads the next instruction, replacing the old content; false at the end.
     ///
     /// # Errors
-    /// What is wrong with the next line or record. Nothing is to be read behind it.
+    /// If the next line or record is bad. Nothing may be read after it.
     fn next(&mut self, into: &mut Instruction) -> Result<bool, Diagnostic>;
 }

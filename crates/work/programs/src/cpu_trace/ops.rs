@@ -1,4 +1,4 @@
-//! From instructions of a trace to operations of a job.
+//! Translation of a trace's instructions to operations of a job.
 
 use proto::{
     cpu::{NEEDS, Op, OpKind},
@@ -8,12 +8,12 @@ use proto::{
 use super::{Branch, Instruction, LINE, MOST_COUNT};
 use rustc_hash::FxHashMap;
 
-/// Where an instruction lies if the format does not say: at the end of the one line that all text is then.
+/// Address of an instruction if the format does not record it: the end of the single line that all text then is.
 const UNTOLD: u32 = LINE as u32 - 4;
-/// Instructions that the machine takes a line of text for.
+/// Number of instructions in a line of text on the machine.
 const LINE_COUNT: u16 = LINE as u16 / 4;
 
-/// The pages of a program.
+/// Pages of a program.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Space {
     pub(super) data: Pages,
@@ -21,7 +21,7 @@ pub(super) struct Space {
 }
 
 impl Space {
-    /// Uses the pages of an instruction.
+    /// Marks the pages of an instruction as used.
     pub(super) fn touch(&mut self, one: &Instruction) {
         if let Some(pc) = one.pc {
             self.text.touch(pc);
@@ -32,32 +32,32 @@ impl Space {
     }
 }
 
-/// Instructions in a row that touch no memory and need nothing, not yet written.
+/// Consecutive instructions without accesses and dependences, not yet written.
 #[derive(Clone, Copy, Default, Debug)]
 struct Group {
     count: u16,
-    /// Where the last of them lies.
+    /// Address of the last of them.
     pc: Option<u32>,
 }
 
 impl Group {
-    /// Whether an instruction lies in the same line of text.
+    /// Returns true if an instruction is in the same line of text.
     fn beside(self, pc: Option<u32>) -> bool {
         self.pc.map(|pc| pc / LINE as u32) == pc.map(|pc| pc / LINE as u32)
     }
 }
 
-/// Writes the operations of a job.
+/// Writer of a job's operations.
 #[derive(Debug)]
 pub(super) struct Ops {
-    /// Operations that the job has so far: the number of the last.
+    /// Number of operations of the job so far, which is the number of the last one.
     written: u32,
-    /// Numbers of the operations that wrote the registers last; zero if none of the job has.
+    /// Number of the operation that last wrote each register; zero if none of the job has.
     writers: [u32; 256],
     group: Group,
 }
 
-/// What an operation does, less what it needs.
+/// Effect of an operation, without its dependences.
 struct Does {
     kind: OpKind,
     address: u64,
@@ -67,14 +67,14 @@ struct Does {
 const COMPUTES: Does = Does { kind: OpKind::Compute, address: 0, width: 0 };
 
 impl Ops {
-    /// At the beginning of a job.
+    /// Creates a writer at the beginning of a job.
     pub(super) fn new() -> Ops {
         Ops { written: 0, writers: [0; 256], group: Group::default() }
     }
 
-    /// The next instruction of the job. Some of it may be written with the instructions behind it.
+    /// Adds the next instruction of the job. Part of it may be written together with the instructions after it.
     ///
-    /// `None` if it uses a page that the space does not have.
+    /// Returns `None` if it uses a page that the space does not have.
     pub(super) fn instruction(
         &mut self,
         one: &Instruction,
@@ -93,7 +93,7 @@ impl Ops {
         let pc = pc.unwrap_or(UNTOLD);
         let mut next = || std::mem::replace(&mut count, 1);
         let stores = one.accesses.iter().any(|access| access.store);
-        // Who needs all parts of what is loaded waits for an operation that does.
+        // An instruction that needs all parts of the loaded data waits for an operation that joins them.
         let joined = stores || one.branch != Branch::None || one.to != [0; 2];
         let mut result = 0;
         for (address, width) in one.accesses.iter().filter(|a| !a.store).flat_map(|a| a.parts()) {
@@ -125,24 +125,24 @@ impl Ops {
         Some(())
     }
 
-    /// Writes what has not been written yet.
+    /// Writes the instructions that are not written yet.
     pub(super) fn flush(&mut self, tape: &mut Vec<Op>) {
         let Group { count, pc } = std::mem::take(&mut self.group);
         if count > 0 {
-            // The machine takes four bytes of text for each instruction: all of them lie in the line.
+            // The machine takes four bytes of text for each instruction: all of them are in the line.
             let least = |pc: u32| pc / LINE as u32 * LINE as u32 + 4 * u32::from(count.min(LINE_COUNT) - 1);
             let pc = pc.map_or(UNTOLD, |pc| pc.max(least(pc)));
             self.push(COMPUTES, count, [0; 2], pc, tape);
         }
     }
 
-    /// What follows needs nothing of what has been.
+    /// Makes the following instructions independent of all earlier ones.
     pub(super) fn forget(&mut self, tape: &mut Vec<Op>) {
         self.flush(tape);
         self.writers = [0; 256];
     }
 
-    /// Instructions of which nothing is to be told.
+    /// Adds instructions without any effect to describe.
     fn plain(&mut self, count: u16, pc: Option<u32>, tape: &mut Vec<Op>) {
         let most = if pc.is_some() { LINE_COUNT } else { MOST_COUNT };
         if !self.group.beside(pc) || self.group.count + count > most {
@@ -151,7 +151,8 @@ impl Ops {
         self.group = Group { count: self.group.count + count, pc };
     }
 
-    /// Instructions that the first operation of an instruction stands for, with those of the group if they lie before it in its line.
+    /// Returns the number of instructions for the first operation of an instruction, including those of the group if
+    /// they precede it in its line.
     fn lead(&mut self, count: u16, pc: Option<u32>, tape: &mut Vec<Op>) -> u16 {
         let both = self.group.count + count;
         let fits = match pc {
@@ -166,8 +167,8 @@ impl Ops {
         count
     }
 
-    /// What an operation needs that needs a result and registers: of more than two writers the latest, which are the last
-    /// to be done as a rule.
+    /// Returns the dependences of an operation that needs a result and registers: of more than two writers the latest
+    /// two, which usually finish last.
     fn registers(&self, result: u32, from: [u8; 4]) -> [u32; 2] {
         let mut latest = [result, 0];
         for writer in from.map(|register| self.writers[usize::from(register)]) {
@@ -180,7 +181,7 @@ impl Ops {
         latest
     }
 
-    /// Appends an operation; its number.
+    /// Appends an operation; returns its number.
     fn push(&mut self, does: Does, count: u16, needs: [u32; 2], pc: u32, tape: &mut Vec<Op>) -> u32 {
         self.written += 1;
         let needs = needs.map(|number| match self.written - number {
@@ -193,31 +194,31 @@ impl Ops {
     }
 }
 
-// From a program's addresses to the address space of a service: pages one behind the other in the order of their first use.
+// Translation of a program's addresses to the address space of a service: pages in the order of their first use.
 
-/// Pages, as they have been used.
+/// Pages, in the order of use.
 #[derive(Clone, Debug)]
 pub(super) struct Pages {
-    /// Where each lies now.
+    /// New place of each page.
     places: FxHashMap<u64, u64>,
-    /// The page that was looked for last, and where it lies: most accesses are to it again.
+    /// Page that was looked up last, and its place: most accesses are to the same page again.
     last: (u64, u64),
 }
 
 impl Default for Pages {
     fn default() -> Pages {
-        // No page has the highest number of all.
+        // No page has the largest number.
         Pages { places: FxHashMap::default(), last: (u64::MAX, 0) }
     }
 }
 
 impl Pages {
-    /// Pages that have been used.
+    /// Returns the number of used pages.
     pub(super) fn len(&self) -> u64 {
         self.places.len() as u64
     }
 
-    /// Uses the page of an address.
+    /// Marks the page of an address as used.
     #[inline]
     pub(super) fn touch(&mut self, address: u64) {
         let page = address / PAGE;
@@ -227,7 +228,7 @@ impl Pages {
         }
     }
 
-    /// Where an address lies now, if its page has been used.
+    /// Returns the new address, if its page has been used.
     #[inline]
     pub(super) fn place(&mut self, address: u64) -> Option<u64> {
         let page = address / PAGE;

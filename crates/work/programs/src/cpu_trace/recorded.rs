@@ -14,39 +14,39 @@ use crate::cpu_trace::format::Format;
 use crate::cpu_trace::ops::{Ops, Space};
 use crate::program::{Key, Params};
 
-/// How a recorded program is served.
+/// Options for serving a recorded program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Instructions of a job: 1 to 10,000,000, all of which the machine holds while the job runs.
+    /// Instructions per job: 1 to 10,000,000. The machine holds all of them while the job runs.
     pub job: u64,
-    /// Whose memory the jobs use.
+    /// Memory of the jobs.
     pub memory: Memory,
 }
 
-/// Whose memory the jobs of a recorded program use, where several cores serve them.
+/// Memory of a recorded program's jobs, when several cores serve them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Memory {
-    /// Each core its own: as many copies of the program run as there are cores.
+    /// Separate memory per core: each core runs its own copy of the program.
     Private,
-    /// All the same, stacks included: cores take lines from each other that the program alone would keep.
+    /// Shared memory, stacks included: cores take lines from each other that the program alone would keep.
     Shared,
 }
 
-/// What may be set behind the name of a recorded program: `sort.nst:job=50000`.
+/// Parameters after the name of a recorded program: `sort.nst:job=50000`.
 pub const PARAMETERS: &[Key] = &[
     Key { name: "job", what: "instructions of a job", default: "20000" },
     Key {
         name: "memory",
-        what: "private: each core has a copy of the program's data; shared: all cores have one",
+        what: "private: each core has a copy of the program's data; shared: all cores share one",
         default: "private",
     },
 ];
 
 impl Options {
-    /// Reads `key=value`; `text` is the whole of what was written, for diagnostics.
+    /// Reads `key=value`; `text` is the complete text, for diagnostics.
     ///
     /// # Errors
-    /// An unknown key, a key given twice or without a value, and a value that cannot be.
+    /// If a key is unknown, given twice or without a value, or a value is invalid.
     pub fn read(text: &str, parameters: &str) -> Result<Options, Diagnostic> {
         let parameters = Params::read(text, parameters, PARAMETERS)?;
         let memory =
@@ -56,18 +56,19 @@ impl Options {
 }
 
 impl Default for Options {
-    /// Jobs of 20,000 instructions, as long as the work of the programs of [`service`](crate::service), in memory of each core's own.
+    /// Defaults to jobs of 20,000 instructions, as long as those of the programs of [`service`](crate::service), with
+    /// private memory.
     fn default() -> Options {
         Options { job: 20_000, memory: Memory::Private }
     }
 }
 
-/// Instructions of a job at most.
+/// Maximum instructions per job.
 const MOST_JOB: u64 = 10_000_000;
-/// Operations of a piece: few enough that the machine takes them out of its cache.
+/// Number of operations in a piece: few enough that the machine reads them from its cache.
 const PIECE: usize = 256;
 
-/// A trace's file, which can be read again and again.
+/// File of a trace, which can be read repeatedly.
 struct Recording {
     file: File,
     format: &'static Format,
@@ -75,7 +76,7 @@ struct Recording {
 }
 
 impl Recording {
-    /// Reads it from its beginning; there must be no other reader.
+    /// Opens it from its beginning; there must be no other reader.
     fn reader(&self) -> Result<Box<dyn Reader>, Diagnostic> {
         let open = || -> io::Result<Input> {
             let mut file = self.file.try_clone()?;
@@ -88,28 +89,28 @@ impl Recording {
     }
 }
 
-/// A recorded program.
+/// A recorded program as a service.
 pub(super) struct Recorded {
     recording: Recording,
     reader: Box<dyn Reader>,
-    /// Instructions that the reader has read, and that the trace has, as it tells of them.
+    /// Number of instructions that the reader has read, and that the trace has, as recorded.
     read: u64,
     whole: u64,
     space: Space,
     job: u64,
     memory: Memory,
-    /// Cores that serve it, and threads of each: one with all slots, until it is told.
+    /// Number of cores that serve it, and of threads of each: one core with all slots by default.
     cores: u16,
     threads: u32,
     one: Instruction,
     slots: Vec<Slot>,
 }
 
-/// The job of a slot.
+/// Job of a slot.
 #[derive(Clone, Default)]
 struct Slot {
     ops: Vec<Op>,
-    /// Those that have been written to the machine's tape.
+    /// Number of operations written to the machine's tape.
     written: usize,
 }
 
@@ -122,7 +123,7 @@ impl Recorded {
         options: &Options,
     ) -> Result<Recorded, Diagnostic> {
         if !(1..=MOST_JOB).contains(&options.job) {
-            return Err(Diagnostic::new(format!("jobs of {} instructions", options.job))
+            return Err(Diagnostic::new(format!("invalid job length: {} instructions", options.job))
                 .help(format!("a job has 1 to {MOST_JOB} instructions")));
         }
         let recording = Recording { file, format, source };
@@ -133,12 +134,12 @@ impl Recorded {
             whole += 1;
         }
         if whole == 0 {
-            return Err(Bad::new("no instruction in the trace")
-                .help("a trace has at least one line or record")
+            return Err(Bad::new("the trace has no instructions")
+                .help("a trace needs at least one line or record")
                 .in_file(&recording.source));
         }
         if space.text.len() * PAGE > u64::from(u32::MAX) {
-            return Err(Bad::new(format!("{} pages of instructions", space.text.len()))
+            return Err(Bad::new(format!("too many pages of instructions: {}", space.text.len()))
                 .help("at most 4 GiB of text: addresses of instructions have 32 bits")
                 .in_file(&recording.source));
         }
@@ -160,10 +161,10 @@ impl Recorded {
         })
     }
 
-    /// The next instruction, behind the last the first; whether the trace has begun anew.
+    /// Reads the next instruction, wrapping around at the end; returns whether the trace started over.
     ///
     /// # Panics
-    /// If the file is not what it was at the first reading.
+    /// If the file has changed since the first pass.
     fn next(&mut self) -> bool {
         let mut anew = false;
         loop {
@@ -178,19 +179,19 @@ impl Recorded {
                     self.reader =
                         self.recording.reader().unwrap_or_else(|fault| self.changed(&fault.one_line()));
                 }
-                Ok(false) => self.changed("it has become shorter"),
+                Ok(false) => self.changed("it is shorter now"),
                 Err(fault) => self.changed(&fault.one_line()),
             }
         }
     }
 
-    /// Bytes of the data of one copy.
+    /// Returns the bytes of the data of one copy.
     fn data(&self) -> u64 {
         self.space.data.len().max(1) * PAGE
     }
 
     fn changed<T>(&self, what: &str) -> T {
-        panic!("{} was changed while it was read: {what}", self.recording.source)
+        panic!("{} changed while it was read: {what}", self.recording.source)
     }
 }
 
@@ -211,10 +212,10 @@ impl Service for Recorded {
         let (source, cores) = (&self.recording.source, self.cores);
         let whose = match self.memory {
             Memory::Private => {
-                "a copy of the program's data of its own (memory=private); memory=shared gives all of them one"
+                "its own copy of the program's data (memory=private); memory=shared gives all cores one copy"
             }
             Memory::Shared => {
-                "the same data, stacks included (memory=shared), so that they take lines from each other; memory=private gives each a copy"
+                "the same data, stacks included (memory=shared), so cores take lines from each other; memory=private gives each a copy"
             }
         };
         vec![format!("{source}: each of the {cores} cores has {whose}")]
@@ -238,12 +239,12 @@ impl Service for Recorded {
         let (mut ops, mut taken) = (Ops::new(), 0);
         while taken < self.job {
             if self.next() {
-                // Nothing of the beginning needs anything of the end.
+                // The beginning does not depend on the end.
                 ops.forget(&mut tape);
             }
             taken += u64::from(self.one.count);
             if ops.instruction(&self.one, &mut self.space, &mut tape).is_none() {
-                self.changed("it uses other pages")
+                self.changed("it uses different pages")
             }
         }
         ops.flush(&mut tape);
@@ -261,7 +262,7 @@ impl Service for Recorded {
         end < ops.len()
     }
 
-    /// How far the trace was read: all that is left of a job.
+    /// Saves how far the trace was read: the only remaining state of a job.
     fn save(&self, out: &mut Vec<u8>) {
         self.read.save(out);
     }

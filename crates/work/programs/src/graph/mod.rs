@@ -1,6 +1,6 @@
 //! Graphs: compressed sparse rows, readers of the usual file formats, and a seeded generator.
 
-// A diagnostic is returned once in the life of a graph: its size costs nothing, a box would cost every caller.
+// A graph returns at most one diagnostic in its life: its size costs nothing, a box would cost every caller.
 #![allow(clippy::result_large_err)]
 
 mod read;
@@ -9,14 +9,14 @@ pub use read::{Format, Listed, Order, ReadOptions, Values, read, read_counted, r
 
 use engine::Rng;
 
-// R-MAT, the recursive matrix generator (Chakrabarti, Zhan, Faloutsos, SDM 2004).
+// Generator R-MAT, the recursive matrix generator (Chakrabarti, Zhan, Faloutsos, SDM 2004).
 
-/// What to generate. [`Rmat::graph500`] has the parameters of the Graph500 benchmark's Kronecker generator.
+/// Parameters of a generated graph. [`Rmat::graph500`] has those of the Graph500 benchmark's Kronecker generator.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Rmat {
     /// Binary logarithm of the number of vertices.
     pub scale: u32,
-    /// Edges drawn a vertex, before loops and repeated ones are dropped.
+    /// Edges drawn per vertex, before loops and repeated ones are dropped.
     pub degree: u32,
     /// Seed of edges and numbering.
     pub seed: u64,
@@ -24,19 +24,21 @@ pub struct Rmat {
     pub a: f64,
     /// Probability of the upper right quarter.
     pub b: f64,
-    /// Probability of the lower left quarter; the rest is the lower right's.
+    /// Probability of the lower left quarter; the lower right gets the rest.
     pub c: f64,
-    /// Whether each edge is added in the other direction too.
+    /// True if each edge is added in the other direction too.
     pub mirrored: bool,
 }
 
 impl Rmat {
-    /// Graph500 specification, section 3.1: A = 0.57, B = C = 0.19, and both directions of each edge.
+    /// Returns the parameters of the Graph500 specification, section 3.1: A = 0.57, B = C = 0.19, and both directions
+    /// of each edge.
     pub const fn graph500(scale: u32, degree: u32, seed: u64) -> Rmat {
         Rmat { scale, degree, seed, a: 0.57, b: 0.19, c: 0.19, mirrored: true }
     }
 
-    /// Draws the edges and numbers the vertices at random, as Graph500 does, so that a number says nothing of a degree.
+    /// Draws the edges and numbers the vertices at random, as Graph500 does, so that a number is independent of the
+    /// degree.
     /// Loops and repeated edges are dropped.
     ///
     /// # Panics
@@ -56,13 +58,13 @@ impl Rmat {
     }
 }
 
-/// Levels that one random word serves: 16 bits each, so that a probability is exact to 8e-6.
+/// Number of levels per random word: 16 bits each, so that a probability is exact to 8e-6.
 const LEVELS: u32 = 4;
 
 struct Draw {
     rng: Rng,
     scale: u32,
-    /// Where quarters end, in 1/65536: a, a + b, a + b + c.
+    /// Ends of the quarters, in 1/65536: a, a + b, a + b + c.
     ends: [u32; 3],
 }
 
@@ -91,8 +93,8 @@ impl Draw {
 
 // Compressed sparse rows.
 
-/// A directed graph: the targets of vertex `v`'s edges are `targets[rows[v]..rows[v + 1]]`, ascending. An undirected one
-/// has each edge in both directions.
+/// A directed graph: the targets of vertex `v`'s edges are `targets[rows[v]..rows[v + 1]]`, ascending. An undirected
+/// one has each edge in both directions.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Graph {
     rows: Vec<u32>,
@@ -100,31 +102,31 @@ pub struct Graph {
     weights: Option<Vec<u32>>,
 }
 
-/// Which of the edges of a list a graph keeps.
+/// Edges of a list that a graph keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Keep {
-    /// Each as it is listed, loops and repeated ones too.
+    /// All edges as listed, including loops and repetitions.
     All,
-    /// Loops go; of several from one vertex to another the lightest stays.
+    /// No loops; among edges with the same ends, the lightest.
     Simple,
-    /// As `Simple`, after each has been added in the other direction.
+    /// As `Simple`, after adding each edge in the other direction.
     Both,
 }
 
-/// A list of edges. Vertices are numbered from zero.
+/// List of edges. Vertices are numbered from zero.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Edges {
-    /// From and to.
+    /// Start and end vertex of each edge.
     pub ends: Vec<(u32, u32)>,
-    /// One weight an edge, if they have any.
+    /// Weight of each edge, if they have any.
     pub weights: Option<Vec<u32>>,
 }
 
 impl Graph {
-    /// The graph of `vertices` vertices and these edges.
+    /// Creates the graph of `vertices` vertices and these edges.
     ///
     /// # Panics
-    /// If an end is not below `vertices`, if weights are not as many as edges, or from 2^32 edges up.
+    /// If an end is not below `vertices`, if the numbers of weights and edges differ, or with 2^32 edges or more.
     pub fn new(vertices: usize, edges: &Edges, keep: Keep) -> Graph {
         let ways = if keep == Keep::Both { 2 } else { 1 };
         let all = u32::try_from(edges.ends.len() * ways).expect("a graph has less than 2^32 edges");
@@ -188,7 +190,7 @@ impl Graph {
         }
     }
 
-    /// Of equal neighbours in a row, which are sorted by weight, the first stays.
+    /// Keeps the first of equal neighbours in a row, which are sorted by weight.
     fn drop_repeated(&mut self) {
         let mut kept = 0;
         for v in 0..self.vertices() {
@@ -204,7 +206,7 @@ impl Graph {
                 }
                 kept += 1;
             }
-            // The row after it still begins where it did: only this one's end is known yet.
+            // The next row still begins at its old place: only the end of this one is known yet.
             self.rows[v] = begin as u32;
         }
         let vertices = self.vertices();
@@ -217,46 +219,46 @@ impl Graph {
         }
     }
 
-    /// Vertices.
+    /// Returns the number of vertices.
     pub fn vertices(&self) -> usize {
         self.rows.len().saturating_sub(1)
     }
-    /// Directed edges.
+    /// Returns the number of directed edges.
     pub fn edges(&self) -> usize {
         self.targets.len()
     }
-    /// Where each vertex's edges begin; the last entry is the number of edges.
+    /// Returns the start of each vertex's edges; the last entry is the number of edges.
     pub fn rows(&self) -> &[u32] {
         &self.rows
     }
-    /// Where each edge goes.
+    /// Returns the target of each edge.
     pub fn targets(&self) -> &[u32] {
         &self.targets
     }
-    /// The edges' weights, if they have any.
+    /// Returns the weights of the edges, if they have any.
     pub fn weights(&self) -> Option<&[u32]> {
         self.weights.as_deref()
     }
-    /// The numbers of a vertex's edges.
+    /// Returns the numbers of a vertex's edges.
     #[inline]
     pub fn row(&self, v: usize) -> std::ops::Range<usize> {
         self.rows[v] as usize..self.rows[v + 1] as usize
     }
-    /// A vertex's neighbours, ascending.
+    /// Returns a vertex's neighbours, ascending.
     #[inline]
     pub fn neighbours(&self, v: usize) -> &[u32] {
         &self.targets[self.row(v)]
     }
-    /// Edges out of a vertex.
+    /// Returns the out-degree of a vertex.
     #[inline]
     pub fn degree(&self, v: usize) -> usize {
         (self.rows[v + 1] - self.rows[v]) as usize
     }
-    /// The vertex with most edges, the lowest of them.
+    /// Returns the vertex with the most edges, the lowest among equals.
     pub fn hub(&self) -> Option<usize> {
         (0..self.vertices()).max_by_key(|&v| (self.degree(v), std::cmp::Reverse(v)))
     }
-    /// Gives every edge a weight of 1 to `most`, drawn by its two ends and the seed: the same in both directions.
+    /// Gives every edge a weight of 1 to `most`, drawn from its two ends and the seed: the same in both directions.
     #[must_use]
     pub fn weighted(mut self, seed: u64, most: u32) -> Graph {
         let weight = |a: u32, b: u32| {
@@ -268,7 +270,7 @@ impl Graph {
         self.weights = Some(each.map(|(v, w)| weight(v, w)).collect());
         self
     }
-    /// The graph with every edge turned round.
+    /// Returns the graph with every edge reversed.
     #[must_use]
     pub fn reversed(&self) -> Graph {
         let each = (0..self.vertices()).flat_map(|v| self.neighbours(v).iter().map(move |&w| (w, v as u32)));
@@ -332,7 +334,7 @@ mod tests {
         })
     }
 
-    /// Every edge of the graph with its weight.
+    /// Returns every edge of the graph with its weight.
     fn list(graph: &Graph) -> Vec<(u32, u32, u32)> {
         let weights = graph.weights().unwrap();
         (0..graph.vertices())

@@ -28,7 +28,7 @@ const SET: &[Parameter] = &[
 
 const WHAT: &str = "static objects of a web server: files of SPECweb99's classes (35, 50, 14, 1 % of the requests for up to 1, 10, 100 KB and 1 MB)";
 
-/// Fetches.
+/// Program of fetches.
 pub(super) const FETCH: Entry = Entry {
     name: "apache-f",
     source: "SPECweb99; Apache 2.4",
@@ -37,7 +37,7 @@ pub(super) const FETCH: Entry = Entry {
     build,
 };
 
-/// Uploads.
+/// Program of uploads.
 pub(super) const UPLOAD: Entry = Entry {
     name: "apache-u",
     source: "SPECweb99; Apache 2.4 with mod_dav",

@@ -1,55 +1,55 @@
-//! The demand for a service: when requests come, for which objects, and how large these are.
+//! Demand of a service: arrival times of requests, their objects, and the sizes of objects.
 //!
-//! Requests come in an open loop, whatever becomes of those before, or in a closed one, each client after its answer.
+//! Requests arrive in an open loop, independent of earlier ones, or in a closed loop, each client after its answer.
 
 use super::{Options, Parameter, Range};
 use engine::{Rng, Time};
 use requests::synth::Zipf;
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-/// Files of one class in a directory.
+/// Number of files of one class in a directory.
 const FILES: u64 = 9;
-/// Files of a directory.
+/// Number of files of a directory.
 const DIRECTORY: u64 = 4 * FILES;
 /// Percent of the requests by class.
 const CLASSES: [u64; 4] = [35, 50, 14, 1];
-/// A class's files from the most to the least popular; the one at place `k`, counted from one, gets a share of 1 / k. It gives SPECweb99's
-/// percentages 3.9, 5.9, 8.8, 17.7, 35.3, 11.8, 7.1, 5.0, 4.4.
+/// Files of a class from the most to the least popular; the one at position `k`, counted from one, gets a share of 1
+/// / k. This gives SPECweb99's percentages 3.9, 5.9, 8.8, 17.7, 35.3, 11.8, 7.1, 5.0, 4.4.
 const BY_POPULARITY: [u64; FILES as usize] = [4, 3, 5, 2, 6, 1, 7, 8, 0];
-/// The smallest common multiple of the places, so that the shares are whole.
+/// Least common multiple of the positions, so that the shares are whole.
 const WHOLE: u64 = 2_520;
 
-/// Objects, by number.
+/// Set of objects, by number.
 pub(crate) trait Set {
-    /// How many.
+    /// Returns the number of objects.
     fn len(&self) -> u64;
-    /// Bytes of one.
+    /// Returns the bytes of an object.
     fn bytes(&self, object: u64) -> u64;
-    /// One that is asked for.
+    /// Draws a requested object.
     fn draw(&self, rng: &mut Rng) -> u64;
-    /// Its name.
+    /// Returns the name of an object.
     fn name(&self, object: u64) -> String;
 }
 
-/// The static files of SPECweb99: directories of 36 files, nine of each class, of about 5 MB.
+/// Static files of SPECweb99: directories of 36 files, nine of each class, of about 5 MB.
 pub(crate) struct SpecWeb {
     directories: u64,
     zipf: Zipf,
 }
 
 impl SpecWeb {
-    /// Bytes of a directory.
+    /// Returns the bytes of a directory.
     pub(crate) fn directory_bytes() -> u64 {
         (0..DIRECTORY).map(SpecWeb::bytes_of).sum()
     }
 
-    /// As many directories as fit, at least one, with Zipf's law over them.
+    /// Creates as many directories as fit, at least one, with Zipf's law over them.
     pub(crate) fn new(bytes: u64, theta: f64) -> SpecWeb {
         let directories = (bytes / SpecWeb::directory_bytes()).max(1);
         SpecWeb { directories, zipf: Zipf::new(directories, theta) }
     }
 
-    /// Class `c` has files of 1 to 9 times 102.4, 1,024, 10,240 and 102,400 bytes.
+    /// Returns the bytes of a file: class `c` has files of 1 to 9 times 102.4, 1,024, 10,240 and 102,400 bytes.
     fn bytes_of(file: u64) -> u64 {
         let (class, n) = (file % DIRECTORY / FILES, file % FILES + 1);
         (n * 1_024 * 10_u64.pow(class as u32) + 5) / 10
@@ -110,7 +110,8 @@ pub(crate) struct Images {
 }
 
 impl Images {
-    /// As many as have `bytes` together in the mean, at least one; popular by Zipf's law, or all alike if `theta` is zero.
+    /// Creates as many images as have `bytes` on average in total, at least one; popular by Zipf's law, or uniformly
+    /// if `theta` is zero.
     pub(crate) fn new(bytes: u64, (least, most): (u64, u64), theta: f64, salt: u64) -> Images {
         let (low, high) = (least as f64, most as f64);
         let octaves = libm::log(high / low);
@@ -145,19 +146,19 @@ impl Set for Images {
 
 const HOUR: Time = Time::from_s(3_600);
 
-/// The parameters of a service whose requests come `rate` a second.
+/// Returns the parameters of a service with `rate` requests per second by default.
 pub(crate) const fn arrival_parameters(rate: &'static str) -> [Parameter; 6] {
     [
         Parameter {
             name: "arrivals",
-            what: "open: requests come by a Poisson process at `rate`; closed: each of `clients` sends its next one `think` after its answer",
+            what: "open: requests arrive as a Poisson process at `rate`; closed: each of `clients` sends its next one `think` after the answer",
             default: "open",
             range: Range::Word(&["open", "closed"]),
             source: "httperf is open (Mosberger, Jin, SIGMETRICS 1998), ab and sysbench are closed",
         },
         Parameter {
             name: "rate",
-            what: "requests a second (open)",
+            what: "requests per second (open)",
             default: rate,
             range: Range::Real(0.001, 1e7),
             source: "chosen: a fraction of what eight cores of 2 GHz can do",
@@ -171,7 +172,7 @@ pub(crate) const fn arrival_parameters(rate: &'static str) -> [Parameter; 6] {
         },
         Parameter {
             name: "think",
-            what: "time between an answer and the client's next request in the mean, exponential (closed)",
+            what: "mean time between an answer and the client's next request, exponential (closed)",
             default: "0s",
             range: Range::Span(Time::ZERO, HOUR),
             source: "ab and sysbench do not think",
@@ -185,7 +186,7 @@ pub(crate) const fn arrival_parameters(rate: &'static str) -> [Parameter; 6] {
         },
         Parameter {
             name: "requests",
-            what: "requests after which the program ends; 0: it goes on",
+            what: "requests after which the program ends; 0: never",
             default: "0",
             range: Range::Count(0, u64::MAX >> 1),
             source: "the run ends first",
@@ -193,30 +194,31 @@ pub(crate) const fn arrival_parameters(rate: &'static str) -> [Parameter; 6] {
     ]
 }
 
-/// A request that will come or has come.
+/// A request that has arrived or will arrive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Arrival {
-    /// When the client sends it.
+    /// Time at which the client sends it.
     pub(crate) at: Time,
-    /// The client.
+    /// Number of the client.
     client: u32,
 }
 
 enum Law {
-    /// Mean time between requests in picoseconds, and when the next one comes.
+    /// Mean time between requests in picoseconds, and the time of the next one.
     Open { gap: f64, next: Time },
-    /// Mean time to think in picoseconds, and the clients that no worker serves, by when they send.
+    /// Mean think time in picoseconds, and the clients that no worker serves, by the time at which they send.
     Closed { think: f64, clients: BinaryHeap<Reverse<(Time, u32)>> },
 }
 
-/// Hands requests to workers, first come first served.
+/// Dispatcher of requests to workers, first come first served.
 ///
-/// A worker that is free claims the next request and sleeps until it comes. So claims are made in the order of arrivals, by whoever is free
-/// first, and nobody waits while another sleeps: a claim is never for later than what is still unclaimed.
+/// A free worker claims the next request and sleeps until it arrives. Claims are made in the order of arrivals, by
+/// the first free worker, and no request waits while a worker sleeps: a claim is never for a later request than those
+/// still unclaimed.
 pub(crate) struct Arrivals {
     law: Law,
     rng: Rng,
-    /// Claims that may still be made.
+    /// Number of claims that may still be made.
     left: u64,
 }
 
@@ -225,7 +227,8 @@ fn exponential(mean: f64, rng: &mut Rng) -> Time {
 }
 
 impl Arrivals {
-    /// As the parameters of [`arrival_parameters`] say, and how many workers can be of use.
+    /// Creates the arrivals given by the parameters of [`arrival_parameters`]; also returns how many workers can be
+    /// useful.
     pub(crate) fn new(options: &Options, mut rng: Rng) -> (Arrivals, u32) {
         let threads = options.whole("threads") as u32;
         let left = match options.whole("requests") {
@@ -243,7 +246,7 @@ impl Arrivals {
         (Arrivals { law: Law::Closed { think, clients }, rng, left }, threads.min(n))
     }
 
-    /// The next request; none if there are no more.
+    /// Claims the next request; none if there are no more.
     pub(crate) fn claim(&mut self) -> Option<Arrival> {
         self.left = self.left.checked_sub(1)?;
         Some(match &mut self.law {
@@ -259,7 +262,7 @@ impl Arrivals {
         })
     }
 
-    /// The client of a request has its answer.
+    /// Reports that the client of a request has its answer.
     pub(crate) fn answered(&mut self, arrival: Arrival, now: Time) {
         if let Law::Closed { think, clients } = &mut self.law {
             clients.push(Reverse((now + exponential(*think, &mut self.rng), arrival.client)));

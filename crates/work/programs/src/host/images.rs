@@ -1,4 +1,4 @@
-//! `img-f` and `img-u`: a server of images.
+//! Programs `img-f` and `img-u`: an image server.
 
 use super::demand::Images;
 use super::demand::{self, Arrivals};
@@ -9,7 +9,7 @@ use super::{Built, DRIVE, Entry, Named, Options, Parameter, Range};
 const SET: &[Parameter] = &[
     Parameter {
         name: "size",
-        what: "bytes of all images in the mean",
+        what: "mean bytes of all images",
         default: "8GB",
         range: Range::Size(1 << 20, 1 << 50),
         source: "chosen: larger than the memory for pages",
@@ -19,18 +19,18 @@ const SET: &[Parameter] = &[
         what: "bytes of the smallest image; sizes are uniform in the logarithm",
         default: "16KB",
         range: Range::Size(512, 1 << 30),
-        source: "chosen, no strong source: to be swept",
+        source: "chosen without a strong source: sweep it",
     },
     Parameter {
         name: "largest",
         what: "bytes of the largest image",
         default: "256KB",
         range: Range::Size(512, 1 << 30),
-        source: "chosen, no strong source: to be swept",
+        source: "chosen without a strong source: sweep it",
     },
     Parameter {
         name: "theta",
-        what: "skew of Zipf's law over the images; 0: all are asked for alike",
+        what: "skew of Zipf's law over the images; 0: uniform",
         default: "1",
         range: Range::Real(0.0, 4.0),
         source: "chosen: as for Apache; requests for photos follow Zipf's law, less steep behind each cache (Huang et al., SOSP 2013)",
@@ -40,7 +40,7 @@ const SET: &[Parameter] = &[
 
 const WHAT: &str = "images, each a file, sizes uniform in the logarithm";
 
-/// Fetches.
+/// Program of fetches.
 pub(super) const FETCH: Entry = Entry {
     name: "img-f",
     source: "chosen; Apache 2.4",
@@ -49,7 +49,7 @@ pub(super) const FETCH: Entry = Entry {
     build,
 };
 
-/// Uploads.
+/// Program of uploads.
 pub(super) const UPLOAD: Entry = Entry {
     name: "img-u",
     source: "chosen; Apache 2.4 with mod_dav",

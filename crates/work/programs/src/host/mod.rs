@@ -1,15 +1,16 @@
 //! Programs of a host: services that answer requests, and programs that only have throughput, as system calls on files.
 //!
-//! A service's request is time of a core and system calls on real offsets of files, drawn from published laws of sizes and popularity.
-//! What a call costs is the host's business. Clients are the arrivals of their requests: there is no network. A request's
-//! response time is from the client's send to the last byte of the answer; what a server does after that (its log) only keeps the worker.
+//! A request to a service takes core time and system calls on real offsets of files, drawn from published laws of
+//! sizes and popularity. The host determines the cost of a call. Clients are only the arrivals of their requests:
+//! there is no network. Response time runs from the client's send to the last byte of the answer; later work of a
+//! server (its log) only occupies the worker.
 //!
-//! Recorded programs (`strace`, `iolog`) do what a log of a real program says.
+//! Recorded programs (`strace`, `iolog`) replay the log of a real program.
 //!
-//! [`open`] finds programs by name; everything that they draw follows from a seed and their name in the run, so that the same requests
-//! come in the same order on any host.
+//! [`open`] finds programs by name. All their random draws follow from a seed and their name in the run, so that the
+//! same requests arrive in the same order on any host.
 
-// A diagnostic is returned once in the life of a program: its size costs nothing, a box would cost every caller.
+// A program returns at most one diagnostic in its life: its size costs nothing, a box would cost every caller.
 #![allow(clippy::result_large_err)]
 
 mod apache;
@@ -37,50 +38,51 @@ pub use server::{Asked, Failed, Kind, Served};
 pub(crate) use syscalls::is_strace;
 pub use syscalls::{LogContents, LogKind, log_contents, strace_options};
 
-/// A program that says how it fares.
+/// A program that reports its measurements.
 pub trait HostProgram: proto::file::Program {
-    /// Forgets what was measured: the measured part of the run begins. What is being served counts when it is answered.
+    /// Clears the measurements when the measured part of the run begins. A request in service counts when it is
+    /// answered.
     fn reset_stats(&mut self, now: Time);
-    /// What was measured since then.
+    /// Returns the measurements since then.
     fn measured(&self) -> &Served;
-    /// How much of its work is done, between zero and one; none if it has no end.
+    /// Returns the share of its work done, between zero and one; none if it has no end.
     fn progress(&self) -> Option<f64>;
-    /// What it has had a coprocessor execute in the measured part, in order; none of a program that uses none.
+    /// Returns what it has had a coprocessor execute in the measured part, in order; empty without a coprocessor.
     fn executed(&self) -> &[offload::Executed] {
         &[]
     }
-    /// What it leaves out of what it was told to do, a sentence each.
+    /// Returns what it leaves out of its input, one sentence each.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
 }
 
-// The programs of a host, in one list.
+// Programs of a host, in one list.
 
-/// A program, or why its parameters cannot be.
+/// A program, or the diagnostic of its parameters.
 pub type Built = Result<Box<dyn HostProgram>, Diagnostic>;
 
-/// A program of the list.
+/// Entry of a program in the list.
 #[derive(Clone, Copy)]
 pub struct Entry {
-    /// What it is called on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// The benchmark or the program that it follows.
+    /// Benchmark or program that it follows.
     pub source: &'static str,
-    /// What it does, in a sentence.
+    /// Description, in one sentence.
     pub what: &'static str,
     pub(crate) parameters: Tables,
     pub(crate) build: fn(&Options, Named<'_>) -> Built,
 }
 
 impl Entry {
-    /// Its parameters.
+    /// Returns the parameters.
     pub fn parameters(&self) -> impl Iterator<Item = &'static Parameter> {
         self.parameters.iter().copied().flatten()
     }
 }
 
-/// A program's name in a run, which opens its random streams.
+/// Name of a program in a run, which opens its random streams.
 #[derive(Clone, Copy)]
 pub(crate) struct Named<'a> {
     pub(crate) name: &'a str,
@@ -88,7 +90,7 @@ pub(crate) struct Named<'a> {
 }
 
 impl Named<'_> {
-    /// The stream for one purpose.
+    /// Opens the stream for one purpose.
     pub(crate) fn stream(&self, purpose: &str) -> Rng {
         Rng::stream(self.seed, &format!("{}/{purpose}", self.name))
     }
@@ -106,16 +108,16 @@ const ENTRIES: &[Entry] = &[
     syscalls::IOLOG,
 ];
 
-/// Every program.
+/// Returns every program.
 pub fn entries() -> impl Iterator<Item = &'static Entry> {
     ENTRIES.iter()
 }
 
-/// A program with its parameters: `apache-u:rate=2000,fsync=yes`. It is called `name` in the run, which must be its own if there are several;
-/// everything that it draws follows from the name and `seed`.
+/// Opens a program with its parameters: `apache-u:rate=2000,fsync=yes`. It is called `name` in the run, which must be
+/// unique if there are several; all its random draws follow from the name and `seed`.
 ///
 /// # Errors
-/// An unknown program or parameter, or a parameter that cannot be.
+/// If a program or parameter is unknown, or a parameter is invalid.
 pub fn open(text: &str, name: &str, seed: u64) -> Built {
     let (program, options) = text.split_once(':').unwrap_or((text, ""));
     let program = program.trim();
@@ -126,9 +128,9 @@ pub fn open(text: &str, name: &str, seed: u64) -> Built {
     (entry.build)(&Options::read(text, options, entry.parameters)?, Named { name, seed })
 }
 
-// The parameters of a program: a table with limits and sources, and their values.
+// Parameters of programs: a table with limits and sources, and their values.
 
-/// What a parameter may be, limits included.
+/// Allowed values of a parameter, limits included.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Range {
     /// A whole number.
@@ -150,20 +152,20 @@ pub enum Range {
 /// A parameter of a program.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Parameter {
-    /// What it is called.
+    /// Name of the parameter.
     pub name: &'static str,
-    /// What it sets.
+    /// Description of its effect.
     pub what: &'static str,
-    /// Its value if it is not given.
+    /// Default value.
     pub default: &'static str,
-    /// What it may be.
+    /// Allowed values.
     pub range: Range,
-    /// Where the default is from: a publication, another program's source, or *chosen* and why.
+    /// Source of the default: a publication, the source of a program, or *chosen* with the reason.
     pub source: &'static str,
 }
 
 impl Parameter {
-    /// What it may be, in words.
+    /// Returns the allowed values, in words.
     pub fn allowed(&self) -> String {
         match self.range {
             Range::Count(least, most) => format!("a whole number from {least} to {most}"),
@@ -194,13 +196,13 @@ impl Parameter {
                 let words: Vec<(&str, u64)> = words.iter().copied().zip(0..).collect();
                 params.word(self.name, &words).map(Value::Whole)
             }
-            // It is read as it is written.
+            // Paths are read as written.
             Range::Path => Ok(Value::Whole(0)),
         }
     }
 }
 
-/// Tables of parameters that a program takes.
+/// Tables of a program's parameters.
 pub(crate) type Tables = &'static [&'static [Parameter]];
 
 #[derive(Clone, Copy)]
@@ -209,17 +211,17 @@ enum Value {
     Real(f64),
 }
 
-/// The values of a program's parameters, all of them within their limits.
+/// Values of a program's parameters, all of them within their limits.
 pub(crate) struct Options {
     params: Params,
     values: Vec<(&'static str, Value)>,
 }
 
 impl Options {
-    /// Reads `key=value,key=value`; `text` is the whole of what was written.
+    /// Reads `key=value,key=value`; `text` is the complete text.
     ///
     /// # Errors
-    /// What [`Params::read`] refuses, and a value outside its limits.
+    /// If [`Params::read`] refuses them, or a value is outside its limits.
     pub(crate) fn read(text: &str, options: &str, tables: Tables) -> Result<Options, Diagnostic> {
         let all = || tables.iter().copied().flatten();
         let keys: Vec<Key> = all().map(|p| Key { name: p.name, what: p.what, default: p.default }).collect();
@@ -234,7 +236,7 @@ impl Options {
         value.map(|(_, value)| *value).expect("a program reads its own parameters")
     }
 
-    /// A count, an amount of data in bytes, or a rate in bytes per second.
+    /// Returns a count, an amount of data in bytes, or a rate in bytes per second.
     pub(crate) fn whole(&self, name: &str) -> u64 {
         match self.value(name) {
             Value::Whole(value) => value,
@@ -242,12 +244,12 @@ impl Options {
         }
     }
 
-    /// A span of time.
+    /// Returns a span of time.
     pub(crate) fn span(&self, name: &str) -> Time {
         Time::from_ps(self.whole(name))
     }
 
-    /// A real number.
+    /// Returns a real number.
     pub(crate) fn real(&self, name: &str) -> f64 {
         match self.value(name) {
             Value::Whole(value) => value as f64,
@@ -255,32 +257,32 @@ impl Options {
         }
     }
 
-    /// What a word means: meanings in the order of the words of the table.
+    /// Returns the meaning of a word; `meanings` are in the order of the words of the table.
     pub(crate) fn word<T: Copy>(&self, name: &str, meanings: &[T]) -> T {
         meanings[self.whole(name) as usize]
     }
 
-    /// A path; none if it was not given.
+    /// Returns a path; none if it was not given.
     pub(crate) fn path(&self, name: &str) -> Option<&Path> {
         self.params.text(name).map(Path::new)
     }
 
-    /// A diagnostic about a value that does not go with another one.
+    /// Returns a diagnostic about a value that is incompatible with a different one.
     pub(crate) fn refused(&self, name: &str, allowed: String) -> Diagnostic {
         self.params.refused(name, vec![allowed])
     }
 }
 
-/// Yes and no.
+/// Words for no and yes.
 pub(crate) const SWITCH: Range = Range::Word(&["no", "yes"]);
 
-/// What [`SWITCH`] means.
+/// Meaning of [`SWITCH`].
 pub(crate) const SWITCHED: &[bool] = &[false, true];
 
-/// Which drive.
+/// Parameter that selects the drive.
 pub(crate) const DRIVE: Parameter = Parameter {
     name: "drive",
-    what: "which of the host's drives its files are on, counted from 0",
+    what: "index of the host's drive that holds the files, from 0",
     default: "0",
     range: Range::Count(0, 65_535),
     source: "the first",

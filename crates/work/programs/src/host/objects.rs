@@ -1,4 +1,4 @@
-//! A server of objects, each in a file of its own: fetches and uploads.
+//! Server of objects, each in a separate file: fetches and uploads.
 
 use std::collections::VecDeque;
 
@@ -12,46 +12,46 @@ use super::{Options, Parameter, Range, SWITCH, SWITCHED};
 
 const SECOND: Time = Time::from_s(1);
 
-/// What fetches and uploads have in common, whatever the objects are.
+/// Parameters common to fetches and uploads of all objects.
 pub(crate) const COMMON: &[Parameter] = &[
     Parameter {
         name: "cpu",
-        what: "time of a core for a request besides its system calls and its bytes",
+        what: "core time per request, excluding its system calls and its bytes",
         default: "150us",
         range: Range::Span(Time::ZERO, SECOND),
         source: "chosen: static requests cost Apache 0.1 to 0.3 ms of a core of 2 GHz",
     },
     Parameter {
         name: "per_kib",
-        what: "time of a core for a KiB that goes to or comes from the network",
+        what: "core time per KiB sent to or received from the network",
         default: "800ns",
         range: Range::Span(Time::ZERO, Time::from_ms(1)),
-        source: "chosen: 10 Gbit/s a core, segmentation left to the adapter",
+        source: "chosen: 10 Gbit/s per core, segmentation left to the adapter",
     },
     Parameter {
         name: "chunk",
-        what: "bytes that a fetch reads at a time",
+        what: "bytes per read of a fetch",
         default: "64KiB",
         range: Range::Size(512, 64 << 20),
         source: "sendfile(2) moves at most what its pipe holds, 16 pages: PIPE_DEF_BUFFERS, splice_direct_to_actor",
     },
     Parameter {
         name: "piece",
-        what: "bytes that an upload writes at a time",
+        what: "bytes per write of an upload",
         default: "8000B",
         range: Range::Size(512, 64 << 20),
         source: "mod_dav's dav_method_put writes a bucket as it comes from the socket: APR_BUCKET_BUFF_SIZE",
     },
     Parameter {
         name: "put",
-        what: "new: an upload makes a file that was not there; replace: it takes the place of an object, by a file with a temporary name",
+        what: "new: an upload creates a new file; replace: it replaces an object, through a file with a temporary name",
         default: "new",
         range: Range::Word(&["new", "replace"]),
         source: "chosen; mod_dav_fs replaces (dav_fs_close_stream renames), where ext4 begins to write what was uploaded (ext4_rename, auto_da_alloc)",
     },
     Parameter {
         name: "keep",
-        what: "uploads that are kept; beyond that the oldest is unlinked (put=new)",
+        what: "uploads kept before the oldest is unlinked (put=new)",
         default: "65536",
         range: Range::Count(1, 1 << 24),
         source: "chosen: a run uploads fewer",
@@ -65,18 +65,18 @@ pub(crate) const COMMON: &[Parameter] = &[
     },
     Parameter {
         name: "log",
-        what: "bytes that a request appends to the access log once it is answered; 0B: none",
+        what: "bytes appended to the access log after each answer; 0B: none",
         default: "100B",
         range: Range::Size(0, 4_096),
         source: "a line of Apache's common log format",
     },
 ];
 
-/// Percent of the requests that upload.
+/// Returns the parameter for the percentage of uploads.
 pub(crate) const fn uploads(default: &'static str) -> Parameter {
     Parameter {
         name: "uploads",
-        what: "percent of the requests that upload",
+        what: "percent of requests that upload",
         default,
         range: Range::Real(0.0, 100.0),
         source: "the program's name",
@@ -90,9 +90,9 @@ const KINDS: &[&str] = &["fetch", "upload"];
 enum Phase {
     Begin,
     Open,
-    /// Bytes of a chunk are in memory, or have come from the network.
+    /// Bytes of a chunk are in memory, or have arrived from the network.
     Move,
-    /// They are sent, or written.
+    /// Bytes of the chunk are sent, or written.
     Moved,
     Sync,
     Allocate,
@@ -103,7 +103,7 @@ enum Phase {
     Done,
 }
 
-/// A request that a worker serves.
+/// Request that a worker serves.
 #[derive(Clone, Copy)]
 struct Job {
     upload: bool,
@@ -118,7 +118,7 @@ struct Job {
 pub(crate) struct Objects<S> {
     set: S,
     rng: Rng,
-    /// Of 100 requests these upload.
+    /// Percentage of uploads.
     uploads: f64,
     cpu: Time,
     per_kib: u64,
@@ -129,27 +129,27 @@ pub(crate) struct Objects<S> {
     log: u64,
     log_end: u64,
     drive: u16,
-    /// Files in all.
+    /// Number of files.
     files: u32,
     /// The file of each object, if objects may be replaced.
     held: Vec<u32>,
-    /// Files that an upload may take, the one that was uploaded longest ago first.
+    /// Files available for uploads, the least recently uploaded first.
     spare: VecDeque<u32>,
-    /// Descriptors of each file; only files that no descriptor holds are taken.
+    /// Number of descriptors of each file; only files without descriptors are taken.
     open: Vec<u16>,
-    /// Whether a file is there.
+    /// True for each file that exists.
     there: Vec<bool>,
     jobs: Vec<Job>,
 }
 
 impl<S: Set> Objects<S> {
-    /// As the parameters say, for so many workers.
+    /// Creates the server from its parameters, for `workers` workers.
     ///
     /// # Errors
-    /// More objects than a host has numbers for.
+    /// If there are more objects than a host has numbers for.
     pub(crate) fn new(set: S, options: &Options, rng: Rng, workers: u32) -> Result<Objects<S>, Diagnostic> {
         let replace = options.word("put", &[false, true]);
-        // Each worker may hold one file and be at another.
+        // Each worker may hold one file and use a second one.
         let least = 2 * u64::from(workers) + 1;
         let uploads = options.real("uploads");
         let spares = match replace {
@@ -159,7 +159,7 @@ impl<S: Set> Objects<S> {
         };
         const MOST: u64 = 1 << 26;
         if set.len() + spares >= MOST {
-            let most = format!("at most {MOST} files: here there are {}", set.len() + spares);
+            let most = format!("at most {MOST} files; these parameters make {}", set.len() + spares);
             return Err(options.refused("size", most));
         }
         let first = 1 + set.len() as u32;
@@ -191,7 +191,7 @@ impl<S: Set> Objects<S> {
         self.held.get(object as usize).copied().unwrap_or(object as u32 + 1)
     }
 
-    /// A file for an upload: the oldest that nobody reads.
+    /// Takes a file for an upload: the oldest that is not being read.
     fn take_spare(&mut self) -> u32 {
         loop {
             let file = self.spare.pop_front().expect("there are more spare files than workers hold");
@@ -217,7 +217,8 @@ impl<S: Set> Objects<S> {
                 (Phase::Open, Next::Call(Call::Unlink { file: FileId(file) }))
             }
             Phase::Open => {
-                // Which file an object has is known once it is opened: it may have been replaced since the request was drawn.
+                // The file of an object is known only when it is opened: it may have been replaced since the request
+                // was drawn.
                 let file = if upload { file } else { self.file_of(object) };
                 self.jobs[at].file = file;
                 self.there[file as usize] = true;
@@ -238,7 +239,7 @@ impl<S: Set> Objects<S> {
             }
             Phase::Sync if self.fsync => (Phase::Allocate, Next::Call(Call::Sync { fd, data_only: false })),
             Phase::Sync | Phase::Allocate if self.replace => {
-                // What ext4_alloc_da_blocks does at the rename: it begins to write and does not wait.
+                // As ext4_alloc_da_blocks does at the rename: starts writing and does not wait.
                 let how = SyncRange { wait_before: false, write: true, wait_after: false };
                 (Phase::Close, Next::Call(Call::SyncRange { fd, offset: 0, bytes: 0, how }))
             }

@@ -1,4 +1,4 @@
-//! A service as a program: workers that take requests, threads that help them, and the measures of both.
+//! A service as a program: workers that take requests, threads that help them, and the measurements of both.
 
 use engine::Time;
 use proto::file::{Call, CallError, FileSpec, Next, Program};
@@ -7,39 +7,39 @@ use super::HostProgram;
 use super::demand::{Arrival, Arrivals};
 use stats::{OpStats, Series};
 
-/// What a worker does next for its request.
+/// Next step of a worker for its request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
-    /// Something that takes time.
+    /// Step that takes time.
     Next(Next),
     /// The last byte of the answer is sent.
     Answered {
-        /// Which kind of request it was.
+        /// Kind of the request.
         kind: usize,
-        /// Bytes that were asked for or brought.
+        /// Bytes fetched or uploaded.
         bytes: u64,
     },
-    /// Nothing more: the worker is free.
+    /// End: the worker is free.
     Done,
 }
 
-/// What requests do.
+/// Behaviour of requests.
 pub(crate) trait Serve {
-    /// What its requests are called.
+    /// Returns the names of its kinds of requests.
     fn kinds(&self) -> &'static [&'static str];
-    /// Its files.
+    /// Returns the files.
     fn files(&self) -> Vec<FileSpec>;
-    /// Calls before the first request.
+    /// Returns the calls before the first request.
     fn setup(&self) -> Vec<Call>;
-    /// A worker takes the next request, which is drawn now.
+    /// Starts the next request on a worker; it is drawn now.
     fn begin(&mut self, worker: u32);
-    /// What the worker does next for it.
+    /// Returns the worker's next step for its request.
     fn step(&mut self, worker: u32, now: Time) -> Step;
-    /// Threads that serve no requests; they come after the workers.
+    /// Returns the number of threads that serve no requests; they come after the workers.
     fn helpers(&self) -> u32 {
         0
     }
-    /// What a helper does next.
+    /// Returns the next step of a helper.
     fn help(&mut self, _helper: u32, _now: Time) -> Next {
         Next::End
     }
@@ -48,9 +48,9 @@ pub(crate) trait Serve {
 #[derive(Clone, Copy)]
 enum Worker {
     Free,
-    /// Sleeps until its request comes.
+    /// Sleeps until its request arrives.
     Claimed(Arrival),
-    /// Serves it, since then.
+    /// Serves its request, since the given time.
     Serving(Arrival, Time),
 }
 
@@ -61,16 +61,16 @@ pub(crate) struct Server<S> {
     arrivals: Arrivals,
     workers: Vec<Worker>,
     served: Served,
-    /// Calls before the first request, the first of them last.
+    /// Calls before the first request, in reverse order.
     setup: Vec<Call>,
-    /// Threads that were told that the setup is done, the first one included; none while it is not.
+    /// Number of threads that know that the setup is done, including the first; none before that.
     told: Option<u32>,
-    /// Requests to answer in all, if that is given, and those answered.
+    /// Number of requests to answer in total, if limited, and number answered.
     requests: (u64, u64),
 }
 
 impl<S: Serve> Server<S> {
-    /// `workers` of them; `requests` to answer in all, zero if it has no end.
+    /// Creates a server with `workers` workers; `requests` is the total to answer, zero for no limit.
     pub(crate) fn new(
         name: &str,
         service: S,
@@ -91,7 +91,8 @@ impl<S: Serve> Server<S> {
         }
     }
 
-    /// The first thread makes the calls before the first request, then wakes those that have come too early.
+    /// Lets the first thread make the calls before the first request and then wake the threads that started too
+    /// early.
     fn set_up(&mut self, thread: u32) -> Option<Next> {
         if thread != 0 {
             return self.told.is_none().then_some(Next::Wait);
@@ -99,7 +100,7 @@ impl<S: Serve> Server<S> {
         if let Some(call) = self.setup.pop() {
             return Some(Next::Call(call));
         }
-        // Whoever is asked from now on does not sleep, so that it need not be woken.
+        // Threads that start from now on do not sleep, so they need not be woken.
         let told = self.told.get_or_insert(1);
         if *told < self.workers.len() as u32 + self.service.helpers() {
             *told += 1;
@@ -184,47 +185,47 @@ impl<S: Serve> HostProgram for Server<S> {
     }
 }
 
-// The measures that a program takes of itself.
+// Measurements of a program.
 
-/// Length of a bin of the series, to begin with.
+/// Initial length of a bin of the series.
 const BIN: Time = Time::from_ms(100);
 
-/// Bins before two of them are joined: 27 minutes.
+/// Maximum number of bins before pairs of them are merged: 27 minutes.
 const BINS: usize = 1 << 14;
 
-/// Requests of one kind.
+/// Measurements of one kind of request.
 #[derive(Clone, Debug)]
 pub struct Kind {
-    /// What they are called: `fetch`.
+    /// Name of the kind: `fetch`.
     pub name: &'static str,
-    /// Their number, their bytes, and their response times: submission is the time before a worker took the request, device
-    /// the time after it.
+    /// Number, bytes, and response times: submission is the time before a worker took the request, device the time
+    /// after it.
     pub ops: OpStats,
 }
 
-/// What a program has asked of the kernel.
+/// Counts of a program's requests to the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Asked {
-    /// System calls.
+    /// Number of system calls.
     pub calls: u64,
-    /// Bytes that were to be read.
+    /// Bytes requested to be read.
     pub read_bytes: u64,
-    /// Bytes that were to be written.
+    /// Bytes requested to be written.
     pub written_bytes: u64,
-    /// `fsync` and `fdatasync`.
+    /// Number of `fsync` and `fdatasync` calls.
     pub syncs: u64,
-    /// Calls that have failed.
+    /// Number of failed calls.
     pub failed: Failed,
 }
 
-/// System calls that have failed, by error.
+/// Numbers of failed system calls, by error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Failed {
-    /// `ENOSPC`.
+    /// Calls that failed with `ENOSPC`.
     pub no_space: u64,
-    /// `EIO`.
+    /// Calls that failed with `EIO`.
     pub io: u64,
-    /// `EROFS`.
+    /// Calls that failed with `EROFS`.
     pub read_only: u64,
 }
 
@@ -247,44 +248,44 @@ impl Served {
         }
     }
 
-    /// Requests by kind.
+    /// Returns the requests by kind.
     pub fn kinds(&self) -> &[Kind] {
         &self.kinds
     }
 
-    /// Requests of all kinds by the time at which they were answered, in bins of 100 ms.
+    /// Returns the requests of all kinds by the time at which they were answered, in bins of 100 ms.
     pub fn series(&self) -> &Series {
         &self.series
     }
 
-    /// What was asked of the kernel.
+    /// Returns the counts of requests to the kernel.
     pub fn asked(&self) -> Asked {
         self.asked
     }
 
-    /// Since when.
+    /// Returns the time of the last reset.
     pub fn since(&self) -> Time {
         self.since
     }
 
-    /// Requests of all kinds.
+    /// Returns the number of requests of all kinds.
     pub fn requests(&self) -> u64 {
         self.kinds.iter().map(|kind| kind.ops.requests).sum()
     }
 
-    /// The largest of the bins' mean response times, in nanoseconds; none if nothing was answered.
+    /// Returns the largest mean response time of a bin, in nanoseconds; none if nothing was answered.
     pub fn worst_bin_ns(&self) -> Option<f64> {
         self.series.windows().filter_map(|bin| bin.latency_ns_mean).max_by(f64::total_cmp)
     }
 
-    /// A request that came at `arrived`, was taken by a worker at `taken`, and is answered now.
+    /// Counts a request that came at `arrived`, was taken by a worker at `taken`, and is answered now.
     pub(crate) fn answered(&mut self, kind: usize, bytes: u64, arrived: Time, taken: Time, now: Time) {
         let (latency, waited) = (now.since(arrived), taken.since(arrived));
         self.kinds[kind].ops.record(bytes, waited, latency - waited, latency);
         self.series.record(now, bytes, latency);
     }
 
-    /// A system call is made.
+    /// Counts a system call.
     pub(crate) fn ask(&mut self, call: &Call) {
         self.asked.calls += 1;
         match *call {
@@ -295,7 +296,7 @@ impl Served {
         }
     }
 
-    /// The last one has failed.
+    /// Counts the failure of the last system call.
     pub(crate) fn fail(&mut self, error: CallError) {
         let failed = &mut self.asked.failed;
         *match error {
@@ -305,7 +306,7 @@ impl Served {
         } += 1;
     }
 
-    /// Forgets everything.
+    /// Clears all measurements.
     pub(crate) fn reset(&mut self, now: Time) {
         self.kinds.iter_mut().for_each(|kind| kind.ops = OpStats::default());
         self.series.reset(now);

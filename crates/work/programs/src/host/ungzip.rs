@@ -1,4 +1,4 @@
-//! `ungzip`: processes that unpack files as fast as they can.
+//! Program `ungzip`: processes that unpack files as fast as they can.
 
 use config::Diagnostic;
 use engine::{Rng, Time};
@@ -7,36 +7,36 @@ use proto::file::{Call, CallError, Fd, FileId, FileSpec, Next, OpenFlags, Progra
 use super::server::Served;
 use super::{Built, DRIVE, Entry, HostProgram, Named, Options, Parameter, Range};
 
-/// Bytes out for bytes in are counted in parts of this.
+/// Resolution of the ratio of unpacked to packed bytes: 1/1,000.
 const PARTS: u64 = 1_000;
-/// The most files in all.
+/// Maximum number of files.
 const MOST: u64 = 1 << 20;
 
 const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "processes",
-        what: "processes, each with files of its own",
+        what: "processes, each with its own files",
         default: "1",
         range: Range::Count(1, 1_024),
         source: "chosen",
     },
     Parameter {
         name: "rate",
-        what: "bytes that a process unpacks a second of a core, its system calls not counted",
+        what: "bytes that a process unpacks per second of core time, excluding system calls",
         default: "100MB/s",
         range: Range::Rate(1_000, 1 << 40),
         source: "chosen: gzip 1.10 on text on a core of 2 GHz",
     },
     Parameter {
         name: "spread",
-        what: "how far the time for a piece is from its mean at most, in percent, uniform",
+        what: "largest deviation of a piece's time from its mean, in percent, uniform",
         default: "25",
         range: Range::Real(0.0, 100.0),
         source: "chosen: the speed follows the text, so that processes do not go in step",
     },
     Parameter {
         name: "ratio",
-        what: "bytes out for one in",
+        what: "unpacked bytes per packed byte",
         default: "3.1",
         range: Range::Real(0.01, 1_000.0),
         source: "gzip on text of the Silesia and Calgary corpora",
@@ -50,21 +50,21 @@ const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         name: "files",
-        what: "packed files of a process, taken in turn; what is there of a file's text is unlinked first",
+        what: "packed files per process, taken in turn; an existing text of a file is unlinked first",
         default: "16",
         range: Range::Count(1, 1 << 16),
-        source: "chosen: a run of 30 s comes to no file twice",
+        source: "chosen: a run of 30 s unpacks no file twice",
     },
     Parameter {
         name: "read",
-        what: "bytes that are read at a time",
+        what: "bytes per read",
         default: "32KiB",
         range: Range::Size(512, 1 << 30),
         source: "gzip 1.10: INBUFSIZ of gzip.h (gzip 1.12 reads 256 KiB)",
     },
     Parameter {
         name: "write",
-        what: "bytes that are written at a time",
+        what: "bytes per write",
         default: "32KiB",
         range: Range::Size(512, 1 << 30),
         source: "gzip 1.10 and 1.12: a window, WSIZE of gzip.h",
@@ -72,18 +72,18 @@ const PARAMETERS: &[Parameter] = &[
     DRIVE,
 ];
 
-/// The program.
+/// Entry of the program.
 pub(super) const ENTRY: Entry = Entry {
     name: "ungzip",
     source: "gzip 1.10 as `gunzip -k`: no fsync without --synchronous",
-    what: "unpacks files one after the other without an end: reads in order, computes, writes to a new file",
+    what: "unpacks files one after the other, endlessly: reads in order, computes, writes to a new file",
     parameters: &[PARAMETERS],
     build,
 };
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Before the first file: processes begin one after the other within the time of a piece.
+    /// Start before the first file: processes begin one after the other within the time of a piece.
     Begin,
     OpenPacked,
     Unlink,
@@ -97,16 +97,16 @@ enum Phase {
 
 #[derive(Clone, Copy)]
 struct Process {
-    /// Which of its files.
+    /// Index of its file.
     file: u64,
-    /// Files begun before.
+    /// Number of files begun before.
     turns: u64,
     phase: Phase,
     read: u64,
     written: u64,
-    /// When the piece under way was begun; none if there is none.
+    /// Start time of the current piece; none if there is none.
     since: Option<Time>,
-    /// Bytes of the write under way; zero if there is none.
+    /// Bytes of the current write; zero if there is none.
     writing: u64,
 }
 
@@ -158,7 +158,7 @@ impl Ungzip {
         })
     }
 
-    /// Packed bytes that must be read before so many bytes of text are known.
+    /// Returns the packed bytes that must be read before `text` bytes of text are known.
     fn needed(&self, text: u64) -> u64 {
         let packed = (u128::from(text) * u128::from(PARTS)).div_ceil(u128::from(self.ratio)) as u64;
         if text == self.text { self.packed } else { packed.min(self.packed) }

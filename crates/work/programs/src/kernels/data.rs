@@ -1,4 +1,4 @@
-//! Programs whose work depends on their data: what a text says of them, and where their data come from, a file or a seed.
+//! Programs whose work depends on their data: their parameters, and their data from a file or a seed.
 
 use super::{OnData, Options};
 use crate::graph::{Edges, Graph, Keep, ReadOptions, Values, read};
@@ -12,30 +12,30 @@ use std::sync::Arc;
 /// A parameter of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// Its name.
+    /// Name of the parameter.
     pub name: &'static str,
-    /// What it is, in a few words.
+    /// Description, in a few words.
     pub what: &'static str,
-    /// What it is if it is left out; empty if nothing.
+    /// Default value; empty for none.
     pub default: &'static str,
 }
 
-/// A program that depends on its data.
+/// A program whose work depends on its data.
 pub(super) struct Named {
     pub(super) name: &'static str,
     pub(super) what: &'static str,
     pub(super) keys: &'static [Key],
     build: fn(&Options<'_>) -> Result<OnData, Diagnostic>,
-    /// Whether a piece of it is known to touch more than there is room for, before its data are made; the parameter that says so.
+    /// Returns the parameter that makes a piece exceed the room, if that is known before its data are made.
     outgrows: fn(&Options<'_>, Room) -> Result<Option<&'static str>, Diagnostic>,
 }
 
-/// The room that a piece of a program has.
+/// Memory available to a piece of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// Bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Bytes of the groups of pages in which memory is given out.
+    /// Bytes of the page groups in which memory is allocated.
     pub group: u64,
 }
 
@@ -45,32 +45,33 @@ impl Room {
     }
 }
 
-/// What is drawn, by its program and its parameters as they are written.
+/// Generated data, by program and the text of its parameters.
 type Drawn = Known<(&'static str, Vec<Option<String>>), Arc<OnData>>;
 
 impl Named {
-    /// Refuses a program of which a piece touches more bytes than a section has room for, before its data are made. A program that passes may still be
-    /// too large.
+    /// Refuses a program if a piece touches more bytes than a section has room for, before its data are made. A
+    /// program that passes may still be too large.
     ///
     /// # Errors
-    /// It is too large; a value that is none, or a file that cannot be read.
+    /// If it is too large, a value is invalid, or a file cannot be read.
     pub(super) fn fits(&self, options: &Options<'_>, room: Room) -> Result<(), Diagnostic> {
         let Some(parameter) = (self.outgrows)(options, room)? else { return Ok(()) };
         let room = Bytes::new(room.bytes);
         let what =
-            format!("a piece of `{}` touches more than {room}, and a section has room for {room}", self.name);
+            format!("a piece of `{}` touches more than {room}, but a section has room for {room}", self.name);
         Err(Diagnostic::new(what)
             .at(options.place(parameter))
-            .help("less data, fewer sections ahead, or more memory"))
+            .help("use less data, fewer sections ahead, or more memory"))
     }
 
-    /// The program with its data. What is drawn is drawn once in a process, as long as few others are; a file is read each time, for it may have changed.
+    /// Opens the program with its data. Generated data are made once per process while few others are kept; a file is
+    /// read each time, as it may have changed.
     ///
     /// # Errors
-    /// A value that is none, or a file that cannot be read.
+    /// If a value is invalid, or a file cannot be read.
     pub(super) fn open(&self, options: &Options<'_>) -> Result<Arc<OnData>, Diagnostic> {
         static DRAWN: Drawn = Known::new(4);
-        // What has no default is a file.
+        // Parameters without a default are files.
         let is_read = self.keys.iter().any(|key| key.default.is_empty() && options.text(key.name).is_some());
         if is_read {
             return (self.build)(options).map(Arc::new);
@@ -84,54 +85,54 @@ const fn key(name: &'static str, what: &'static str, default: &'static str) -> K
     Key { name, what, default }
 }
 
-/// Nodes that a drawn graph has, and edges of each: Rodinia's largest graph, `graph1MW_6`.
+/// Nodes of a generated graph, and edges per node: Rodinia's largest graph, `graph1MW_6`.
 const NODES: u32 = 1_000_000;
 const DEGREE: u32 = 6;
-/// Records of 49 B that are drawn: 64 MiB.
+/// Number of generated records of 49 B: 64 MiB.
 const RECORDS: u32 = 1_369_569;
 const MOST_RECORDS: u32 = 1 << 26;
-/// Bytes of text that are drawn, and different words of it.
+/// Bytes of a generated text, and its number of different words.
 const TEXT: Bytes = Bytes::from_kib(64 << 10);
 const WORDS: u32 = 65_536;
 const SEED: u32 = 1;
 
-/// All of them.
+/// Programs whose work depends on their data.
 pub(super) const NAMED: &[Named] = &[
     Named {
         name: "bfs",
         what: "Breadth-first search, level after level (Rodinia)",
         keys: &[
-            key("graph", "a file with a graph, instead of one that is drawn", ""),
-            key("nodes", "nodes of a drawn graph", "1000000"),
-            key("degree", "edges of a node, on the average", "6"),
-            key("seed", "what it is drawn from", "1"),
-            key("source", "the node where it begins", "0"),
+            key("graph", "file with a graph, instead of a generated one", ""),
+            key("nodes", "nodes of a generated graph", "1000000"),
+            key("degree", "edges per node of a generated graph, on average", "6"),
+            key("seed", "seed of the generated graph", "1"),
+            key("source", "node where the search starts", "0"),
         ],
         build: bfs,
         outgrows: bfs_outgrows,
     },
     Named {
         name: "nn",
-        what: "The nearest of many places (Rodinia)",
+        what: "Nearest neighbours of a place (Rodinia)",
         keys: &[
-            key("file", "a file with records of 49 B, instead of drawn ones", ""),
-            key("records", "records that are drawn", "1369569"),
-            key("seed", "what they are drawn from", "1"),
-            key("nearest", "how many are wanted", "5"),
-            key("latitude", "of the place, in degrees", "30"),
-            key("longitude", "of the place, in degrees", "90"),
+            key("file", "file with records of 49 B, instead of generated ones", ""),
+            key("records", "generated records", "1369569"),
+            key("seed", "seed of the generated records", "1"),
+            key("nearest", "number of neighbours", "5"),
+            key("latitude", "latitude of the place, in degrees", "30"),
+            key("longitude", "longitude of the place, in degrees", "90"),
         ],
         build: nn,
         outgrows: nn_outgrows,
     },
     Named {
         name: "wc",
-        what: "Words of a text, counted by map and reduce (Mars)",
+        what: "Word count of a text by map and reduce (Mars)",
         keys: &[
-            key("text", "a file, instead of a text that is drawn", ""),
-            key("bytes", "length of a drawn text", "64MiB"),
-            key("words", "different words of it, at most", "65536"),
-            key("seed", "what it is drawn from", "1"),
+            key("text", "file with a text, instead of a generated one", ""),
+            key("bytes", "bytes of a generated text", "64MiB"),
+            key("words", "maximum number of different words of a generated text", "65536"),
+            key("seed", "seed of the generated text", "1"),
         ],
         build: wc,
         outgrows: wc_outgrows,
@@ -149,14 +150,15 @@ fn bfs(options: &Options<'_>) -> Result<OnData, Diagnostic> {
     };
     let nodes = graph.vertices() as u32;
     if nodes == 0 {
-        let what = "a graph without nodes has none to begin with";
-        return Err(Diagnostic::new(what).at(options.place("graph")).help("a file with an edge at least"));
+        let what = "the graph has no nodes";
+        return Err(Diagnostic::new(what).at(options.place("graph")).help("give a file with at least one edge"));
     }
     let source = options.number("source", 0, 0..=nodes - 1)?;
     Ok(OnData::Bfs(Bfs::new(graph.rows().to_vec(), graph.targets().to_vec(), source)))
 }
 
-/// A graph as Rodinia's generator makes it: each node draws partners, for a mean degree of 6 two to four, and edges lead both ways.
+/// Generates a graph like Rodinia's generator: each node draws partners, two to four for a mean degree of 6, and
+/// edges lead both ways.
 fn drawn(options: &Options<'_>) -> Result<Graph, Diagnostic> {
     let (nodes, degree) = size_of_graph(options)?;
     let seed = options.number("seed", SEED, 0..=u32::MAX)?;
@@ -170,7 +172,7 @@ fn drawn(options: &Options<'_>) -> Result<Graph, Diagnostic> {
     Ok(Graph::new(nodes as usize, &edges, Keep::Both))
 }
 
-/// Nodes of a drawn graph, and edges of each.
+/// Returns the nodes of a generated graph, and the edges per node.
 fn size_of_graph(options: &Options<'_>) -> Result<(u32, u32), Diagnostic> {
     let nodes = options.number("nodes", NODES, 2..=1 << 27)?;
     let degree = options.number("degree", DEGREE, 2..=1_024)?;
@@ -187,7 +189,7 @@ fn size_of_graph(options: &Options<'_>) -> Result<(u32, u32), Diagnostic> {
     Ok((nodes, degree))
 }
 
-/// How large a graph in a file is, is not known before it has been read.
+/// Checks generated graphs only: the size of a graph in a file is not known before it has been read.
 fn bfs_outgrows(options: &Options<'_>, room: Room) -> Result<Option<&'static str>, Diagnostic> {
     options.without("graph", &["nodes", "degree", "seed"])?;
     if options.text("graph").is_some() {
@@ -210,8 +212,8 @@ fn nn(options: &Options<'_>) -> Result<OnData, Diagnostic> {
     };
     let text = bytes_of(file, options)?;
     if !text.len().is_multiple_of(Nn::RECORD) {
-        let what = format!("`{file}` has {} B, which are no records of {} B", text.len(), Nn::RECORD);
-        let help = "a line of 48 characters and its end each, as Rodinia's `hurricane_gen` writes them";
+        let what = format!("`{file}` has {} B, not a multiple of the record size of {} B", text.len(), Nn::RECORD);
+        let help = "a record is a line of 48 characters and its end, as Rodinia's `hurricane_gen` writes them";
         return Err(Diagnostic::new(what).at(options.place(file)).help(help));
     }
     Ok(OnData::Nn(Nn::new(text, place, count)))
@@ -220,14 +222,14 @@ fn nn(options: &Options<'_>) -> Result<OnData, Diagnostic> {
 fn nn_outgrows(options: &Options<'_>, room: Room) -> Result<Option<&'static str>, Diagnostic> {
     options.without("file", &["records", "seed"])?;
     let (records, parameter) = match options.text("file") {
-        // A file that cannot be read is refused where it is read.
+        // An unreadable file is refused when it is read.
         Some(file) => (std::fs::metadata(file).map_or(0, |known| known.len() / Nn::RECORD as u64), "file"),
         None => (options.number("records", RECORDS, 1..=MOST_RECORDS)?.into(), "records"),
     };
     Ok((Nn::least_groups(records, room.group) > room.groups()).then_some(parameter))
 }
 
-/// The text of `wc`.
+/// Text of `wc`.
 enum Text {
     Read(Vec<u8>),
     Drawn { bytes: usize, words: u64, seed: u64 },
@@ -244,8 +246,8 @@ fn text_of(options: &Options<'_>) -> Result<Text, Diagnostic> {
     };
     let text = bytes_of(file, options)?;
     if text.len() as u64 > most.get() {
-        let what = format!("`{file}` has {} B; a text has {most} at most", text.len());
-        return Err(Diagnostic::new(what).at(options.place(file)).help("a part of it: `head -c 4GB`"));
+        let what = format!("`{file}` has {} B; the maximum is {most}", text.len());
+        return Err(Diagnostic::new(what).at(options.place(file)).help("use a part of it: `head -c 4GB`"));
     }
     Ok(Text::Read(text))
 }
@@ -264,10 +266,10 @@ fn wc_outgrows(options: &Options<'_>, room: Room) -> Result<Option<&'static str>
     })
 }
 
-/// What is in a file, which is something.
+/// Returns the content of a file, which must not be empty.
 fn bytes_of(file: &str, options: &Options<'_>) -> Result<Vec<u8>, Diagnostic> {
     let refused = |what: String| {
-        let help = "a file that can be read, with a byte at least; without one, data are drawn";
+        let help = "give a readable file that is not empty; without a file, data are generated";
         Diagnostic::new(what).at(options.place(file)).help(help)
     };
     let bytes = std::fs::read(file).map_err(|fault| refused(format!("cannot read `{file}`: {fault}")))?;

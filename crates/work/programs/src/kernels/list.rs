@@ -1,4 +1,4 @@
-//! The kernels that have names, and how a text becomes applications.
+//! Named kernels, and the translation of a text to applications.
 
 use super::data::{self, Key};
 use super::{Application, Inputs, Options, Program, mixes};
@@ -6,34 +6,34 @@ use config::Diagnostic;
 use nest::Kernel;
 use std::path::Path;
 
-/// Instances of one text at most.
+/// Maximum number of instances per text.
 const MOST_INSTANCES: u32 = 1_024;
-/// What sets the threads of a GPU's block, and how many there may be.
+/// Parameter for the threads of a GPU's block, and its maximum.
 const BLOCK: &str = "block";
 const MOST_THREADS: u32 = 1_024;
 /// Parameters of every text.
 const OF_ALL: [&str; 3] = ["instances", "inputs", "results"];
-/// The name of a kernel from a user's file.
+/// Name of a kernel from a user's file.
 const OWN: &str = "nest";
 
-/// Something that can be offloaded.
+/// Entry of a kernel that can be offloaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What it is called on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// What it is, in a sentence.
+    /// Description, in one sentence.
     pub what: String,
-    /// Its parameters, if it is a program that depends on its data; others have sizes of their own.
+    /// Parameters, if it is a program whose work depends on its data; others have sizes.
     pub keys: &'static [Key],
 }
 
-/// All that can be offloaded by name: programs, those that depend on their data, a user's own, mixes.
+/// Returns all names that can be offloaded: programs, those that depend on their data, a user's own, mixes.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let nests = nest::programs().iter().map(|(name, _)| *name);
     nests.chain(data::NAMED.iter().map(|named| named.name)).chain([OWN]).chain(mixes::NAMES)
 }
 
-/// The same, with what each is.
+/// Returns all entries, with descriptions.
 pub fn entries() -> impl Iterator<Item = Entry> {
     names().map(|name| {
         let own = || "a kernel of your own: nest:file=MY.toml,instances=2 (docs/kernels.md)".to_owned();
@@ -52,11 +52,11 @@ pub fn entries() -> impl Iterator<Item = Entry> {
     })
 }
 
-/// The applications that a text names: a program, `atax:m=1024,n=1024,instances=2`; one that depends on its data, `wc:text=FILE`; a user's own,
-/// `nest:file=MY.toml,instances=2`; a mix, `mx1:assignment=7`.
+/// Returns the applications that a text names: a program, `atax:m=1024,n=1024,instances=2`; one that depends on its
+/// data, `wc:text=FILE`; a user's own, `nest:file=MY.toml,instances=2`; a mix, `mx1:assignment=7`.
 ///
 /// # Errors
-/// A name, a parameter or a value that is none; whatever is wrong with the user's file.
+/// If a name, a parameter or a value is invalid, or the user's file has a fault.
 pub fn open(text: &str) -> Result<Vec<Application>, Diagnostic> {
     let options = Options::read(text)?;
     let name = text.split_once(':').map_or(text, |(name, _)| name).trim();
@@ -74,17 +74,17 @@ pub fn open(text: &str) -> Result<Vec<Application>, Diagnostic> {
         return Ok(vec![Application { program, instances, inputs, in_turn, block: None }]);
     }
     let Some((_, program)) = nest::programs().iter().find(|(known, _)| *known == name) else {
-        let unknown = Diagnostic::new(format!("no kernel `{name}`")).allowed(name, names());
+        let unknown = Diagnostic::new(format!("unknown kernel `{name}`")).allowed(name, names());
         return Err(unknown.at(options.place(name)));
     };
     application(program, &format!("programs/{name}.toml"), &[], &options).map(|one| vec![one])
 }
 
-/// Refuses a text that names a program on its data of which a piece is known to touch more than there is `room` for, before the data are made; other
-/// texts pass.
+/// Refuses a program that depends on its data if a piece is known to touch more than `room`, before the data are
+/// made; other texts pass.
 ///
 /// # Errors
-/// It is too large; a parameter or a value that is none.
+/// If it is too large, or a parameter or a value is invalid.
 pub fn fits(text: &str, room: data::Room) -> Result<(), Diagnostic> {
     let name = text.split_once(':').map_or(text, |(name, _)| name).trim();
     let Some(named) = data::NAMED.iter().find(|named| named.name == name) else { return Ok(()) };
@@ -93,15 +93,16 @@ pub fn fits(text: &str, room: data::Room) -> Result<(), Diagnostic> {
     named.fits(&options, room)
 }
 
-/// Parameters of a program on its data.
+/// Returns the parameters of a program that depends on its data.
 fn known_of(named: &data::Named) -> Vec<&'static str> {
     named.keys.iter().map(|key| key.name).chain(OF_ALL).collect()
 }
 
-/// The loop nests of programs of a GPU, whose kernels something else is to execute: `gaus:n=512,pivots=8,instances=2`, `gaus-gram`, `gaus-atax`.
+/// Returns the loop nests of GPU programs, whose kernels are executed by something else:
+/// `gaus:n=512,pivots=8,instances=2`, `gaus-gram`, `gaus-atax`.
 ///
 /// # Errors
-/// A program that is none, or not known as one; as [`open`].
+/// If a program does not exist or has no loop nest; also as [`open`].
 pub fn of_programs(text: &str) -> Result<Vec<Application>, Diagnostic> {
     let (names, parameters) = text.split_once(':').map_or((text, false), |(names, _)| (names, true));
     let mut all = Vec::new();
@@ -119,9 +120,9 @@ pub fn of_programs(text: &str) -> Result<Vec<Application>, Diagnostic> {
             all.extend(open(whole)?);
         } else {
             let known: Vec<&str> = nests.iter().map(|(known, _)| *known).collect();
-            let what = format!("`{name}` is a program of a GPU, and not known as a loop nest");
+            let what = format!("`{name}` is a GPU program without a loop nest");
             let help = format!(
-                "of programs of a GPU, {} are; so is every program of an accelerator: atax, gemm, nw",
+                "GPU programs with a loop nest: {}; every accelerator program has one: atax, gemm, nw",
                 known.join(", ")
             );
             return Err(Diagnostic::new(what).at(Options::read(text)?.place(name)).help(help));
@@ -130,7 +131,7 @@ pub fn of_programs(text: &str) -> Result<Vec<Application>, Diagnostic> {
     Ok(all)
 }
 
-/// The kernels of what has a name, for whoever shows them: one of a program, six of a mix; none without a name.
+/// Returns the kernels of a named text for display: one for a program, six for a mix; none without a name.
 ///
 /// # Errors
 /// As [`open`].
@@ -142,7 +143,7 @@ pub fn explained(text: &str) -> Result<Option<Vec<Application>>, Diagnostic> {
     }
 }
 
-/// Instances of a kernel of this text.
+/// Returns the application of a kernel with the instances of this text.
 fn application(
     program: &str,
     file: &str,
@@ -154,7 +155,7 @@ fn application(
     let known: Vec<&str> = others.iter().copied().chain(OF_ALL).chain([BLOCK]).chain(sizes).collect();
     options.only(&known)?;
     let (instances, inputs) = instances(1, options)?;
-    // A size of that name is the kernel's own.
+    // A size of that name belongs to the kernel.
     let block = if kernel.sizes().iter().any(|(size, _)| size == BLOCK) { None } else { block(options)? };
     let sizes = options.sizes(kernel.sizes())?;
     let kernel = if sizes.is_empty() { kernel } else { Kernel::read(program, file, &sizes)? };
@@ -162,7 +163,7 @@ fn application(
     Ok(Application { program: Program::Nest(kernel), instances, inputs, in_turn, block })
 }
 
-/// Threads of a block, whole warps of them.
+/// Returns the threads of a block, in whole warps.
 fn block(options: &Options<'_>) -> Result<Option<u32>, Diagnostic> {
     const WARP: u32 = nest::LANES as u32;
     let Some(given) = options.text(BLOCK) else { return Ok(None) };
@@ -172,7 +173,7 @@ fn block(options: &Options<'_>) -> Result<Option<u32>, Diagnostic> {
     threads.map(Some).ok_or_else(|| options.refused(BLOCK, given, allowed()))
 }
 
-/// How many instances a text says, and whose input each reads.
+/// Returns the number of instances of a text, and whose input each reads.
 fn instances(default: u32, options: &Options<'_>) -> Result<(u32, Inputs), Diagnostic> {
     let inputs = match options.text("inputs") {
         None => Inputs::default(),
@@ -185,7 +186,7 @@ fn instances(default: u32, options: &Options<'_>) -> Result<(u32, Inputs), Diagn
     Ok((options.number("instances", default, 1..=MOST_INSTANCES)?, inputs))
 }
 
-/// Whether instances change the same data.
+/// Returns true if instances change the same data.
 fn in_turn(options: &Options<'_>) -> Result<bool, Diagnostic> {
     match options.text("results") {
         None | Some("own") => Ok(false),
@@ -196,14 +197,14 @@ fn in_turn(options: &Options<'_>) -> Result<bool, Diagnostic> {
 
 fn own(options: &Options<'_>) -> Result<Application, Diagnostic> {
     let Some(file) = options.text("file") else {
-        let what = "a kernel of your own has a file";
+        let what = "a kernel of your own needs a file";
         return Err(Diagnostic::new(what).at(options.place(OWN)).help("write `nest:file=MY.toml`"));
     };
     let text = config::read_text(Path::new(file))?;
     application(&text, file, &["file"], options)
 }
 
-/// Six programs, in the order of the paper's table.
+/// Returns the six programs of a mix, in the order of the paper's table.
 fn mix(number: usize, options: &Options<'_>) -> Result<Vec<Application>, Diagnostic> {
     options.only(&["assignment", OF_ALL[0], OF_ALL[1], OF_ALL[2], BLOCK])?;
     let block = block(options)?;

@@ -1,9 +1,10 @@
-//! Kernels of an accelerator: programs as loop nests, a user's own, mixes of them, and programs whose work depends on their data.
+//! Kernels of an accelerator: programs as loop nests, a user's own, mixes of them, and programs whose work depends on
+//! their data.
 //!
-//! What one text names is one or more applications: instances of a program that a host offloads one after another. Instances of a
-//! program share what they only read; those of two texts too, if the programs are the same.
+//! A text names one or more applications: instances of a program that a host offloads one after another. Instances of
+//! a program share the data that they only read; so do those of two texts with the same program.
 
-// A diagnostic is returned once in the life of a program: its size costs nothing, a box would cost every caller.
+// A program returns at most one diagnostic in its life: its size costs nothing, a box would cost every caller.
 #![allow(clippy::result_large_err)]
 
 mod data;
@@ -20,12 +21,12 @@ use nest::executed::{Area, Bfs, Body, Executed, Nn, Watch, Wc};
 use nest::{Kernel, Section};
 use std::{ops::RangeInclusive, sync::Arc};
 
-/// What an instance executes.
+/// Program that an instance executes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Program {
     /// A loop nest.
     Nest(Kernel),
-    /// A program whose work depends on its data, with them.
+    /// A program whose work depends on its data, with the data.
     Executed(Arc<OnData>),
 }
 
@@ -34,13 +35,13 @@ pub enum Program {
 pub enum OnData {
     /// Breadth-first search.
     Bfs(Bfs),
-    /// The nearest of many places.
+    /// Nearest neighbours.
     Nn(Nn),
-    /// Words of a text.
+    /// Word count.
     Wc(Wc),
 }
 
-/// The program, whichever it is.
+/// Forwards to the program.
 impl Executed for OnData {
     fn name(&self) -> &'static str {
         self.program().name()
@@ -60,7 +61,7 @@ impl Executed for OnData {
 }
 
 impl OnData {
-    /// The program, whichever it is.
+    /// Returns the program.
     pub fn program(&self) -> &dyn Executed {
         match self {
             OnData::Bfs(program) => program,
@@ -69,12 +70,12 @@ impl OnData {
         }
     }
 
-    /// Bytes that are there before it starts.
+    /// Returns the bytes present before it starts.
     pub fn input_bytes(&self) -> u64 {
         self.bytes_of(Section::Input)
     }
 
-    /// Bytes of its data sections of a kind.
+    /// Returns the bytes of its data sections of a kind.
     pub fn bytes_of(&self, section: Section) -> u64 {
         let arrays = self.program().arrays();
         arrays.iter().filter(|area| area.section == section).map(|area| area.bytes).sum()
@@ -82,7 +83,7 @@ impl OnData {
 }
 
 impl Program {
-    /// Its name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         match self {
             Program::Nest(kernel) => kernel.name(),
@@ -90,7 +91,7 @@ impl Program {
         }
     }
 
-    /// Bytes that are there before an instance starts, those that it shares included.
+    /// Returns the bytes present before an instance starts, including shared ones.
     pub fn input_bytes(&self) -> u64 {
         match self {
             Program::Nest(kernel) => kernel.input_bytes(),
@@ -102,39 +103,40 @@ impl Program {
 /// Instances of a program, offloaded one after another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Application {
-    /// What each instance executes.
+    /// Program that each instance executes.
     pub program: Program,
-    /// How many there are.
+    /// Number of instances.
     pub instances: u32,
-    /// Threads of a block, where a GPU executes it; none if that is left to it.
+    /// Threads per block on a GPU; none if the GPU decides.
     pub block: Option<u32>,
-    /// Whose input each reads.
+    /// Input that each instance reads.
     pub inputs: Inputs,
-    /// Whether all change the same data: what they leave is one, and each goes on where the one before has stopped.
+    /// True if all change the same data: they leave a single result, and each continues where the previous one
+    /// stopped.
     pub in_turn: bool,
 }
 
-// Which instances have input of their own, and how much room that takes.
+// Instances with their own input, and the room that this takes.
 
-/// Whose input an instance reads where it only reads it. What it also writes is its own in any case.
+/// Source of an instance's read-only input. Data that it also writes is its own in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Inputs {
     /// One input for all instances of a program.
     #[default]
     Shared,
-    /// Input of the instance's own.
+    /// Separate input for each instance.
     Own,
-    /// An input for each instance if there is room for all, otherwise one for all: [`settle`] decides.
+    /// Separate input for each instance if there is room for all, otherwise one for all: [`settle`] decides.
     Fit,
 }
 
 impl Inputs {
-    /// What may be written for it.
+    /// Spellings of the choice.
     pub const NAMES: [(&str, Inputs); 3] =
         [("shared", Inputs::Shared), ("own", Inputs::Own), ("fit", Inputs::Fit)];
 }
 
-/// Parts of `unit` bytes that the data of all instances take, each array whole parts of its own.
+/// Returns the number of parts of `unit` bytes that the data of all instances take; each array takes whole parts.
 fn needed(applications: &[Application], unit: u64) -> u64 {
     let mut shared: Vec<&Program> = Vec::new();
     let mut sum = 0;
@@ -154,16 +156,17 @@ fn needed(applications: &[Application], unit: u64) -> u64 {
     sum
 }
 
-/// What came of instances that are to have input of their own where it fits.
+/// Decision on separate input where it fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settled {
-    /// Whose input they read: never [`Inputs::Fit`].
+    /// Input that they read: never [`Inputs::Fit`].
     pub inputs: Inputs,
-    /// Parts that the data of all instances take if these have input of their own.
+    /// Parts that the data of all instances take with separate input.
     pub needed: u64,
 }
 
-/// Gives instances input of their own that are to have it if it fits: all of them if all data are then at most `room` parts of `unit` bytes, otherwise none. Nothing if none is to have it.
+/// Gives separate input to the instances that request it if it fits: all of them if all data then take at most `room`
+/// parts of `unit` bytes, otherwise none. Returns none if none requests it.
 pub fn settle(applications: &mut [Application], unit: u64, room: u64) -> Option<Settled> {
     let asked: Vec<usize> =
         (0..applications.len()).filter(|at| applications[*at].inputs == Inputs::Fit).collect();
@@ -178,7 +181,7 @@ pub fn settle(applications: &mut [Application], unit: u64, room: u64) -> Option<
 }
 
 impl Program {
-    /// Arrays of the program.
+    /// Returns the arrays of the program.
     fn areas(&self) -> Vec<Area> {
         match self {
             Program::Nest(kernel) => {
@@ -194,19 +197,19 @@ impl Program {
     }
 }
 
-// What stands behind the name of kernels: `atax:m=1024,n=1024,instances=2`.
+// Text after the name of a kernel: `atax:m=1024,n=1024,instances=2`.
 
-/// Parameters as they are written, each once.
+/// Parameters as text, each once.
 struct Options<'a> {
     text: &'a str,
     given: Vec<(&'a str, &'a str)>,
 }
 
 impl<'a> Options<'a> {
-    /// Reads what stands behind the colon of a text.
+    /// Reads the part of a text after the colon.
     ///
     /// # Errors
-    /// A parameter without a value, or given twice.
+    /// If a parameter has no value, or is given twice.
     fn read(text: &'a str) -> Result<Options<'a>, Diagnostic> {
         let mut options = Options { text, given: Vec::new() };
         let (_, rest) = text.split_once(':').unwrap_or_default();
@@ -228,15 +231,15 @@ impl<'a> Options<'a> {
         Ok(options)
     }
 
-    /// A value as it is written.
+    /// Returns the text of a value.
     fn text(&self, name: &str) -> Option<&'a str> {
         self.given.iter().find(|(given, _)| *given == name).map(|(_, value)| *value)
     }
 
-    /// Refuses parameters that are none of these.
+    /// Refuses parameters that are not in `known`.
     ///
     /// # Errors
-    /// The first of them, with the nearest that there is.
+    /// If there is one: the first, with the nearest known name.
     fn only(&self, known: &[&str]) -> Result<(), Diagnostic> {
         let Some((name, _)) = self.given.iter().find(|(name, _)| !known.contains(name)) else {
             return Ok(());
@@ -245,10 +248,10 @@ impl<'a> Options<'a> {
         Err(Diagnostic::new(what).at(self.place(name)).allowed(name, known.iter().copied()))
     }
 
-    /// A whole number, or what it is if it is left out.
+    /// Returns a whole number, or its default.
     ///
     /// # Errors
-    /// A value that is none, or outside.
+    /// If the value is invalid or out of range.
     fn number(&self, name: &str, default: u32, range: RangeInclusive<u32>) -> Result<u32, Diagnostic> {
         let Some(value) = self.text(name) else { return Ok(default) };
         let within = value.parse().ok().filter(|number| range.contains(number));
@@ -258,10 +261,10 @@ impl<'a> Options<'a> {
         })
     }
 
-    /// An amount of data, or what it is if it is left out.
+    /// Returns an amount of data, or its default.
     ///
     /// # Errors
-    /// A value that is none, or outside.
+    /// If the value is invalid or out of range.
     fn bytes(&self, name: &str, default: Bytes, range: RangeInclusive<Bytes>) -> Result<Bytes, Diagnostic> {
         let Some(value) = self.text(name) else { return Ok(default) };
         let within = value.parse().ok().filter(|bytes| range.contains(bytes));
@@ -270,10 +273,10 @@ impl<'a> Options<'a> {
         })
     }
 
-    /// A number with a fraction, or what it is if it is left out.
+    /// Returns a number with a fraction, or its default.
     ///
     /// # Errors
-    /// A value that is none, or outside.
+    /// If the value is invalid or out of range.
     fn real(&self, name: &str, default: f32, range: RangeInclusive<f32>) -> Result<f32, Diagnostic> {
         let Some(value) = self.text(name) else { return Ok(default) };
         let within = value.parse().ok().filter(|number| range.contains(number));
@@ -282,38 +285,38 @@ impl<'a> Options<'a> {
         })
     }
 
-    /// That a parameter cannot have a value, and what it can.
+    /// Returns the diagnostic of an invalid value, with the allowed ones.
     fn refused(&self, name: &str, value: &str, allowed: String) -> Diagnostic {
-        let mut refused = Diagnostic::new(format!("`{value}` is no value of parameter `{name}`"));
+        let mut refused = Diagnostic::new(format!("`{value}` is not a valid value of parameter `{name}`"));
         refused.allowed = vec![allowed];
         refused.at(self.place(value))
     }
 
-    /// Refuses a parameter that says what another one, which is given, says already.
+    /// Refuses parameters that conflict with `given`.
     ///
     /// # Errors
-    /// The first of them.
+    /// If there is one: the first.
     fn without(&self, given: &str, others: &[&str]) -> Result<(), Diagnostic> {
         let other = others.iter().find(|name| self.text(name).is_some());
         match (self.text(given), other) {
             (Some(_), Some(other)) => {
-                let what = format!("parameter `{other}` is of drawn data, and `{given}` names a file");
+                let what = format!("parameter `{other}` applies to generated data, but `{given}` names a file");
                 Err(Diagnostic::new(what).at(self.place(other)).help("leave one of them out"))
             }
             _ => Ok(()),
         }
     }
 
-    /// The sizes of a kernel among the parameters.
+    /// Returns the sizes of a kernel among the parameters.
     ///
     /// # Errors
-    /// A value that is no whole number above zero.
+    /// If a value is not a whole number above zero.
     fn sizes(&self, known: &[(String, i64)]) -> Result<Vec<(String, i64)>, Diagnostic> {
         let is_size = |(name, _): &&(&str, &str)| known.iter().any(|(size, _)| size == name);
         let size = |(name, value): &(&str, &str)| {
             let number = value.parse().ok().filter(|number| *number > 0);
             let number = number.ok_or_else(|| {
-                let mut refused = Diagnostic::new(format!("`{value}` is no value of size `{name}`"));
+                let mut refused = Diagnostic::new(format!("`{value}` is not a valid value of size `{name}`"));
                 refused.allowed = vec!["a whole number above zero".to_owned()];
                 refused.at(self.place(value))
             })?;
@@ -322,7 +325,7 @@ impl<'a> Options<'a> {
         self.given.iter().filter(is_size).map(size).collect()
     }
 
-    /// Where a word stands in what was written.
+    /// Returns the place of a word in the text.
     fn place(&self, word: &str) -> Place {
         let from = self.text.find(':').map_or(0, |colon| colon + 1);
         let at = self.text[from..].find(word).map_or(from, |at| from + at);

@@ -158,22 +158,22 @@ fn what_is_wrong_is_told_once_with_its_place_and_the_nearest() {
         ("atax:instance=2", "unknown parameter `instance`", 6, Some("instances")),
         ("atax:m=16,m=32", "given twice", 6, None),
         ("atax:m=", "has no value", 6, None),
-        ("atax:m=0", "`0` is no value of size `m`", 8, None),
-        ("atax:instances=0", "`0` is no value", 16, None),
-        ("atax:inputs=mine", "`mine` is no value of parameter `inputs`", 13, None),
-        ("atxa", "no kernel `atxa`", 1, Some("atax")),
-        ("mx1:assignment=200", "`200` is no value", 16, None),
+        ("atax:m=0", "`0` is not a valid value of size `m`", 8, None),
+        ("atax:instances=0", "`0` is not a valid value", 16, None),
+        ("atax:inputs=mine", "`mine` is not a valid value of parameter `inputs`", 13, None),
+        ("atxa", "unknown kernel `atxa`", 1, Some("atax")),
+        ("mx1:assignment=200", "`200` is not a valid value", 16, None),
         ("mx1:m=4", "unknown parameter `m`", 5, None),
-        ("nest:instances=2", "has a file", 6, None),
+        ("nest:instances=2", "needs a file", 6, None),
         ("bfs:node=16", "unknown parameter `node`", 5, Some("nodes")),
-        ("bfs:nodes=16,source=16", "`16` is no value of parameter `source`", 11, None),
-        ("bfs:nodes=16,degree=3", "`3` is no value of parameter `degree`", 21, None),
-        ("bfs:nodes=134217728,degree=1000", "`134217728` is no value of parameter `nodes`", 11, None),
-        ("bfs:graph=g.txt,nodes=4", "`nodes` is of drawn data", 17, None),
-        ("nn:latitude=91", "`91` is no value of parameter `latitude`", 13, None),
+        ("bfs:nodes=16,source=16", "`16` is not a valid value of parameter `source`", 11, None),
+        ("bfs:nodes=16,degree=3", "`3` is not a valid value of parameter `degree`", 21, None),
+        ("bfs:nodes=134217728,degree=1000", "`134217728` is not a valid value of parameter `nodes`", 11, None),
+        ("bfs:graph=g.txt,nodes=4", "`nodes` applies to generated data", 17, None),
+        ("nn:latitude=91", "`91` is not a valid value of parameter `latitude`", 13, None),
         ("nn:file=there-is-none", "cannot read `there-is-none`", 9, None),
-        ("wc:bytes=4MB,instances=0", "`0` is no value", 24, None),
-        ("wc:bytes=5GB", "`5GB` is no value of parameter `bytes`", 10, None),
+        ("wc:bytes=4MB,instances=0", "`0` is not a valid value", 24, None),
+        ("wc:bytes=5GB", "`5GB` is not a valid value of parameter `bytes`", 10, None),
     ] {
         let told = open(text).expect_err(text);
         assert!(told.what.contains(words), "{text}: {}", told.what);
@@ -239,7 +239,7 @@ fn programs_are_executed_on_a_user_s_data() {
     times.sort_unstable();
     assert_eq!(times, [1, 1, 2]);
     let told = open(&format!("nn:file={text}")).expect_err("no records");
-    assert!(told.what.contains("17 B, which are no records of 49 B"), "{}", told.what);
+    assert!(told.what.contains("17 B, not a multiple of the record size of 49 B"), "{}", told.what);
     let empty = file("empty", b"");
     for text in [format!("nn:file={empty}"), format!("wc:text={empty}")] {
         assert!(open(&text).expect_err("nothing").what.contains("is empty"));

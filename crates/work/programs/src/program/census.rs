@@ -1,4 +1,4 @@
-//! What a program does, counted without a machine.
+//! Census of a program's work, without a machine.
 
 use std::collections::VecDeque;
 
@@ -11,30 +11,30 @@ use crate::program::{Kernel, Program, WarpAt};
 /// Accesses of one kind to global memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Requests {
-    /// Instructions of warps.
+    /// Number of warp instructions.
     pub instructions: u64,
-    /// Lanes of them.
+    /// Number of their lanes.
     pub lanes: u64,
-    /// Lines of 128 B that they touch: lanes of one instruction in one line are one request.
+    /// Number of 128 B lines that they touch: lanes of one instruction in one line are one request.
     pub lines: u64,
     /// Bytes that the lanes read or write.
     pub bytes: u64,
 }
 
-/// What a program did.
+/// Counts of a program.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Census {
     /// Every kernel, in order.
     pub kernels: Vec<Kernel>,
-    /// Instructions of warps, arithmetic in a row counted singly.
+    /// Number of warp instructions, consecutive arithmetic counted individually.
     pub warp_instructions: u64,
-    /// The same, times lanes at work.
+    /// Number of warp instructions times active lanes.
     pub thread_instructions: u64,
-    /// Entries of tapes: arithmetic in a row is one. What a machine's run costs grows with it.
+    /// Number of tape entries: consecutive arithmetic is one. The cost of a machine's run grows with it.
     pub entries: u64,
-    /// Arithmetic and special functions of warps.
+    /// Number of arithmetic and special-function warp instructions.
     pub arithmetic: u64,
-    /// The same, times lanes at work.
+    /// Number of these times active lanes.
     pub thread_arithmetic: u64,
     /// Loads from global memory.
     pub loads: Requests,
@@ -42,64 +42,66 @@ pub struct Census {
     pub stores: Requests,
     /// Atomic operations on global memory.
     pub atomics: Requests,
-    /// Instructions of warps on shared memory.
+    /// Number of warp instructions on shared memory.
     pub shared: u64,
-    /// Barriers of warps.
+    /// Number of warp barriers.
     pub barriers: u64,
-    /// Blocks of which some warp passed fewer barriers than another: lawful only if it had ended.
+    /// Number of blocks in which some warp passed fewer barriers than another: valid only if it had ended.
     pub uneven_blocks: u64,
     /// Bytes of the address space.
     pub footprint: u64,
-    /// Pages of 4 KiB that a load, store or atomic touched.
+    /// Number of 4 KiB pages that a load, store or atomic touched.
     pub touched_pages: u64,
-    /// Pages of 4 KiB that a store or atomic touched.
+    /// Number of 4 KiB pages that a store or atomic touched.
     pub written_pages: u64,
     /// Digest of every instruction and address.
     pub digest: u64,
 }
 
 impl Census {
-    /// Read ratio: the share of requests for 128 B lines that are not stores. Atomics count as reads, because a warp waits
-    /// for their answer; ZnG's Table II must do so too, as it gives 1 for degree centrality, which writes by atomics only.
+    /// Returns the read ratio: the share of requests for 128 B lines that are not stores. Atomics count as reads,
+    /// because a warp waits for their answer. ZnG's Table II must do so too, as it gives 1 for degree centrality,
+    /// which writes by atomics only.
     pub fn read_ratio(&self) -> f64 {
         let reads = self.loads.lines + self.atomics.lines;
         reads as f64 / (reads + self.stores.lines).max(1) as f64
     }
-    /// The share of loads among requests for lines: atomics count as writes.
+    /// Returns the share of loads among requests for lines: atomics count as writes.
     pub fn load_ratio(&self) -> f64 {
         let all = self.loads.lines + self.atomics.lines + self.stores.lines;
         self.loads.lines as f64 / all.max(1) as f64
     }
-    /// The read ratio of warp instructions instead of lines.
+    /// Returns the read ratio of warp instructions instead of lines.
     pub fn instruction_read_ratio(&self) -> f64 {
         let reads = self.loads.instructions + self.atomics.instructions;
         reads as f64 / (reads + self.stores.instructions).max(1) as f64
     }
-    /// Bytes of the pages touched.
+    /// Returns the bytes of the pages touched.
     pub fn touched(&self) -> u64 {
         self.touched_pages * PAGE
     }
-    /// Arithmetic intensity: arithmetic of threads for each byte that they read or write in global memory.
+    /// Returns the arithmetic intensity: thread arithmetic per byte read or written in global memory.
     pub fn intensity(&self) -> f64 {
         let bytes = self.loads.bytes + self.stores.bytes + self.atomics.bytes;
         self.thread_arithmetic as f64 / bytes.max(1) as f64
     }
-    /// Mean share of lanes at work in an instruction.
+    /// Returns the mean share of active lanes in an instruction.
     pub fn lane_use(&self) -> f64 {
         self.thread_instructions as f64 / (self.warp_instructions.max(1) * LANES as u64) as f64
     }
 }
 
-/// Warps at work at a time: 16 multiprocessors of 80 (ZnG, Table I).
+/// Number of warps active at a time: 16 multiprocessors of 80 (ZnG, Table I).
 const RESIDENT: u32 = 16 * 80;
 
-/// Runs a program to its end without a machine: blocks begin in order as slots become free, and warps take turns, a step
-/// each.
+/// Runs a program to its end without a machine: blocks begin in order as slots become free, and warps take turns, one
+/// step each.
 pub fn census(program: &mut dyn Program) -> Census {
     census_within(program, u64::MAX, |_| {}).0
 }
 
-/// As [`census`], up to about `most` entries of tapes; whether the program has come to its end. `told` sees the counts now and then.
+/// Runs [`census`] up to about `most` tape entries; returns whether the program has ended. `told` sees the counts
+/// periodically.
 pub fn census_within(program: &mut dyn Program, most: u64, mut told: impl FnMut(&Census)) -> (Census, bool) {
     let pages = (program.space().footprint() / PAGE) as usize;
     let mut counter = Counter { touched: vec![0; pages], ..Counter::default() };
@@ -120,20 +122,20 @@ pub fn census_within(program: &mut dyn Program, most: u64, mut told: impl FnMut(
     (counter.census, ended)
 }
 
-/// Steps between two looks at the counts.
+/// Number of steps between two calls of `told`.
 const STEPS: u64 = 1 << 16;
 
-/// A block at work.
+/// A block in progress.
 struct Block {
-    /// Its warps that have not ended.
+    /// Number of its warps that have not ended.
     live: u32,
-    /// Slots of its warps that wait at the barrier, with the barriers they had passed.
+    /// Slots of its warps that wait at the barrier, with the number of barriers passed.
     waiting: Vec<(u32, u32)>,
     fewest: u32,
     most: u32,
 }
 
-/// Runs a kernel; whether it has come to its end.
+/// Runs a kernel; returns whether it has ended.
 fn run(
     program: &mut dyn Program,
     kernel: Kernel,
@@ -141,9 +143,9 @@ fn run(
     goes_on: &mut dyn FnMut(&Census) -> bool,
 ) -> bool {
     let warps = kernel.threads.div_ceil(LANES as u32);
-    // A block begins whole, so at least one must fit.
+    // A block begins as a whole, so at least one must fit.
     let mut free: Vec<u32> = (0..RESIDENT.max(warps)).rev().collect();
-    // Slots in the order of their turns, with their block and the barriers they have passed.
+    // Slots in round-robin order, with their block and the number of barriers passed.
     let mut turns: VecDeque<(u32, u32, u32)> = VecDeque::new();
     let mut blocks: FxHashMap<u32, Block> = FxHashMap::default();
     let (mut next, mut tape) = (0, Tape::default());
@@ -189,14 +191,14 @@ fn run(
     }
 }
 
-/// A page has been touched, or written.
+/// Marks of a page: touched, written.
 const TOUCHED: u8 = 1;
 const WRITTEN: u8 = 2;
 
 #[derive(Default)]
 struct Counter {
     census: Census,
-    /// Steps of warps.
+    /// Number of warp steps.
     steps: u64,
     /// Marks of every page of the space.
     touched: Vec<u8>,

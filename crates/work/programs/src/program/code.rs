@@ -1,27 +1,27 @@
-//! An application: its launches, its warps, and writing the instructions of a warp's step.
+//! An application: its launches, its warps, and the emission of the instructions of a warp's step.
 
 use proto::simt::{Inst, InstKind, LANES, Tape};
 
 use crate::program::{Array, Space};
 
-/// A kernel that host logic launches.
+/// A kernel launched by host logic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Kernel {
-    /// Its name in the source.
+    /// Name in the source.
     pub name: &'static str,
-    /// Blocks of the grid, at least one.
+    /// Number of blocks of the grid, at least one.
     pub blocks: u32,
-    /// Threads a block, at least one.
+    /// Threads per block, at least one.
     pub threads: u32,
-    /// Registers a thread.
+    /// Registers per thread.
     pub registers: u32,
-    /// Shared memory a block, bytes.
+    /// Shared memory per block, in bytes.
     pub shared: u32,
 }
 
 impl Kernel {
-    /// A one-dimensional grid of at least `threads` threads in blocks of `block`, without shared memory. A grid smaller
-    /// than one block has a block of that many threads, as GraphBIG's host code makes it.
+    /// Returns a one-dimensional grid of at least `threads` threads in blocks of `block`, without shared memory. A
+    /// grid smaller than one block has a block of that many threads, as in GraphBIG's host code.
     pub fn over(name: &'static str, threads: usize, block: u32, registers: u32) -> Kernel {
         let threads = threads.max(1);
         let block = block.min(u32::try_from(threads).unwrap_or(u32::MAX));
@@ -31,32 +31,32 @@ impl Kernel {
     }
 }
 
-/// Where a warp stands in its grid.
+/// Position of a warp in its grid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WarpAt {
     /// Block of the grid.
     pub block: u32,
     /// Warp of the block.
     pub warp: u32,
-    /// Threads a block.
+    /// Threads per block.
     pub threads: u32,
-    /// The lanes that have a thread: the last warp of a block may have fewer than 32.
+    /// Lanes with a thread: the last warp of a block may have fewer than 32.
     pub mask: u32,
 }
 
 impl WarpAt {
-    /// A warp of a grid whose blocks have this many threads.
+    /// Creates a warp of a grid whose blocks have this many threads.
     pub fn new(block: u32, warp: u32, threads: u32) -> WarpAt {
         let here = threads.saturating_sub(warp * LANES as u32).min(LANES as u32);
         let mask = if here == LANES as u32 { u32::MAX } else { (1 << here) - 1 };
         WarpAt { block, warp, threads, mask }
     }
-    /// Number of lane 0's thread over the whole grid.
+    /// Returns the number of lane 0's thread over the whole grid.
     #[inline]
     pub fn thread(&self) -> usize {
         self.block as usize * self.threads as usize + self.warp as usize * LANES
     }
-    /// The lanes whose thread is below `end`.
+    /// Returns the lanes whose thread is below `end`.
     #[inline]
     pub fn below(&self, end: usize) -> u32 {
         let left = end.saturating_sub(self.thread());
@@ -64,49 +64,50 @@ impl WarpAt {
     }
 }
 
-/// What an application's author writes: data, host logic, and the code of its kernels. One that is repeated begins again with a
-/// copy of what it was before its first launch.
+/// Code of an application, written by its author: data, host logic, and kernels. A repeated application starts over
+/// with a copy of its state before the first launch.
 pub trait Code: Clone + 'static {
-    /// What a warp keeps between two steps: loop counters of its lanes, lanes at work, where in the code it is.
+    /// State that a warp keeps between two steps: loop counters of its lanes, active lanes, position in the code.
     type Warp: Default;
 
-    /// Its name in the list of programs.
+    /// Returns the name in the list of programs.
     fn name(&self) -> &'static str;
-    /// Its arrays.
+    /// Returns the arrays.
     fn space(&self) -> &Space;
-    /// Host logic between kernels: all warps of the kernel before have ended. None when the application is done.
+    /// Runs host logic between kernels: all warps of the previous kernel have ended. Returns none when the
+    /// application is done.
     fn launch(&mut self) -> Option<Kernel>;
-    /// A warp of the present kernel begins. Called at most once for a warp, in any order of blocks and warps.
+    /// Starts a warp of the current kernel. Called at most once per warp, in any order of blocks and warps.
     fn start(&mut self, at: WarpAt) -> Self::Warp;
-    /// Executes the warp a little further, about one iteration of its loop, and writes that piece's instructions; returns
-    /// whether it goes on. A step that writes nothing and goes on is followed by the next at once.
+    /// Executes about one iteration of the warp's loop and writes its instructions; returns whether the warp
+    /// continues. A step that writes nothing and continues is followed by the next at once.
     fn step(&mut self, warp: &mut Self::Warp, emit: &mut Emit) -> bool;
 }
 
-/// An application as the machine holds it: warps are named by slots.
+/// An application as the machine sees it: warps are identified by slots.
 pub trait Program {
-    /// Its name in the list of programs.
+    /// Returns the name in the list of programs.
     fn name(&self) -> &'static str;
-    /// Its arrays.
+    /// Returns the arrays.
     fn space(&self) -> &Space;
-    /// Another one, in the state of this one. No warp may be running.
+    /// Returns a copy in the same state. No warp may be running.
     fn copy(&self) -> Box<dyn Program>;
-    /// Takes what a user must know of its inputs.
+    /// Takes notes about its inputs for the user.
     fn tell(&mut self, _notes: Vec<String>) {}
-    /// What a user must know of its inputs.
+    /// Returns notes about its inputs for the user.
     fn notes(&self) -> &[String] {
         &[]
     }
-    /// The next kernel; every warp of the one before has ended.
+    /// Launches the next kernel; every warp of the previous one has ended.
     fn launch(&mut self) -> Option<Kernel>;
-    /// A warp of the present kernel begins in `slot`.
+    /// Starts a warp of the current kernel in `slot`.
     fn start(&mut self, slot: u32, at: WarpAt);
-    /// Executes the warp in `slot` further; at least one instruction is written unless it ends. `origin` is added to the
-    /// addresses of instructions.
+    /// Executes the warp in `slot` further; at least one instruction is written unless it ends. `origin` is added to
+    /// the addresses of instructions.
     fn step(&mut self, slot: u32, origin: u32, tape: &mut Tape) -> bool;
 }
 
-/// Gives an application the slots of its warps.
+/// Application with the slots of its warps.
 pub struct Slots<C: Code> {
     code: C,
     warps: Vec<C::Warp>,
@@ -114,11 +115,11 @@ pub struct Slots<C: Code> {
 }
 
 impl<C: Code> Slots<C> {
-    /// An application that no warp runs yet.
+    /// Creates an application without running warps.
     pub fn new(code: C) -> Slots<C> {
         Slots { code, warps: Vec::new(), notes: Vec::new() }
     }
-    /// The application.
+    /// Returns the application.
     pub fn code(&self) -> &C {
         &self.code
     }
@@ -170,11 +171,12 @@ impl<C: Code> Program for Slots<C> {
     }
 }
 
-// Writing the instructions of a warp's step.
+// Emission of the instructions of a warp's step.
 //
-// The arithmetic that is counted, for all programs, is that which `nvcc` makes of the same CUDA source for a machine of 32-bit integer
+// For all programs, arithmetic is counted as `nvcc` compiles the same CUDA source for a machine of 32-bit integer
 // units, without loop unrolling. `cost` has the pieces. A loop's body counts its increment, its comparison and its
-// branch; an `if` its comparison and its branch, whether or not a lane takes it; a memory access the arithmetic of its
+// branch; an `if` its comparison and its branch, whether or not a lane takes it; a memory access the arithmetic of
+// its address unless the compiler would keep a running pointer.
 // address unless the compiler would keep a running pointer.
 
 /// Arithmetic instructions of common pieces of a kernel.
@@ -195,10 +197,10 @@ pub mod cost {
     pub const EXIT: u16 = 1;
 }
 
-/// Static instructions of a basic block at most: each has an address of its own.
+/// Maximum number of static instructions per basic block: each has a unique address.
 pub(super) const BLOCK_INSTS: u32 = 64;
 
-/// Writes instructions to a tape. Lanes at work and the place in the code hold until they are changed.
+/// Writer of instructions to a tape. Active lanes and the position in the code hold until they are changed.
 pub struct Emit<'a> {
     tape: &'a mut Tape,
     origin: u32,
@@ -207,7 +209,7 @@ pub struct Emit<'a> {
     mask: u32,
 }
 
-/// Registers that an instruction reads: up to three.
+/// Returns the registers that an instruction reads: up to three.
 #[inline]
 fn registers<const N: usize>(from: [u8; N]) -> [u8; 3] {
     const { assert!(N <= 3, "an instruction reads three registers at most") };
@@ -217,7 +219,8 @@ fn registers<const N: usize>(from: [u8; N]) -> [u8; 3] {
 }
 
 impl<'a> Emit<'a> {
-    /// At the beginning of basic block 0, with all lanes; `origin` is the address of the program's first instruction.
+    /// Creates a writer at the beginning of basic block 0, with all lanes; `origin` is the address of the program's
+    /// first instruction.
     #[inline]
     pub fn new(tape: &'a mut Tape, origin: u32) -> Emit<'a> {
         let mut emit = Emit { tape, origin, pc: 0, end: 0, mask: u32::MAX };
@@ -225,22 +228,22 @@ impl<'a> Emit<'a> {
         emit
     }
 
-    /// What follows is basic block `n` of the program: its static instructions are numbered from `(n + 1) * 64`, so that
-    /// none is zero. A block is emitted from its beginning each time; an instruction that only some of the passes execute
-    /// begins its own.
+    /// Switches to basic block `n` of the program: its static instructions are numbered from `(n + 1) * 64`, so that
+    /// none is zero. A block is emitted from its beginning each time; an instruction that only some of the passes
+    /// execute begins a separate one.
     #[inline]
     pub fn block(&mut self, n: u32) {
         self.pc = self.origin + (n + 1) * BLOCK_INSTS;
         self.end = self.pc + BLOCK_INSTS;
     }
 
-    /// What follows is executed by these lanes.
+    /// Sets the active lanes.
     #[inline]
     pub fn lanes(&mut self, mask: u32) {
         self.mask = mask;
     }
 
-    /// The lanes at work.
+    /// Returns the active lanes.
     #[inline]
     pub fn mask(&self) -> u32 {
         self.mask
@@ -255,14 +258,14 @@ impl<'a> Emit<'a> {
         self.pc += 1;
     }
 
-    /// `count` arithmetic instructions in a row.
+    /// Emits `count` consecutive arithmetic instructions.
     #[inline]
     pub fn alu<const N: usize>(&mut self, count: u16, to: u8, from: [u8; N]) {
         debug_assert!(count > 0);
         self.push(InstKind::Alu, 0, to, registers(from), count);
     }
 
-    /// `count` special-function instructions in a row.
+    /// Emits `count` consecutive special-function instructions.
     #[inline]
     pub fn sfu<const N: usize>(&mut self, count: u16, to: u8, from: [u8; N]) {
         for _ in 0..count {
@@ -270,7 +273,7 @@ impl<'a> Emit<'a> {
         }
     }
 
-    /// Each lane loads an element, whose number `index` gives.
+    /// Loads an element in each lane, with its number given by `index`.
     #[inline]
     pub fn load<const N: usize>(
         &mut self,
@@ -283,14 +286,14 @@ impl<'a> Emit<'a> {
         self.elements(array, index);
     }
 
-    /// Each lane stores an element, whose number `index` gives.
+    /// Stores an element in each lane, with its number given by `index`.
     #[inline]
     pub fn store<const N: usize>(&mut self, array: &Array, from: [u8; N], index: impl FnMut(usize) -> usize) {
         self.push(InstKind::Store, array.width(), 0, registers(from), 1);
         self.elements(array, index);
     }
 
-    /// Each lane reads and writes an element as one operation; `to` gets the old value, zero if it is not wanted.
+    /// Reads and writes an element atomically in each lane; `to` gets the old value, zero if it is not wanted.
     #[inline]
     pub fn atomic<const N: usize>(
         &mut self,
@@ -303,7 +306,7 @@ impl<'a> Emit<'a> {
         self.elements(array, index);
     }
 
-    /// Each lane loads `width` bytes of global memory from the address that `address` gives.
+    /// Loads `width` bytes of global memory in each lane, from the address given by `address`.
     #[inline]
     pub fn load_at<const N: usize>(
         &mut self,
@@ -316,21 +319,21 @@ impl<'a> Emit<'a> {
         self.offsets(address);
     }
 
-    /// Each lane stores `width` bytes to global memory at the address that `address` gives.
+    /// Stores `width` bytes to global memory in each lane, at the address given by `address`.
     #[inline]
     pub fn store_at<const N: usize>(&mut self, width: u8, from: [u8; N], address: impl FnMut(usize) -> u64) {
         self.push(InstKind::Store, width, 0, registers(from), 1);
         self.offsets(address);
     }
 
-    /// Where the addresses of the next memory instruction will begin on the tape.
+    /// Returns where the addresses of the next memory instruction will begin on the tape.
     #[inline]
     pub fn mark(&self) -> u32 {
         self.tape.addresses.len() as u32
     }
 
-    /// As `shared_load`, from the places of an earlier instruction of this step, which had the same lanes at work and
-    /// began at `mark`: they lie in the same banks, relative to each other, and are not written again.
+    /// Loads as `shared_load`, from the places of an earlier instruction of this step with the same active lanes,
+    /// which began at `mark`: their banks have the same relation, and they are not written again.
     #[inline]
     pub fn shared_load_like<const N: usize>(&mut self, mark: u32, width: u8, to: u8, from: [u8; N]) {
         self.push(InstKind::SharedLoad, width, to, registers(from), 1);
@@ -339,7 +342,7 @@ impl<'a> Emit<'a> {
         }
     }
 
-    /// As `shared_store`, to the places of an earlier instruction: see `shared_load_like`.
+    /// Stores as `shared_store`, to the places of an earlier instruction: see `shared_load_like`.
     #[inline]
     pub fn shared_store_like<const N: usize>(&mut self, mark: u32, width: u8, from: [u8; N]) {
         self.push(InstKind::SharedStore, width, 0, registers(from), 1);
@@ -348,7 +351,7 @@ impl<'a> Emit<'a> {
         }
     }
 
-    /// Each lane loads `width` bytes from the block's shared memory at the byte that `offset` gives.
+    /// Loads `width` bytes of the block's shared memory in each lane, from the byte given by `offset`.
     #[inline]
     pub fn shared_load<const N: usize>(
         &mut self,
@@ -361,7 +364,7 @@ impl<'a> Emit<'a> {
         self.offsets(offset);
     }
 
-    /// Each lane stores `width` bytes to the block's shared memory at the byte that `offset` gives.
+    /// Stores `width` bytes to the block's shared memory in each lane, at the byte given by `offset`.
     #[inline]
     pub fn shared_store<const N: usize>(
         &mut self,
@@ -373,13 +376,13 @@ impl<'a> Emit<'a> {
         self.offsets(offset);
     }
 
-    /// Waits for the other warps of the block. The step must end with it: what comes after must see their stores.
+    /// Waits for the other warps of the block. The step must end with it: later code must see their stores.
     #[inline]
     pub fn barrier(&mut self) {
         self.push(InstKind::Barrier, 0, 0, [0; 3], 1);
     }
 
-    /// The threads at work end.
+    /// Ends the active threads.
     #[inline]
     pub fn exit(&mut self) {
         self.alu(cost::EXIT, 0, []);

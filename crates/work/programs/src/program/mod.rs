@@ -1,12 +1,12 @@
-//! Programs of a GPU, executed on their data while the machine asks for their instructions.
+//! Programs of a GPU, executed on their data as the machine requests their instructions.
 //!
-//! An application is arrays in a virtual address space of its own ([`Space`]) and kernels that host logic launches one
-//! after another ([`Code`]). A warp's step executes about one iteration of its loop on the data and writes the
-//! instructions of that iteration ([`Emit`]), so that addresses, divergence and loop counts come from the data.
-//! [`Slots`] keeps the warps, [`Apps`] runs several applications side by side as [`proto::simt::Programs`],
-//! [`open`] finds them by name, and [`census`] counts what one does without a machine.
+//! An application consists of arrays in a separate virtual address space ([`Space`]) and kernels that host logic
+//! launches one after another ([`Code`]). A warp's step executes about one iteration of its loop on the data and
+//! writes the instructions of that iteration ([`Emit`]), so that addresses, divergence and loop counts come from the
+//! data. [`Slots`] keeps the warps, [`Apps`] runs several applications side by side as [`proto::simt::Programs`],
+//! [`open`] finds them by name, and [`census`] counts the work of one without a machine.
 
-// A diagnostic is returned once in the life of a program: its size costs nothing, a box would cost every caller.
+// A program returns at most one diagnostic in its life: its size costs nothing, a box would cost every caller.
 #![allow(clippy::result_large_err)]
 
 mod census;
@@ -31,21 +31,21 @@ use config::Diagnostic;
 use proto::simt::{Launch, Programs, Tape, WarpStart};
 use std::sync::Arc;
 
-// Inputs that several applications of one run share.
+// Inputs shared by several applications of one run.
 
-/// Graphs already built, by how they were asked for: eight instances of one program hold one graph.
+/// Graphs already built, by recipe: eight instances of one program share one graph.
 #[derive(Default)]
 pub struct Inputs {
     graphs: Vec<(String, Arc<Graph>)>,
-    /// What a user must know of inputs that were read, not yet handed on.
+    /// Notes for the user about inputs that were read, not yet handed on.
     pub(crate) notes: Vec<String>,
 }
 
 impl Inputs {
-    /// The graph known by `recipe`, or the one that `build` makes.
+    /// Returns the graph known by `recipe`, or builds it with `build`.
     ///
     /// # Errors
-    /// What `build` refuses.
+    /// If `build` fails.
     pub fn graph<E>(
         &mut self,
         recipe: &str,
@@ -60,50 +60,51 @@ impl Inputs {
     }
 }
 
-// The programs, in one list.
+// Programs of a GPU, in one list.
 
-/// What ZnG's Table II says of a program.
+/// Values of ZnG's Table II for a program.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Table {
     /// Read ratio.
     pub read_ratio: f64,
-    /// Kernels.
+    /// Number of kernels.
     pub kernels: u32,
 }
 
-/// A program, or why its parameters cannot be.
+/// A program, or the diagnostic of its parameters.
 pub type Built = Result<Box<dyn Program>, Diagnostic>;
 
-/// A program of the list.
+/// Entry of a program in the list.
 #[derive(Clone, Copy)]
 pub struct Entry {
-    /// What it is called on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// The benchmark suite it is from.
+    /// Benchmark suite of the program.
     pub suite: &'static str,
-    /// What it does, in a sentence.
+    /// Description, in one sentence.
     pub what: &'static str,
-    /// Its row of ZnG's Table II, if it has one.
+    /// Row in ZnG's Table II, if it has one.
     pub table: Option<Table>,
-    /// Its parameters.
+    /// Parameters.
     pub keys: &'static [Key],
-    /// Builds it.
+    /// Function that builds it.
     pub build: fn(&Params, &mut Inputs) -> Built,
 }
 
-/// Every suite's programs.
+/// Programs of every suite.
 const SUITES: &[&[Entry]] = &[graph::ENTRIES, dense::ENTRIES, dnn::ENTRIES];
 
-/// Every program.
+/// Returns every program.
 pub fn entries() -> impl Iterator<Item = &'static Entry> {
     SUITES.iter().copied().flatten()
 }
 
-/// The programs of one run, in order. A text is a program with its parameters, `betw:scale=17,seed=2`, or programs side by
-/// side, each as it is by default, `betw-back`. Loop nests are programs as well: `atax:m=2048,n=2048`, `betw-gemm`.
+/// Opens the programs of one run, in order. A text is a program with its parameters, `betw:scale=17,seed=2`, or
+/// programs side by side with default parameters, `betw-back`. Loop nests are programs as well: `atax:m=2048,n=2048`,
+/// `betw-gemm`.
 ///
 /// # Errors
-/// An unknown program or parameter, or a parameter that cannot be.
+/// If a program or parameter is unknown, or a parameter is invalid.
 pub fn open(texts: &[impl AsRef<str>]) -> Result<Vec<Box<dyn Program>>, Diagnostic> {
     let mut inputs = Inputs::default();
     let mut programs = Vec::new();
@@ -120,10 +121,10 @@ pub fn open(texts: &[impl AsRef<str>]) -> Result<Vec<Box<dyn Program>>, Diagnost
     Ok(programs)
 }
 
-/// Programs that execute loop nests: each instance is one.
+/// Returns programs that execute loop nests, one per instance.
 ///
 /// # Errors
-/// An application that is no nest; one with more threads than a GPU can number.
+/// If an application is not a nest, or has more threads than a GPU can number.
 pub fn of_kernels(applications: &[Application]) -> Result<Vec<Box<dyn Program>>, Diagnostic> {
     nest::programs(applications)
 }
@@ -151,13 +152,13 @@ fn open_one(
     Err(unknown.allowed(name, entries().map(|entry| entry.name).chain(kernels::names())))
 }
 
-// The arrays of an application in its virtual address space.
+// Arrays of an application in its virtual address space.
 
-/// How `cudaMalloc` aligns: CUDA C++ programming guide, "any address of a variable residing in global memory or
+/// Alignment of `cudaMalloc`: CUDA C++ programming guide, "any address of a variable residing in global memory or
 /// returned by one of the memory allocation routines is always aligned to at least 256 bytes".
 const ALIGNMENT: u64 = 256;
 
-/// An array: where it begins, what an element takes, how many there are. The values live in the program's own vectors.
+/// An array: base address, element width, number of elements. The values are in the program's own vectors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Array {
     base: u64,
@@ -166,26 +167,26 @@ pub struct Array {
 }
 
 impl Array {
-    /// Virtual address of element `n`.
+    /// Returns the virtual address of element `n`.
     #[inline]
     pub fn address(&self, n: usize) -> u64 {
         debug_assert!((n as u64) < self.len, "element {n} of an array of {}", self.len);
         self.base + n as u64 * u64::from(self.width)
     }
-    /// Bytes of an element.
+    /// Returns the bytes of an element.
     #[inline]
     pub fn width(&self) -> u8 {
         self.width
     }
-    /// Elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> u64 {
         self.len
     }
-    /// The same bytes as elements of another width: fields of a structure that are accessed so.
+    /// Returns the same bytes as elements of a different width, for fields of a structure that are accessed so.
     pub fn as_words(&self, width: u8) -> Array {
         Array { base: self.base, len: self.len * u64::from(self.width) / u64::from(width), width }
     }
-    /// Whether it has no elements.
+    /// Returns true if it has no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -194,15 +195,15 @@ impl Array {
 /// A named piece of the address space, for reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Allocation {
-    /// What the program calls it.
+    /// Name in the program.
     pub name: &'static str,
-    /// First byte, virtual.
+    /// Virtual address of the first byte.
     pub base: u64,
-    /// Bytes asked for.
+    /// Number of bytes requested.
     pub bytes: u64,
 }
 
-/// An address space from zero up, in which arrays are laid one behind the other.
+/// Address space from zero up, in which arrays are placed one after another.
 #[derive(Clone, Debug, Default)]
 pub struct Space {
     allocations: Vec<Allocation>,
@@ -210,7 +211,7 @@ pub struct Space {
 }
 
 impl Space {
-    /// Lays out `len` elements of `width` bytes each.
+    /// Places `len` elements of `width` bytes each.
     pub fn array(&mut self, name: &'static str, width: u8, len: usize) -> Array {
         let base = self.end;
         let bytes = len as u64 * u64::from(width);
@@ -218,39 +219,39 @@ impl Space {
         self.end = (base + bytes).next_multiple_of(ALIGNMENT);
         Array { base, len: len as u64, width }
     }
-    /// All arrays, lowest first.
+    /// Returns all arrays, lowest first.
     pub fn allocations(&self) -> &[Allocation] {
         &self.allocations
     }
-    /// Bytes of the space, a multiple of the page: every address is below it.
+    /// Returns the bytes of the space, a multiple of the page: every address is below it.
     pub fn footprint(&self) -> u64 {
         self.end.next_multiple_of(proto::memory::PAGE)
     }
 }
 
-// Several applications side by side.
+// Applications running side by side.
 
-/// Bits of an instruction's address inside its application: the code of another begins above them.
+/// Bits of an instruction's address within its application: the application number is above them.
 const CODE_BITS: u32 = 24;
 
 struct App {
     program: Box<dyn Program>,
-    /// The program before its first launch, if it is to be repeated.
+    /// Program before its first launch, if it is to be repeated.
     first: Option<Box<dyn Program>>,
-    /// Every kernel launched, in order; the last is the present one.
+    /// Kernels launched so far, in order; the last is the current one.
     kernels: Vec<Kernel>,
 }
 
-/// Applications with an address space each, as a GPU's multiprocessors see them. A warp's slot has the same number in the
-/// machine and in the program.
+/// Applications with separate address spaces, as a GPU's multiprocessors see them. A warp's slot has the same number
+/// in the machine and in the program.
 pub struct Apps {
     apps: Vec<App>,
-    /// The application of the warp in each slot.
+    /// Application of the warp in each slot.
     of: Vec<u8>,
 }
 
 impl Apps {
-    /// These programs, numbered in their order.
+    /// Creates the applications of these programs, numbered in order.
     ///
     /// # Panics
     /// If there are more than 254.
@@ -260,7 +261,7 @@ impl Apps {
         Apps { apps: programs.into_iter().map(app).collect(), of: Vec::new() }
     }
 
-    /// So that each can begin anew: its data are kept twice.
+    /// Makes each repeatable: its data are kept twice.
     pub fn repeatable(mut self) -> Apps {
         for app in &mut self.apps {
             app.first = Some(app.program.copy());
@@ -268,22 +269,22 @@ impl Apps {
         self
     }
 
-    /// An application's program.
+    /// Returns an application's program.
     pub fn program(&self, app: u8) -> &dyn Program {
         self.apps[usize::from(app)].program.as_ref()
     }
 
-    /// Bytes of an application's address space, from zero up, whole pages.
+    /// Returns the bytes of an application's address space, from zero up, in whole pages.
     pub fn footprint(&self, app: u8) -> u64 {
         self.program(app).space().footprint()
     }
 
-    /// The kernels that an application has launched so far, in order of their numbers.
+    /// Returns the kernels that an application has launched so far, in order of their numbers.
     pub fn kernels(&self, app: u8) -> &[Kernel] {
         &self.apps[usize::from(app)].kernels
     }
 
-    /// Name of an application's launch `number`: `betw.forward#3`. A launch that has not been has only its number.
+    /// Returns the name of an application's launch `number`: `betw.forward#3`. A future launch has only its number.
     pub fn kernel_name(&self, app: u8, number: u32) -> String {
         let kernel = self.kernels(app).get(number as usize).map_or("", |kernel| kernel.name);
         format!("{}.{kernel}#{number}", self.program(app).name())
@@ -324,7 +325,7 @@ impl Programs for Apps {
     #[inline]
     fn step(&mut self, slot: u32, tape: &mut Tape) -> bool {
         let app = self.of[slot as usize];
-        // Address zero is nobody's: it marks page walks.
+        // Address zero is not used by any program: it marks page walks.
         self.apps[usize::from(app)].program.step(slot, (u32::from(app) + 1) << CODE_BITS, tape)
     }
 }

@@ -1,20 +1,20 @@
-//! Parameters of a program, as they are written behind its name: `betw:scale=18,seed=1`.
+//! Parameters of a program, as written after its name: `betw:scale=18,seed=1`.
 
 use config::{Diagnostic, Place};
 use std::ops::RangeInclusive;
 
-/// A parameter that a program takes.
+/// A parameter of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Key {
-    /// What it is called.
+    /// Name of the parameter.
     pub name: &'static str,
-    /// What it sets.
+    /// Description of its effect.
     pub what: &'static str,
-    /// Its value if it is not given; empty for none.
+    /// Default value; empty for none.
     pub default: &'static str,
 }
 
-/// The parameters of one program: each of its keys once, as given or by default.
+/// Parameters of one program: each of its keys once, as given or by default.
 #[derive(Clone, Debug)]
 pub struct Params {
     text: String,
@@ -23,10 +23,10 @@ pub struct Params {
 }
 
 impl Params {
-    /// Reads `key=value,key=value`; `text` is the whole of what was written, for diagnostics. A value ends at a comma.
+    /// Reads `key=value,key=value`; `text` is the complete text, for diagnostics. A value ends at a comma.
     ///
     /// # Errors
-    /// An unknown key, a key given twice, a key without a value.
+    /// If a key is unknown, given twice, or has no value.
     pub fn read(text: &str, options: &str, keys: &[Key]) -> Result<Params, Diagnostic> {
         let mut params = Params {
             text: text.to_owned(),
@@ -58,12 +58,12 @@ impl Params {
         Ok(params)
     }
 
-    /// All keys and their values.
+    /// Returns all keys and their values.
     pub fn values(&self) -> impl Iterator<Item = (&Key, &str)> {
         self.values.iter().map(|(key, value)| (key, value.as_str()))
     }
 
-    /// A value as it is written; `None` if it was not given and has no default.
+    /// Returns the text of a value; `None` if it was not given and has no default.
     ///
     /// # Panics
     /// If the program has no such key.
@@ -72,15 +72,15 @@ impl Params {
         value.map(|value| (!value.is_empty()).then_some(value)).expect("a program reads its own keys")
     }
 
-    /// Whether a value was written, the default or not.
+    /// Returns true if a value was given, even the default one.
     pub fn is_given(&self, name: &str) -> bool {
         self.given.iter().any(|given| given == name)
     }
 
-    /// A whole number within limits; the key has a default.
+    /// Returns a whole number within limits; the key has a default.
     ///
     /// # Errors
-    /// A value that is none, or outside.
+    /// If the value is invalid or out of range.
     pub fn integer(&self, name: &str, range: RangeInclusive<u64>) -> Result<u64, Diagnostic> {
         let value = self.text(name).unwrap_or_default();
         let within = value.parse().ok().filter(|n| range.contains(n));
@@ -90,10 +90,10 @@ impl Params {
         })
     }
 
-    /// A real number within limits; the key has a default.
+    /// Returns a real number within limits; the key has a default.
     ///
     /// # Errors
-    /// A value that is none, or outside.
+    /// If the value is invalid or out of range.
     pub fn real(&self, name: &str, range: RangeInclusive<f64>) -> Result<f64, Diagnostic> {
         let value = self.text(name).unwrap_or_default();
         let within = value.parse().ok().filter(|n| range.contains(n));
@@ -103,28 +103,28 @@ impl Params {
         })
     }
 
-    /// One of several words; the key has a default.
+    /// Returns the meaning of one of several words; the key has a default.
     ///
     /// # Errors
-    /// Any other word.
+    /// If it is a different word.
     pub fn word<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<T, Diagnostic> {
         let value = self.text(name).unwrap_or_default();
         let found = words.iter().find(|(word, _)| *word == value).map(|(_, meant)| *meant);
         found.ok_or_else(|| {
-            let what = format!("`{value}` is no value of parameter `{name}`");
+            let what = format!("`{value}` is not a valid value of parameter `{name}`");
             Diagnostic::new(what).at(self.place(value)).allowed(value, words.iter().map(|(word, _)| *word))
         })
     }
 
-    /// A diagnostic about a value.
+    /// Returns a diagnostic about a value.
     pub fn refused(&self, name: &str, allowed: Vec<String>) -> Diagnostic {
         let value = self.text(name).unwrap_or_default();
-        let mut refused = Diagnostic::new(format!("`{value}` is no value of parameter `{name}`"));
+        let mut refused = Diagnostic::new(format!("`{value}` is not a valid value of parameter `{name}`"));
         refused.allowed = allowed;
         refused.at(self.place(value))
     }
 
-    /// Where a word stands in what was written.
+    /// Returns the place of a word in the text.
     fn place(&self, word: &str) -> Place {
         let column = self.text.find(word).map_or(0, |at| self.text[..at].chars().count() as u64 + 1);
         Place { source: "--workload".into(), line: 0, column, text: self.text.clone(), key: String::new() }

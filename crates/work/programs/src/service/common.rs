@@ -1,4 +1,4 @@
-//! The parameters that all programs have, the objects that jobs ask for, and requests to a map.
+//! Parameters common to all programs, objects that jobs access, and requests to a map.
 
 use config::Diagnostic;
 use config::units::Bytes;
@@ -15,37 +15,37 @@ pub(crate) const SIZE: Key = Key {
     what: "bytes of the whole address space, data and threads' memory",
     default: "256GiB",
 };
-/// Skew, one for all programs. The default is chosen: AstriFlash (section V-A) sets it so that a miss of the DRAM cache comes every
-/// 5 to 25 us, and does not say to what. With 3 % cached, objects scattered, and each program's work, it gives such intervals;
-/// `papers/astriflash/README.md` has the sweep.
+/// Skew, common to all programs. The default is chosen: AstriFlash (section V-A) sets it so that the DRAM cache
+/// misses every 5 to 25 us, without giving the value. With 3 % cached, scattered objects, and each program's work, it
+/// gives such intervals; `papers/astriflash/README.md` has the sweep.
 pub(crate) const THETA: Key =
     Key { name: "theta", what: "skew of the Zipf distribution over the objects", default: "1.2" };
-/// Measured popularity in place of Zipf's.
+/// Measured popularity instead of Zipf's.
 pub(crate) const POPULARITY: Key = Key {
     name: "popularity",
-    what: "file with a measured popularity in place of Zipf's: of CacheLib's cachebench (JSON), or what was requested, a name a line",
+    what: "file with a measured popularity, instead of Zipf's: from CacheLib's cachebench (JSON), or requested names, one per line",
     default: "",
 };
 /// Seed of all streams.
-pub(crate) const SEED: Key = Key { name: "seed", what: "of everything that is drawn", default: "1" };
-/// Where popular objects lie: most services know nothing of popularity when they allocate.
+pub(crate) const SEED: Key = Key { name: "seed", what: "seed of all random draws", default: "1" };
+/// Placement of popular objects: most services know nothing of popularity when they allocate.
 pub(crate) const PLACEMENT: Key = Key {
     name: "placement",
     what: "popular objects are scattered over all pages, or clustered: in order of their popularity",
     default: "scattered",
 };
-/// Work. Each program has its own default, chosen: TATP's is 10 us (section VI-C) at the 2 GHz of AstriFlash's cores and one
-/// instruction a cycle, next to which the data's part is little; a micro-benchmark's is a quarter of that; a transaction over
-/// many rows has more, TPC-C most: it is the most compute-bound (section VI-A). It lies before and behind the data, half each, but for
-/// TPC-C's, which lies between them.
+/// Work per job. Each program has its own chosen default: TATP's is 10 us (section VI-C) at the 2 GHz of AstriFlash's
+/// cores and one instruction per cycle, which dominates the data accesses. A micro-benchmark's is a quarter of that;
+/// a transaction over many rows has more, TPC-C most: it is the most compute-bound (section VI-A). Half of it is
+/// before and half after the data accesses, except in TPC-C, where it is between them.
 pub(crate) const fn work(default: &'static str) -> Key {
-    let what = "instructions of a job besides its data: receiving, parsing, dispatch, reply";
+    let what = "instructions of a job besides those for its data: receiving, parsing, dispatch, reply";
     Key { name: WORK, what, default }
 }
-/// The name of [`work`].
+/// Name of [`work`].
 const WORK: &str = "work";
 
-/// The keys of a program: those of all, with its instructions of work, then its own.
+/// Keys of a program: the common ones, with its instructions of work, then its own.
 macro_rules! keys {
     ($work:literal $(, $key:expr)* $(,)?) => {{
         use crate::service::common::{PLACEMENT, POPULARITY, SEED, SIZE, THETA, work};
@@ -60,7 +60,7 @@ const LARGEST: u64 = 1 << 46;
 /// The steepest skew: beyond it more than nine of ten requests are for one object.
 const STEEPEST: f64 = 4.0;
 
-/// Where popular objects lie.
+/// Placement of popular objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Placement {
     /// Anywhere.
@@ -69,7 +69,7 @@ pub(crate) enum Placement {
     Clustered,
 }
 
-/// How often objects are asked for.
+/// Popularity of objects.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Skew {
     /// Zipf's law with this exponent.
@@ -98,23 +98,23 @@ impl Skew {
     }
 }
 
-/// What all programs are told.
+/// Parameters common to all programs.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Common {
     /// Bytes for the program's data.
     pub(crate) data: u64,
-    /// How often objects are asked for.
+    /// Popularity of objects.
     pub(crate) skew: Skew,
     /// Seed.
     pub(crate) seed: u64,
-    /// Where popular objects lie.
+    /// Placement of popular objects.
     pub(crate) placement: Placement,
-    /// Instructions of a job besides its data.
+    /// Instructions of a job besides its data accesses.
     pub(crate) work: u32,
 }
 
 impl Common {
-    /// Reads them; the data must have room for `least` bytes.
+    /// Reads the parameters; the data must have room for `least` bytes.
     pub(crate) fn read(params: &Params, least: u64) -> Result<Common, Diagnostic> {
         let text = params.text(SIZE.name).unwrap_or_default();
         let least = least + DATA;
@@ -131,23 +131,23 @@ impl Common {
         })
     }
 
-    /// A number of its own for each `purpose`, under the seed.
+    /// Returns a distinct number for each `purpose`, under the seed.
     pub(crate) fn salt(&self, purpose: u64) -> u64 {
         engine::mix(engine::mix(self.seed).wrapping_add(purpose))
     }
 
-    /// What a job draws from: a function of the seed and its number.
+    /// Returns the random stream of a job: a function of the seed and its number.
     pub(crate) fn stream(&self, job: u64) -> Stream {
         Stream::new(engine::mix(job).wrapping_add(self.salt(0)), Purpose::Request)
     }
 }
 
-// The objects that jobs ask for, and their places.
+// Objects that jobs access, and their places.
 
-/// Draws for an object that is not taken yet.
+/// Number of draws for an object that is not taken yet.
 const DRAWS: u32 = 64;
 
-/// How ranks are drawn.
+/// Distribution of ranks.
 enum Ranks {
     Zipf(Zipf),
     Measured(Arc<Measured>),
@@ -163,7 +163,7 @@ pub(crate) struct Objects {
 }
 
 impl Objects {
-    /// `n` objects, at least one.
+    /// Creates `n` objects, at least one.
     pub(crate) fn new(n: u64, common: &Common) -> Objects {
         let scatter = (common.placement == Placement::Scattered).then(|| Permutation::new(n, common.salt(2)));
         let ranks = match &common.skew {
@@ -180,18 +180,18 @@ impl Objects {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of objects.
     pub(crate) fn len(&self) -> u64 {
         self.by_rank.len()
     }
 
-    /// An object that a job asks for.
+    /// Draws an object for a job.
     pub(crate) fn draw(&self, stream: &mut Stream) -> u64 {
         self.ranked(self.rank(stream))
     }
 
-    /// An object that a job asks for besides those of `taken`, of which there are fewer than objects. The steeper the
-    /// skew the longer that may take: after [`DRAWS`] draws it is the next rank that is not taken.
+    /// Draws an object for a job other than those in `taken`, which are fewer than all objects. A steep skew may need
+    /// many draws: after [`DRAWS`] draws, the next rank that is not taken is used.
     pub(crate) fn draw_other(&self, taken: &[u64], stream: &mut Stream) -> u64 {
         let mut rank = 0;
         for _ in 0..DRAWS {
@@ -206,12 +206,12 @@ impl Objects {
         self.ranked(rank)
     }
 
-    /// The object of a rank; rank 0 is the most popular.
+    /// Returns the object of a rank; rank 0 is the most popular.
     pub(crate) fn ranked(&self, rank: u64) -> u64 {
         self.by_rank.at(rank)
     }
 
-    /// The slot in which an object lies.
+    /// Returns the slot of an object.
     pub(crate) fn slot(&self, object: u64) -> u64 {
         match &self.scatter {
             Some(scatter) => scatter.at(object),
@@ -220,46 +220,46 @@ impl Objects {
     }
 }
 
-// Requests to a map, and the keys that it is loaded with.
+// Requests to a map, and its initial keys.
 
-/// Keys `0..n` may be asked for; of each [`TOGETHER`] the last is not there at first, so that inserts find room and keys come
-/// and go around a steady number.
+/// Group size of keys: keys `0..n` may be requested, and the last of each [`TOGETHER`] is absent at first, so that
+/// inserts find room and the number of keys stays steady.
 const TOGETHER: u64 = 16;
 
-/// Whether a key is there at first.
+/// Returns true if a key is present at first.
 pub(crate) fn loaded(key: u64) -> bool {
     key % TOGETHER != TOGETHER - 1
 }
 
-/// How many of the keys `0..n` are there at first.
+/// Returns how many of the keys `0..n` are present at first.
 pub(crate) fn loaded_below(n: u64) -> u64 {
     n - n / TOGETHER
 }
 
-/// The key that is number `q` of those that are there at first.
+/// Returns key number `q` of those present at first.
 pub(crate) fn loaded_key(q: u64) -> u64 {
     q / (TOGETHER - 1) * TOGETHER + q % (TOGETHER - 1)
 }
 
-/// What a job asks of a map.
+/// Request of a job to a map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Want {
-    /// The value of a key.
+    /// Reads the value of a key.
     Look,
-    /// To set it, whether or not it is there.
+    /// Sets a key, whether or not it is present.
     Insert,
-    /// To remove it.
+    /// Removes a key.
     Delete,
 }
 
-/// Share of lookups. "Limited write traffic" is all that AstriFlash (section V-A) says of its mix.
+/// Share of lookups. AstriFlash (section V-A) says only "limited write traffic" about its mix.
 pub(crate) const LOOKUPS: Key = Key {
     name: "lookups",
-    what: "percent of the jobs that look a key up; half of the others insert, half delete",
+    what: "percent of jobs that look a key up; half of the others insert, half delete",
     default: "90",
 };
 
-/// Draws what a job wants.
+/// Draws the request of a job.
 pub(crate) fn want(lookups: u64, stream: &mut Stream) -> Want {
     if stream.below(100) < lookups {
         Want::Look

@@ -1,4 +1,4 @@
-//! A plain driver: steps jobs in one slot or in several, in an order drawn at random, and checks what they write.
+//! A plain driver: steps jobs in one or several slots, in random order, and checks their operations.
 
 use std::ops::Range;
 
@@ -67,14 +67,14 @@ fn check<P: Program>(end: u64, history: &[Op], from: usize) {
     }
 }
 
-/// Whether operation `n` needs `of`, directly or through others.
+/// Returns true if operation `n` needs `of`, directly or through others.
 pub(crate) fn depends(history: &[Op], n: usize, of: usize) -> bool {
     let needs = history[n].needs.into_iter().filter(|&away| away > 0).map(|away| n - usize::from(away));
     needs.into_iter().any(|before| before == of || before > of && depends(history, before, of))
 }
 
-/// The objects in `range` that a job comes to, whose first bytes it loads: each load must need that of the object before.
-/// Further loads of the same object on the spot do not count. Returns the addresses, from the first object's.
+/// Checks that a job's loads of the first bytes of objects in `range` form a chain: each must need that of the
+/// previous object. Repeated loads of the same object do not count. Returns the addresses, from the first object's.
 pub(crate) fn chased(history: &[Op], range: Range<u64>, object: u64) -> Vec<u64> {
     let mut loads: Vec<usize> = (0..history.len()).collect();
     loads.retain(|&n| {
@@ -99,8 +99,8 @@ pub(crate) struct Hottest {
     pub(crate) share: f64,
 }
 
-/// From the slot of each rank, slots to a page and the skew: the hottest `part` of the pages, and the sum of the Zipf
-/// probabilities of what lies on them.
+/// From the slot of each rank, slots per page and the skew: returns the hottest `part` of the pages, and the sum of
+/// the Zipf probabilities of the objects on them.
 pub(crate) fn share(slots: &[u64], to_page: u64, theta: f64, part: f64) -> Hottest {
     let mut weights = vec![0.0; slots.len().div_ceil(to_page as usize)];
     for (rank, slot) in slots.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Jobs of exponential length that touch nothing but pages nobody has touched before: what queueing theory is checked with.
+//! Jobs of exponential length that touch only untouched pages: the reference for queueing theory.
 
 use config::Diagnostic;
 use config::units::Bytes;
@@ -10,9 +10,10 @@ use super::{Built, Entry};
 use crate::program::{Key, Params};
 use crate::service::jobs::LINE;
 
-/// Instructions of one operation at most: a core that takes one in is not far ahead of the clock then.
+/// Maximum instructions per operation: a core that takes one in does not get far ahead of the clock.
 const PIECE: u64 = 1000;
-/// Instructions of the loop that computes where there are accesses to data: a line, so that its text leaves the caches to them.
+/// Instructions of the computing loop if there are data accesses: one line, so that its text leaves the caches to the
+/// data.
 const LOOP: u32 = LINE as u32 / 4;
 /// Bytes that an access to data loads.
 const WIDTH: u8 = 8;
@@ -21,17 +22,17 @@ const LARGEST: u64 = 1 << 46;
 
 const MEAN: Key = Key {
     name: "mean",
-    what: "instructions of a job in the mean, each of which needs the one before: cycles",
+    what: "mean instructions per job, each dependent on the previous one: cycles",
     default: "20000",
 };
 const TOUCHES: Key = Key {
     name: "touches",
-    what: "accesses of a job in the mean, geometric, each to a page of `data` drawn at random; the work before each and after the last is \
+    what: "mean accesses per job, geometric, each to a random page of `data`; the work before each and after the last is \
            exponential with the same mean",
     default: "0",
 };
 const DATA: Key = Key { name: "data", what: "bytes of the pages, if there are accesses", default: "64GiB" };
-const SEED: Key = Key { name: "seed", what: "of all that is drawn", default: "1" };
+const SEED: Key = Key { name: "seed", what: "seed of all random draws", default: "1" };
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "exponential",
@@ -54,7 +55,7 @@ fn build(params: &Params) -> Built {
     }))
 }
 
-/// Pages of data.
+/// Returns the pages of data.
 fn pages(params: &Params) -> Result<u64, Diagnostic> {
     let text = params.text(DATA.name).unwrap_or_default();
     let bytes = text.parse::<Bytes>().ok().map(Bytes::get).filter(|bytes| (PAGE..=LARGEST).contains(bytes));
@@ -63,9 +64,9 @@ fn pages(params: &Params) -> Result<u64, Diagnostic> {
 }
 
 struct Exponential {
-    /// Instructions of a period in the mean.
+    /// Mean instructions per period.
     mean: f64,
-    /// Probability that a period ends with an access, and not with the job.
+    /// Probability that a period ends with an access instead of the job.
     touches: f64,
     pages: u64,
     /// Instructions of its text: straight code for a piece, or a loop.
@@ -77,13 +78,13 @@ struct Exponential {
 
 #[derive(Clone)]
 struct Running {
-    /// Instructions that the period has left.
+    /// Instructions left in the period.
     left: u64,
     stream: Stream,
 }
 
 impl Exponential {
-    /// Instructions of a period: an operation has one at least.
+    /// Draws the instructions of a period: an operation has at least one.
     fn period(mean: f64, stream: &mut Stream) -> u64 {
         // One minus a number from [0, 1) is not zero.
         ((-libm::log(1.0 - stream.unit()) * mean) as u64).max(1)
@@ -113,7 +114,8 @@ impl Service for Exponential {
         let Running { left, stream } = &mut self.running[slot as usize];
         let count = (*left).min(PIECE);
         *left -= count;
-        // The piece before ends with the operation before. The first of a job needs nothing that its core knows of.
+        // The previous piece ends with the previous operation. The first operation of a job depends on nothing known
+        // to its core.
         tape.push(Op {
             kind: OpKind::Chain,
             width: 0,
@@ -134,7 +136,7 @@ impl Service for Exponential {
         true
     }
 
-    // Its jobs change nothing.
+    // Jobs change nothing.
     fn save(&self, _out: &mut Vec<u8>) {}
 
     fn load(&mut self, _input: &mut &[u8]) -> Option<()> {

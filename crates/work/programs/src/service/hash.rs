@@ -1,9 +1,10 @@
 //! Hash table: lookups, inserts and deletes in chains.
 //!
-//! Source: the micro-benchmark "hash" of AstriFlash's suite (MICRO 2019), whose lookups chase pointers (AstriFlash, V-A). A
-//! bucket is a pointer to its first node and a version; a job reads the version, walks the chain, one node a piece, and begins
-//! again if the version has changed meanwhile (a sequence lock). Whoever changes a chain takes the version for its lock.
-//! Nodes are a line; each key's node has its own place whenever it is there, as if the allocator gave it back to it.
+//! Source: the micro-benchmark "hash" of AstriFlash's suite (MICRO 2019), whose lookups chase pointers (AstriFlash,
+//! V-A). A bucket is a pointer to its first node and a version. A job reads the version, walks the chain, one node
+//! per piece, and starts over if the version has changed meanwhile (a sequence lock). A job that changes a chain uses
+//! the version as its lock. A node is a line; each key's node always has the same place, as if the allocator returned
+//! it.
 
 use rustc_hash::FxHashMap;
 
@@ -46,10 +47,10 @@ fn build(params: &Params) -> Built {
     Ok(Box::new(Served::new(hash, common.work)))
 }
 
-/// Versions of chains that are loaded stay below this: no run comes from here to the end of 32 bits.
+/// Limit of the versions of loaded chains: no run gets from here to the end of 32 bits.
 const VERSION_MAX: u32 = 1 << 30;
 
-/// A chain that is not as it was loaded: its keys, first to last, and how often it was changed.
+/// A chain that differs from its loaded state: its keys, first to last, and the number of changes.
 #[derive(Default)]
 struct Chain {
     keys: Vec<u64>,
@@ -65,25 +66,25 @@ pub(crate) struct Hash {
     keys: Objects,
     chains: Chains,
     changed: FxHashMap<u64, Chain>,
-    /// Values that were set; at first a key's value is the key.
+    /// Values that were set; initially a key's value is the key.
     values: FxHashMap<u64, u64>,
     nodes: u64,
 }
 
-/// A job: what it wants, and where it is in the chain.
+/// A job: its request, and its position in the chain.
 pub(crate) struct Job {
     want: Want,
     key: u64,
     value: u64,
     bucket: u64,
-    /// The version that the walk holds for, once it has begun.
+    /// Version for which the walk is valid, once it has begun.
     version: Option<u32>,
-    /// The node it is to visit next, the one before it, and the pointers to them.
+    /// Next node to visit, the previous one, and the pointers to them.
     at: Option<u64>,
     before: Option<u64>,
     link: Value,
     link_before: Value,
-    /// The value that was found.
+    /// Value found.
     found: Option<u64>,
 }
 
@@ -131,7 +132,7 @@ impl Hash {
         self.values.get(&key).copied().unwrap_or(key)
     }
 
-    /// A bucket's chain, to change it.
+    /// Returns a bucket's chain for modification.
     fn chain(&mut self, bucket: u64) -> &mut Chain {
         let chains = &self.chains;
         let chain = self.changed.entry(bucket).or_insert_with(|| {
@@ -152,7 +153,7 @@ impl Hash {
         e.branch(job.at.is_none(), [head]);
     }
 
-    /// Visits a node; whether it is the one.
+    /// Visits a node; returns whether it has the key.
     fn visit(&self, job: &mut Job, key: u64, e: &mut Emit<'_>) -> bool {
         let node = e.load(self.address(key), 16, [job.link]);
         let hit = key == job.key;
@@ -165,7 +166,7 @@ impl Hash {
         hit
     }
 
-    /// Does what the job wants with the node it has found, or with the chain that has none.
+    /// Executes the request on the node found, or on the chain that has none.
     fn act(&mut self, job: &mut Job, e: &mut Emit<'_>) {
         let address = self.address(job.key);
         let lock = Hash::bucket_address(job.bucket) + 8;
@@ -304,7 +305,7 @@ mod tests {
         all
     }
 
-    /// Every job's outcome is what a map has when the job ends, whatever the others do between its pieces.
+    /// Checks that every job's outcome is that of a map at the job's end, whatever the others do between its pieces.
     fn against_a_map(keys: u64, lookups: u64, slots: u64, jobs: u64) {
         let mut hash = Hash::new(&small(keys * (NODE + BUCKET)), lookups);
         let mut map: BTreeMap<u64, u64> =

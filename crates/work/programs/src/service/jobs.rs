@@ -1,42 +1,43 @@
-//! The jobs of a program that is a [`Service`]: those that run, the requests and replies around each, and the writing of
-//! their operations.
+//! Jobs of a program that is a [`Service`]: the running ones, the requests and replies around each, and the emission
+//! of their operations.
 
 use proto::cpu::{NEEDS, Op, OpKind, Service};
 
-/// Bytes that a thread has for itself: its request, its stack, its reply.
+/// Bytes of a thread's frame: its request, its stack, its reply.
 pub(crate) const FRAME: u64 = 4096;
-/// Threads that have a frame: 64 cores with 64 threads each, what AstriFlash (section V) has at most.
+/// Number of threads with a frame: 64 cores with 64 threads each, the maximum of AstriFlash (section V).
 pub(crate) const FRAMES: u64 = 4096;
-/// Where the data of a program begins, above the frames.
+/// Start of a program's data, above the frames.
 pub(crate) const DATA: u64 = FRAMES * FRAME;
 
-/// The first basic block of a program; those before it are the handling of requests.
+/// First basic block of a program; earlier ones handle requests.
 pub(crate) const FIRST_BLOCK: u32 = 2 * HANDLING;
-/// Blocks of the loop that stands for the handling of a request, and as many for that of a reply.
+/// Basic blocks of the loop that models the handling of a request, and as many for a reply.
 const HANDLING: u32 = 4;
-/// Instructions of a turn of such a loop: long, so that few operations stand for many instructions.
+/// Instructions per turn of such a loop: many, so that few operations cover many instructions.
 const TURN: u32 = 240;
-/// Instructions of a turn that follow from each other: all but a load, a comparison and a branch. A turn needs the chain of
-/// the turn before it and a word of the frame, which an out-of-order core has loaded by then, be it two cycles away. So a turn
-/// takes as many cycles as its chain is long, and the loop runs at 240 / 237 = 1.01 instructions a cycle on any core that could do two:
-/// Ferdman et al., "Clearing the clouds" (ASPLOS 2012), measure about one for scale-out workloads on cores four wide.
+/// Dependent instructions per turn: all but a load, a comparison and a branch. A turn needs the chain of the previous
+/// turn and a word of the frame, which an out-of-order core has loaded by then, even at a latency of two cycles. So a
+/// turn takes as many cycles as its chain is long, and the loop runs at 240 / 237 = 1.01 instructions per cycle on
+/// any core capable of two: Ferdman et al., "Clearing the clouds" (ASPLOS 2012), measure about one for scale-out
+/// workloads on four-wide cores.
 const CHAIN: u32 = TURN - 3;
 
-/// What a job does to a program's data.
+/// Effect of jobs on a program's data.
 pub(crate) trait Program {
-    /// What a job asks for, and how far it is.
+    /// Request of a job, and its progress.
     type Job;
-    /// Basic blocks of its text, from [`FIRST_BLOCK`] up to below this.
+    /// End of the basic blocks of its text, which begin at [`FIRST_BLOCK`].
     const BLOCKS: u32;
-    /// The first address above its data, which begins at [`DATA`].
+    /// Returns the first address above its data, which begins at [`DATA`].
     fn end(&self) -> u64;
-    /// What job number `job` asks for.
+    /// Returns the request of job number `job`.
     fn begin(&self, job: u64) -> Self::Job;
-    /// Executes the next piece of a job and writes its operations, at least one; whether the job goes on.
+    /// Executes the next piece of a job and writes its operations, at least one; returns whether the job continues.
     fn piece(&mut self, job: &mut Self::Job, e: &mut Emit<'_>) -> bool;
-    /// Appends what jobs have changed of its data.
+    /// Appends the changes that jobs have made to its data.
     fn save(&self, out: &mut Vec<u8>);
-    /// Brings its data, as they were loaded, to what was saved; `None` if that is malformed.
+    /// Restores saved changes on the loaded data; `None` if they are malformed.
     fn load(&mut self, input: &mut &[u8]) -> Option<()>;
 }
 
@@ -53,13 +54,14 @@ pub(crate) struct Served<P: Program> {
 }
 
 impl<P: Program> Served<P> {
-    /// Around each job `work` instructions, half of them before it.
+    /// Creates a service with `work` instructions around each job, half of them before it.
     pub(crate) fn new(program: P, work: u32) -> Served<P> {
         Served { program, work, running: Vec::new() }
     }
 }
 
-/// Whole turns of the loop of a request within so many instructions, for a program that has its work between its accesses; how many
+/// Writes whole turns of a request's loop within `instructions`, for a program with work between its accesses;
+/// returns how many instructions they are.
 /// instructions they are.
 pub(crate) fn turns(e: &mut Emit<'_>, instructions: u64) -> u32 {
     let whole = (instructions / u64::from(TURN)) as u32 * TURN;
@@ -67,7 +69,8 @@ pub(crate) fn turns(e: &mut Emit<'_>, instructions: u64) -> u32 {
     whole
 }
 
-/// Handling of a request or a reply, which touches nothing but the thread's frame: a loop whose instructions depend on
+/// Writes the handling of a request or a reply, which touches only the thread's frame: a loop of dependent
+/// instructions.
 /// each other.
 fn handle(e: &mut Emit<'_>, first: u32, instructions: u32) {
     let mut last = Value::READY;
@@ -123,13 +126,14 @@ impl<P: Program> Service for Served<P> {
     }
 }
 
-// Writing the operations of a job.
+// Emission of a job's operations.
 //
-// Instructions are counted as a compiler for ARMv8 makes them of the loop in C: a comparison and its branch are two, an
-// address computed from an index one (shift and add in one instruction), a load or store of up to 16 bytes one (the width of
-// the load and store pipes of the Cortex-A76; a longer one is an operation that counts as many instructions).
+// Instructions are counted as a compiler for ARMv8 makes them of the loop in C. A comparison and its branch are two,
+// an address computed from an index one (shift and add in one instruction), a load or store of up to 16 bytes one
+// (the width of the load and store pipes of the Cortex-A76; a longer one is an operation that counts as several
+// instructions).
 
-/// Bytes of a line, which no access crosses.
+/// Bytes of a line; no access crosses one.
 pub(crate) const LINE: u64 = 64;
 
 /// Bytes that one instruction loads or stores.
@@ -138,19 +142,19 @@ const ACCESS: u64 = 16;
 /// Bytes of text of a basic block; an instruction takes four.
 pub(crate) const BLOCK: u32 = 256;
 
-/// The result of an operation of the same job, also of an earlier piece.
+/// Result of an operation of the same job, possibly of an earlier piece.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Value(u32);
 
 impl Value {
-    /// A constant, or what has been in a register for long.
+    /// Constant, or a value that has been in a register for long.
     pub(crate) const READY: Value = Value(0);
 }
 
-/// Writes operations to a tape and keeps the distances of what they need.
+/// Writes operations to a tape and tracks the distances of their dependences.
 pub(crate) struct Emit<'a> {
     tape: &'a mut Vec<Op>,
-    /// Operations that the job has written so far: the number of the last.
+    /// Number of operations written so far, which is the number of the last one.
     written: &'a mut u32,
     frame: u64,
     pc: u32,
@@ -158,25 +162,25 @@ pub(crate) struct Emit<'a> {
 }
 
 impl<'a> Emit<'a> {
-    /// At the beginning of block 0. `written` counts the job's operations over its pieces, from zero; `frame` is the address
-    /// of the [`FRAME`] bytes of memory that the job's thread has for itself.
+    /// Creates a writer at the beginning of block 0. `written` counts the job's operations over its pieces, from
+    /// zero; `frame` is the address of the [`FRAME`] bytes of memory of the job's thread.
     pub(crate) fn new(tape: &'a mut Vec<Op>, written: &'a mut u32, frame: u64) -> Emit<'a> {
         Emit { tape, written, frame, pc: 0, end: BLOCK }
     }
 
-    /// What follows is basic block `n` of the program, which begins at `n * 256`. A block is written from its beginning each
-    /// time.
+    /// Switches to basic block `n` of the program, which begins at `n * 256`. A block is written from its beginning
+    /// each time.
     pub(crate) fn block(&mut self, n: u32) {
         self.blocks(n, 1);
     }
 
-    /// What follows is one basic block in the place of `n`, from `first`.
+    /// Switches to one basic block in place of `n`, from `first`.
     pub(crate) fn blocks(&mut self, first: u32, n: u32) {
         self.pc = first * BLOCK;
         self.end = self.pc + n * BLOCK;
     }
 
-    /// Address of the memory that the job's thread has for itself.
+    /// Returns the address of the thread's frame.
     pub(crate) fn frame(&self) -> u64 {
         self.frame
     }
@@ -203,28 +207,28 @@ impl<'a> Emit<'a> {
         Value(*self.written)
     }
 
-    /// `count` instructions that touch no memory; only the last needs `from`.
+    /// Writes `count` instructions without memory access; only the last needs `from`.
     pub(crate) fn compute<const N: usize>(&mut self, count: u16, from: [Value; N]) -> Value {
         self.push(OpKind::Compute, 0, 0, count, from)
     }
 
-    /// `count` instructions that touch no memory: the first needs `from`, each other one the one before.
+    /// Writes `count` instructions without memory access: the first needs `from`, each later one the previous one.
     pub(crate) fn chain<const N: usize>(&mut self, count: u16, from: [Value; N]) -> Value {
         self.push(OpKind::Chain, 0, 0, count, from)
     }
 
-    /// Comparison and conditional branch.
+    /// Writes a comparison and conditional branch.
     pub(crate) fn branch<const N: usize>(&mut self, taken: bool, from: [Value; N]) {
         let kind = if taken { OpKind::Taken } else { OpKind::NotTaken };
         self.push(kind, 0, 0, 2, from);
     }
 
-    /// Load of `bytes` bytes within a line.
+    /// Writes a load of `bytes` bytes within a line.
     pub(crate) fn load<const N: usize>(&mut self, address: u64, bytes: u64, from: [Value; N]) -> Value {
         self.push(OpKind::Load, address, bytes, bytes.div_ceil(ACCESS) as u16, from)
     }
 
-    /// Load of `bytes` bytes wherever they lie: one load for each line, and what is needed to wait for all of them.
+    /// Writes a load of `bytes` bytes across lines: one load per line; returns a value that depends on all of them.
     pub(crate) fn read(&mut self, address: u64, bytes: u64, from: Value) -> Value {
         let end = address + bytes;
         let line_end = (address + 1).next_multiple_of(LINE).min(end);
@@ -238,12 +242,12 @@ impl<'a> Emit<'a> {
         all
     }
 
-    /// Store of `bytes` bytes within a line.
+    /// Writes a store of `bytes` bytes within a line.
     pub(crate) fn store<const N: usize>(&mut self, address: u64, bytes: u64, from: [Value; N]) {
         self.push(OpKind::Store, address, bytes, bytes.div_ceil(ACCESS) as u16, from);
     }
 
-    /// Compare-and-swap, swap or the like of eight bytes: takes a lock.
+    /// Writes a compare-and-swap, swap or similar of eight bytes, to take a lock.
     pub(crate) fn atomic<const N: usize>(&mut self, address: u64, from: [Value; N]) -> Value {
         self.push(OpKind::Atomic, address, 8, 1, from)
     }
@@ -254,8 +258,8 @@ mod tests {
     use super::*;
     use proto::cpu::OpKind;
 
-    /// Cycles of a core that dispatches `width` instructions a cycle in order and executes them as soon as they can be: a
-    /// load takes two cycles, everything else one.
+    /// Returns the cycles of a core that dispatches `width` instructions per cycle in order and executes them as soon
+    /// as possible: a load takes two cycles, everything else one.
     fn cycles(tape: &[Op], width: u64) -> u64 {
         let (mut dispatched, mut ends) = (0, Vec::new());
         for (n, op) in tape.iter().enumerate() {

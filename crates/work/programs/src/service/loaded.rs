@@ -1,4 +1,4 @@
-//! Data that are loaded by a formula, B+-trees and chains of hash tables, and saving the changes that jobs have made.
+//! Data loaded by a formula, as B+-trees and chains of hash tables, and the saving of jobs' changes.
 //!
 //! Nodes as in Y. Mao, E. Kohler, R. Morris, "Cache craftiness for fast multicore key-value storage" (Masstree), EuroSys 2012,
 //! section 4, whose trees Silo uses as well: 15 keys of eight bytes, versions for readers without locks, and all lines of a
@@ -9,19 +9,19 @@ use engine::Snapshot;
 use requests::synth::Permutation;
 use rustc_hash::FxHashMap;
 
-/// Keys of a leaf and children of an inner node as loaded: of 15, what random inserts leave on average (ln 2 = 69 %; A. Yao,
-/// "On random 2-3 trees", Acta Informatica 9, 1978).
+/// Keys of a leaf and children of an inner node as loaded: of 15, the average after random inserts (ln 2 = 69 %; A.
+/// Yao, "On random 2-3 trees", Acta Informatica 9, 1978).
 pub(crate) const NODE_FILL: u64 = 11;
 /// Bytes of a node, five lines. Inner: version 8, count 8, 15 keys, 16 children, parent: 272. Leaf: version 8, permutation 8, 15
 /// keys, 15 lengths, 15 pointers, next, previous, parent: 296.
 pub(crate) const NODE_BYTES: u64 = 5 * LINE;
-/// Where in a node the pointers are, of an inner one and of a leaf.
+/// Offsets of the pointers in an inner node and in a leaf.
 const CHILDREN: u64 = 136;
 const POINTERS: u64 = 152;
 /// Instructions of a binary search among up to 15 keys: four turns of load from L1, comparison, conditional select.
 const SEARCH: u16 = 12;
 
-/// The largest number up to `most` that fits; 1 does, and if a number does so do those below.
+/// Returns the largest number up to `most` that fits; 1 fits, and if a number fits so do all below.
 pub(crate) fn largest(most: u64, fits: impl Fn(u64) -> bool) -> u64 {
     let (mut least, mut most) = (1, most.max(1));
     while least < most {
@@ -31,7 +31,7 @@ pub(crate) fn largest(most: u64, fits: impl Fn(u64) -> bool) -> u64 {
     least
 }
 
-/// A tree over the keys `0..n`; leaves are level 0.
+/// Tree over the keys `0..n`; leaves are level 0.
 pub(crate) struct BTree {
     /// Number of the first node of each level.
     first: Vec<u64>,
@@ -39,7 +39,7 @@ pub(crate) struct BTree {
 }
 
 impl BTree {
-    /// Over `n` keys, at least one.
+    /// Creates a tree over `n` keys, at least one.
     pub(crate) fn new(n: u64) -> BTree {
         let (mut first, mut nodes, mut level) = (Vec::new(), 0, n);
         loop {
@@ -52,31 +52,31 @@ impl BTree {
         }
     }
 
-    /// How many nodes it has.
+    /// Returns the number of nodes.
     pub(crate) fn nodes(&self) -> u64 {
         self.nodes
     }
 
-    /// How many levels it has.
+    /// Returns the number of levels.
     pub(crate) fn levels(&self) -> u32 {
         self.first.len() as u32
     }
 
-    /// The number of the node of a level on the way to a key, and which of its children or keys is the next.
+    /// Returns the number of a level's node on the path to a key, and the index of its next child or key.
     pub(crate) fn node(&self, level: u32, key: u64) -> (u64, u64) {
         let below = NODE_FILL.pow(level);
         (self.first[level as usize] + key / below / NODE_FILL, key / below % NODE_FILL)
     }
 }
 
-/// Visits the node at `address`, to which `link` points: fetches its lines, searches, loads the pointer behind the key that
-/// was found, and checks that the version has not changed. Returns this pointer. Writes one basic block.
+/// Visits the node at `address`, to which `link` points: fetches its lines, searches, loads the pointer of the key
+/// found, and checks that the version has not changed. Returns this pointer. Writes one basic block.
 pub(crate) fn visit_node(address: u64, leaf: bool, found: u64, link: Value, e: &mut Emit<'_>) -> Value {
     let version = e.load(address, 16, [link]);
     let mut keys = version;
     for line in 1..NODE_BYTES / LINE {
         let fetched = e.load(address + line * LINE, 8, [link]);
-        // Keys end in the third line; pointers are in those behind it.
+        // Keys end in the third line; pointers are in the later ones.
         if line == 2 {
             keys = fetched;
         }
@@ -90,7 +90,7 @@ pub(crate) fn visit_node(address: u64, leaf: bool, found: u64, link: Value, e: &
     pointer
 }
 
-// The changes of jobs to a program's data, as bytes.
+// Changes of a program's data by jobs, as bytes.
 
 /// Appends entries in the order of their keys: equal maps are equal bytes, whatever their history.
 pub(crate) fn save_changes<V: Snapshot>(changed: &FxHashMap<u64, V>, out: &mut Vec<u8>) {
@@ -103,10 +103,11 @@ pub(crate) fn save_changes<V: Snapshot>(changed: &FxHashMap<u64, V>, out: &mut V
     }
 }
 
-/// Counters that a program adds to stay below this when they are loaded: no run comes from here to the end of 64 bits.
+/// Limit of loaded counters that a program increments: no run gets from here to the end of 64 bits.
 pub(crate) const COUNT_MAX: u64 = 1 << 48;
 
-/// Takes a map off the front; `None` if it is cut short, its keys do not rise, or an entry is not one that a program makes.
+/// Reads a map from the front; `None` if it is truncated, its keys do not ascend, or an entry is not one that a
+/// program makes.
 pub(crate) fn load_changes<V: Snapshot>(
     input: &mut &[u8],
     may: impl Fn(u64, &V) -> bool,
@@ -124,29 +125,30 @@ pub(crate) fn load_changes<V: Snapshot>(
     Some(changed)
 }
 
-// The chains of a hash table that is loaded by a formula.
+// Chains of a hash table that is loaded by a formula.
 //
-// Ids are put in the order of their hashes by a permutation and each group of `CHAIN_GROUP` neighbours is thrown into as many
-// buckets. So a bucket's members are found among 32 candidates, and the lengths of chains are binomial with mean 1 and
-// variance 31/32 (Poisson, of a hash over the whole table: 1). One bucket an id is the load factor 1 at which
+// Ids are ordered by their hashes with a permutation, and each group of `CHAIN_GROUP` neighbours is distributed to as
+// many buckets. So a bucket's members are found among 32 candidates, and the lengths of chains are binomial with mean
+// 1 and variance 31/32 (Poisson with a hash over the whole table: 1). One bucket per id is the load factor 1 at which
 // `std::unordered_map` grows.
 
-/// Ids that share as many buckets. Tables are made for a multiple of it, so that they have a bucket for each id.
+/// Number of ids that share as many buckets. Tables are made for a multiple of it, so that they have a bucket for
+/// each id.
 pub(crate) const CHAIN_GROUP: u64 = 32;
 
-/// Which bucket each of the ids `0..n` is in.
+/// Bucket of each of the ids `0..n`.
 pub(crate) struct Chains {
     order: Permutation,
     salt: u64,
 }
 
 impl Chains {
-    /// Of `n` ids.
+    /// Creates the chains of `n` ids.
     pub(crate) fn new(n: u64, salt: u64) -> Chains {
         Chains { order: Permutation::new(n, salt), salt: engine::mix(salt) }
     }
 
-    /// The bucket of an id.
+    /// Returns the bucket of an id.
     pub(crate) fn bucket(&self, id: u64) -> u64 {
         self.bucket_at(self.order.at(id))
     }
@@ -155,12 +157,12 @@ impl Chains {
         place / CHAIN_GROUP * CHAIN_GROUP + engine::mix(place ^ self.salt) % CHAIN_GROUP
     }
 
-    /// The first of a bucket's chain among those that are `loaded`.
+    /// Returns the first of a bucket's chain among those that are `loaded`.
     pub(crate) fn first(&self, bucket: u64, loaded: impl Fn(u64) -> bool) -> Option<u64> {
         self.from(bucket, bucket / CHAIN_GROUP * CHAIN_GROUP, loaded)
     }
 
-    /// The one behind `id` in its chain, among those that are `loaded`.
+    /// Returns the one after `id` in its chain, among those that are `loaded`.
     pub(crate) fn next(&self, id: u64, loaded: impl Fn(u64) -> bool) -> Option<u64> {
         let place = self.order.at(id);
         self.from(self.bucket_at(place), place + 1, loaded)
@@ -186,7 +188,7 @@ mod tests {
                 for level in 0..tree.levels() {
                     let (node, child) = tree.node(level, key);
                     assert!(child < NODE_FILL);
-                    // What the pointer names: the key, or the node below.
+                    // Target of the pointer: the key, or the node below.
                     let named = if level == 0 { key } else { tree.node(level - 1, key).0 };
                     seen[node as usize].push((child, named));
                 }

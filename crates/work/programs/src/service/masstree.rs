@@ -1,10 +1,11 @@
 //! Masstree-like: a trie of B+-trees over slices of eight bytes of the keys.
 //!
-//! Source: Y. Mao, E. Kohler, R. Morris, "Cache craftiness for fast multicore key-value storage", EuroSys 2012, and its
-//! workload MYCSB (section 7): rows of ten columns of four bytes, a get reads all, a put sets one. Tailbench (H. Kasture, D.
-//! Sanchez, IISWC 2016) runs half gets, half puts. Keys are `user` and twelve digits, so two slices: a tree of the first layer
-//! over `user` and four digits, whose leaves point to trees of the second layer over the other eight. A get reads without
-//! locks, between two looks at the version of each node; a put locks the leaf for the length of one piece.
+//! Source: Y. Mao, E. Kohler, R. Morris, "Cache craftiness for fast multicore key-value storage", EuroSys 2012, and
+//! its workload MYCSB (section 7): rows of ten columns of four bytes, a get reads all, a put sets one. Tailbench (H.
+//! Kasture, D. Sanchez, IISWC 2016) runs half gets, half puts. Keys are `user` and twelve digits, so two slices: a
+//! tree of the first layer over `user` and four digits, whose leaves point to trees of the second layer over the
+//! other eight. A get reads without locks, between two reads of the version of each node; a put locks the leaf for
+//! the length of one piece.
 //!
 //! Left out: inserts and removes (MYCSB has none, so the trees do not change and versions stay), keys of several lengths with
 //! suffixes outside the nodes, and that a put copies the row and frees the old one: it changes the row in place, as Masstree
@@ -23,7 +24,8 @@ use crate::service::loaded::{self, BTree, NODE_BYTES};
 const ROW: u64 = LINE;
 /// Columns of a row.
 const COLUMNS: u64 = 10;
-/// First slices: `user0000` to `user9999`, fewer if there are not as many keys as would give each a tree of this many.
+/// Number of first slices: `user0000` to `user9999`, fewer if there are not enough keys to give each a tree of this
+/// size.
 const SLICES: u64 = 10_000;
 const LEAST_TREE: u64 = 32;
 /// The line of the root pointer.
@@ -39,7 +41,7 @@ const PUT: u32 = TOP + 3;
 
 const GETS: Key = Key {
     name: "gets",
-    what: "percent of the jobs that read all columns of a row; the others set one",
+    what: "percent of jobs that read all columns of a row; the others set one",
     default: "50",
 };
 
@@ -62,26 +64,26 @@ pub(crate) struct Masstree {
     common: Common,
     gets: u64,
     keys: Objects,
-    /// The tree of the first layer, and the shape of each of the second.
+    /// Tree of the first layer, and the shape of each of the second.
     first: BTree,
     second: BTree,
-    /// Keys of a tree of the second layer.
+    /// Number of keys per tree of the second layer.
     each: u64,
-    /// From node to slot; `None` if they are in the order of loading.
+    /// Map from node to slot; `None` if they are in the order of loading.
     scatter: Option<Permutation>,
     nodes: u64,
-    /// Columns that were set, by key and column; at first they are zero.
+    /// Columns that were set, by key and column; they are initially zero.
     columns: FxHashMap<u64, u32>,
 }
 
-/// A job, and how far it is.
+/// A job, and its progress.
 pub(crate) struct Job {
     key: u64,
-    /// The column that it sets, and to what.
+    /// Column that it sets, and the new value.
     put: Option<(u64, u32)>,
     /// Levels of both layers still above the row.
     levels: u32,
-    /// The pointer it has come by, and that to the node before.
+    /// Pointer to the current node, and that to the previous one.
     link: Value,
     leaf: Value,
 }
@@ -110,7 +112,8 @@ impl Masstree {
         }
     }
 
-    /// The node `levels` above the row on the way to a key: its address, which pointer leads on, whether it is a leaf.
+    /// Returns the node `levels` above the row on the path to a key: its address, the index of the next pointer, and
+    /// whether it is a leaf.
     fn node(&self, levels: u32, key: u64) -> (u64, u64, bool) {
         let (slice, rest) = (key / self.each, key % self.each);
         let second = self.second.levels();

@@ -1,21 +1,22 @@
-//! Programs of a server, executed on their data while the machine asks for their operations.
+//! Programs of a server, executed on their data as the machine requests their operations.
 //!
-//! A [`Service`] holds terabytes of simulated data in megabytes: what is loaded at the beginning follows from formulas
-//! (which keys there are, where each object lies, what points to what) and only what jobs change is kept. A program executes a
-//! job piece by piece and writes the operations of each piece, so that addresses, branches and dependences come from the
-//! data and from whatever the other jobs have done to it between the pieces.
+//! A [`Service`] holds terabytes of simulated data in megabytes: the initial data follow from formulas (which keys
+//! exist, where each object is, what points to what) and only jobs' changes are kept. A program executes a job piece
+//! by piece and writes the operations of each piece, so that addresses, branches and dependences come from the data
+//! and from the changes by other jobs between the pieces.
 //!
-//! **A piece is atomic for the data.** What a program protects by a lock it does in one piece, which writes the operations that
-//! take and release the lock as well. So locks have their cost, and conflicts between jobs show as changed versions, but no
-//! job waits for a lock that another holds: threads are switched only at misses, so one that spun while the holder of its lock
-//! waited on the same core would never let the holder run.
+//! **A piece is atomic for the data.** A program executes everything under a lock in one piece, which also writes the
+//! operations that take and release the lock. So locks have their cost, and conflicts between jobs show as changed
+//! versions, but no job waits for a lock held by a different job. Threads are switched only at misses, so a spinning
+//! thread would never let the lock's holder run if that waited on the same core.
 //!
-//! An address space begins with a page for each slot (request, stack, reply), then come the tables of the program. Around its
-//! data a job executes `work` instructions, which stand for everything else that a server does for a request.
+//! An address space begins with a page for each slot (request, stack, reply), followed by the tables of the program.
+//! Around its data accesses a job executes `work` instructions, which represent everything else that a server does
+//! for a request.
 //!
 //! [`open`] finds the programs by name.
 
-// A diagnostic is returned once in the life of a program: its size costs nothing, a box would cost every caller.
+// A program returns at most one diagnostic in its life: its size costs nothing, a box would cost every caller.
 #![allow(clippy::result_large_err)]
 
 mod common;
@@ -44,23 +45,23 @@ use common::POPULARITY;
 use config::Diagnostic;
 use std::path::PathBuf;
 
-// The programs of a server, in one list.
+// Programs of a server, in one list.
 
-/// A program, or why its parameters cannot be.
+/// A program, or the diagnostic of its parameters.
 pub type Built = Result<Box<dyn Service>, Diagnostic>;
 
-/// A program of the list.
+/// Entry of a program in the list.
 #[derive(Clone, Copy)]
 pub struct Entry {
-    /// What it is called on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// The benchmark or the paper it is from.
+    /// Benchmark or paper of origin.
     pub source: &'static str,
-    /// What it does, in a sentence.
+    /// Description, in one sentence.
     pub what: &'static str,
-    /// Its parameters.
+    /// Parameters.
     pub keys: &'static [Key],
-    /// Builds it.
+    /// Function that builds it.
     pub build: fn(&Params) -> Built,
 }
 
@@ -75,16 +76,16 @@ const ENTRIES: &[Entry] = &[
     exponential::ENTRY,
 ];
 
-/// Every program.
+/// Returns every program.
 pub fn entries() -> impl Iterator<Item = &'static Entry> {
     ENTRIES.iter()
 }
 
-/// A program with its parameters, loaded: `tatp:size=256GiB,theta=0.9,seed=2`. It takes the slots below 4096, and panics
-/// if a job begins in another.
+/// Opens a program with its parameters, loaded: `tatp:size=256GiB,theta=0.9,seed=2`. It uses the slots below 4096,
+/// and panics if a job begins in a different one.
 ///
 /// # Errors
-/// An unknown program or parameter, or a parameter that cannot be.
+/// If a program or parameter is unknown, or a parameter is invalid.
 pub fn open(text: &str) -> Built {
     let (name, options) = text.split_once(':').unwrap_or((text, ""));
     let name = name.trim();
@@ -95,15 +96,15 @@ pub fn open(text: &str) -> Built {
     (entry.build)(&Params::read(text, options, entry.keys)?)
 }
 
-/// A service that executes loop nests: each instance is a job, and there are no others.
+/// Returns a service that executes loop nests: each instance is a job, and there are no others.
 ///
 /// # Errors
-/// An application that is no nest; threads of a GPU's block; more data than there are addresses.
+/// If an application is not a nest, has threads of a GPU's block, or has more data than there are addresses.
 pub fn of_kernels(applications: &[Application]) -> Built {
     nest::service(applications)
 }
 
-/// The file that a program is opened with beside its words, if it is: what it has in it decides what the program does.
+/// Returns the file that a program also opens, if any: its content affects what the program does.
 pub fn file_of(text: &str) -> Option<PathBuf> {
     let (name, options) = text.split_once(':').unwrap_or((text, ""));
     let entry = entries().find(|entry| entry.name == name.trim())?;
@@ -119,7 +120,7 @@ mod tests {
     use super::*;
     use proto::cpu::Op;
 
-    /// The programs that have data.
+    /// Returns the programs that have data.
     fn with_data() -> impl Iterator<Item = &'static Entry> {
         entries().filter(|entry| entry.keys.iter().any(|key| key.name == "size"))
     }

@@ -1,8 +1,9 @@
-//! Loop nests on a server: a job is an instance, which one thread executes from its first microblock to its last.
+//! Loop nests on a server: a job is an instance, executed by one thread from its first microblock to its last.
 //!
-//! Jobs of a server have no barrier between them, so that cores cannot share a microblock's loop: instances run beside each other instead.
-//! Those of a program share what they only read, and have everything else for themselves. Instructions are those that the nest counts
-//! ([`nest::Counts`]); a load needs what was stored last where it loads, as far as that was a few stores ago.
+//! Jobs of a server have no barrier between them, so cores cannot share a microblock's loop: instances run side by
+//! side instead. Instances of a program share the data that they only read, and have everything else separately.
+//! Instructions are those that the nest counts ([`nest::Counts`]); a load depends on the last store to its address,
+//! if that was among the latest few stores.
 
 use config::Diagnostic;
 use config::units::Bytes;
@@ -13,29 +14,30 @@ use proto::memory::PAGE;
 use crate::kernels::{Application, Program};
 use crate::service::jobs::{BLOCK, Emit, Value};
 
-/// Operations that a step writes at least, if there are as many: a core that takes them in is not far ahead of the clock.
+/// Minimum operations that a step writes, if there are as many: a core that takes them in does not get far ahead of
+/// the clock.
 const PIECE: usize = 64;
 /// The largest address space.
 const LARGEST: u64 = 1 << 46;
 
-/// A service whose jobs are the instances of applications, in their order.
+/// Creates a service whose jobs are the instances of applications, in order.
 ///
 /// # Errors
-/// An application that is no nest; threads of a GPU's block; more data than there are addresses.
+/// If an application is not a nest, has threads of a GPU's block, or has more data than there are addresses.
 pub(super) fn service(applications: &[Application]) -> Result<Box<dyn Service>, Diagnostic> {
     let mut nests =
         Nests { programs: Vec::new(), jobs: Vec::new(), running: Vec::new(), bytes: 0, blocks: 0 };
     for Application { program, instances, block, .. } in applications {
         let Program::Nest(kernel) = program else {
             let what = format!(
-                "`{}` is executed on its data for an accelerator: a server does not run it",
+                "`{}` runs only on an accelerator: it is executed on its data",
                 program.name()
             );
             return Err(Diagnostic::new(what)
                 .help("a loop nest (atax, nw, path), or a program of a server (tatp, silo)"));
         };
         if block.is_some() {
-            let what = format!("`block` is of a GPU, and a server runs `{}`", kernel.name());
+            let what = format!("`block` applies to GPUs, but a server runs `{}`", kernel.name());
             return Err(Diagnostic::new(what).help("leave it out"));
         }
         let known = nests.programs.iter().position(|one| one.nest == *kernel);
@@ -47,29 +49,29 @@ pub(super) fn service(applications: &[Application]) -> Result<Box<dyn Service>, 
     match nests.bytes {
         bytes if bytes > LARGEST => {
             let what = format!(
-                "the instances have {}; a server has {} of addresses",
+                "the instances need {}, but a server has {} of addresses",
                 Bytes::new(bytes),
                 Bytes::new(LARGEST)
             );
-            Err(Diagnostic::new(what).help("fewer instances, or smaller sizes"))
+            Err(Diagnostic::new(what).help("use fewer instances or smaller sizes"))
         }
         _ => Ok(Box::new(nests)),
     }
 }
 
-/// A program, laid out.
+/// A program with its memory layout.
 struct Laid {
     nest: nest::Kernel,
-    /// Of each microblock, that one thread goes through all of it, and its code.
+    /// For each microblock, the grid of a single thread, and its code.
     alone: Vec<(Grid, usize)>,
     texts: Vec<Text>,
-    /// Where each array begins: those that are only read in the address space, the others in what an instance has for itself.
+    /// Start of each array: read-only ones in the address space, the others in an instance's own memory.
     arrays: Vec<u64>,
-    /// Bytes that an instance has for itself.
+    /// Bytes of an instance's own memory.
     own: u64,
 }
 
-/// A job: its program, and where what it has for itself begins.
+/// A job: its program, and the start of its own memory.
 #[derive(Clone, Copy)]
 struct Job {
     program: usize,
@@ -81,7 +83,7 @@ struct Running {
     microblock: usize,
     lanes: Lanes,
     written: u32,
-    /// Of each term of a statement.
+    /// Value of each term of a statement.
     values: Vec<Value>,
     recent: Recent,
 }
@@ -91,12 +93,12 @@ struct Nests {
     jobs: Vec<Job>,
     running: Vec<Option<Running>>,
     bytes: u64,
-    /// Basic blocks of all texts.
+    /// Number of basic blocks of all texts.
     blocks: u32,
 }
 
 impl Nests {
-    /// Lays out what instances of a program share.
+    /// Lays out the memory shared by instances of a program.
     fn add(&mut self, nest: &nest::Kernel) -> usize {
         let (mut own, mut arrays) = (0, Vec::new());
         for array in nest.arrays() {
@@ -117,7 +119,7 @@ impl Nests {
         self.programs.len() - 1
     }
 
-    /// Lays out what an instance has for itself.
+    /// Lays out an instance's own memory.
     fn begin(&mut self, program: usize) {
         self.jobs.push(Job { program, own: self.bytes });
         self.bytes = self.bytes.saturating_add(self.programs[program].own);
@@ -185,7 +187,7 @@ impl Service for Nests {
         true
     }
 
-    // Its jobs are executed once, each from its beginning.
+    // Jobs are executed once, each from its beginning.
     fn save(&self, _out: &mut Vec<u8>) {}
 
     fn load(&mut self, _input: &mut &[u8]) -> Option<()> {
@@ -193,12 +195,12 @@ impl Service for Nests {
     }
 }
 
-// The operations of a nest's code.
+// Operations of a nest's code.
 
-/// Stores of which a load knows where they went.
+/// Number of recent stores known to a load.
 const RECENT: usize = 4;
 
-/// The latest stores of a job: where they went, and what they stored.
+/// Latest stores of a job: addresses and values.
 #[derive(Clone, Copy, Default)]
 struct Recent {
     stores: [(u64, Value); RECENT],
@@ -206,7 +208,7 @@ struct Recent {
 }
 
 impl Recent {
-    /// What was stored last at an address; nothing that is waited for if that is long ago.
+    /// Returns the value last stored at an address; no dependence if that is long ago.
     fn at(&self, address: u64) -> Value {
         let stores = (1..=RECENT).map(|back| self.stores[(self.next + RECENT - back) % RECENT]);
         let mut same = stores.filter(|(stored, _)| *stored == address);
@@ -219,16 +221,16 @@ impl Recent {
     }
 }
 
-/// Where the code of a microblock lies.
+/// Code of a microblock.
 struct Text {
-    /// The basic block of its first loop.
+    /// Basic block of its first loop.
     loops: u32,
-    /// First basic block of each statement, and how many it has.
+    /// First basic block of each statement, and its number of blocks.
     statements: Vec<(u32, u32)>,
 }
 
 impl Text {
-    /// The code of a microblock; `next` is the basic block behind all so far.
+    /// Creates the code of a microblock; `next` is the basic block after all earlier ones.
     fn new(microblock: &Microblock, next: &mut u32) -> Text {
         let loops = *next;
         *next += microblock.loops.len() as u32;
@@ -242,14 +244,14 @@ impl Text {
         Text { loops, statements: microblock.statements.iter().map(place).collect() }
     }
 
-    /// An iteration of a loop: the variable goes on, is compared, the branch is taken.
+    /// Writes an iteration of a loop: the variable is incremented and compared, and the branch is taken.
     fn iteration(&self, id: usize, e: &mut Emit<'_>) {
         e.block(self.loops + id as u32);
         let variable = e.compute(1, []);
         e.branch(true, [variable]);
     }
 
-    /// A statement; `address` says where the element of a reference is, and how many bytes it has.
+    /// Writes a statement; `address` returns the address of a reference's element, and its bytes.
     fn statement(
         &self,
         (statement, id): (&Statement, usize),
@@ -272,7 +274,7 @@ impl Text {
                 }
                 Term::Unary(_, a) => e.compute(1, [values[a]]),
                 Term::Binary(_, a, b) => e.compute(1, [values[a], values[b]]),
-                // The condition has been computed before both arms, or with them.
+                // The condition was computed before both arms, or with them.
                 Term::Select(condition, yes, no) => {
                     let arm = if values[yes] == Value::READY { no } else { yes };
                     e.compute(1, [values[condition], values[arm]])
@@ -411,7 +413,7 @@ mod tests {
         assert_eq!(addresses(job(service.as_mut(), 3)), Some(0));
         for (text, said) in [
             ("wc:bytes=1000B", "tatp"),
-            ("atax:block=64", "of a GPU"),
+            ("atax:block=64", "applies to GPUs"),
             ("gemm:ni=1048576,nj=1048576,instances=1024", "fewer"),
         ] {
             let refused = opened(&[text]).err().unwrap_or_else(|| panic!("{text} is taken"));

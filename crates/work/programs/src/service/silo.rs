@@ -1,13 +1,14 @@
 //! Silo-like: optimistic transactions on a B+-tree.
 //!
-//! Source: S. Tu, W. Zheng, E. Kohler, B. Liskov, S. Madden, "Speedy transactions in multicore in-memory databases", SOSP 2013:
-//! the commit protocol (section 4.4, Fig. 2) and the key-value workload of section 5.2: records of 100 bytes under keys of
-//! eight, of which a part is read and the rest read, modified and written. A transaction reads its records one after another,
-//! a node of the tree or a record a piece; it commits in one piece: locks its write set in key order, checks that what it
-//! read has the same transaction ids, installs; else it unlocks and begins again after a pause that doubles.
+//! Source: S. Tu, W. Zheng, E. Kohler, B. Liskov, S. Madden, "Speedy transactions in multicore in-memory databases",
+//! SOSP 2013: the commit protocol (section 4.4, Fig. 2) and the key-value workload of section 5.2: records of 100
+//! bytes under keys of eight; some are read, the rest read, modified and written. A transaction reads its records one
+//! after another, one tree node or record per piece. It commits in one piece: locks its write set in key order,
+//! checks that the transaction ids it read are unchanged, installs; otherwise it unlocks and starts over after a
+//! pause that doubles.
 //!
-//! Left out: epochs that advance, logging, garbage collection, snapshots, inserts and deletes (so the tree does not change and
-//! needs no node set), and TPC-C, which `tpcc` has.
+//! Left out: epochs that advance, logging, garbage collection, snapshots, inserts and deletes (so the tree does not
+//! change and needs no node set), and TPC-C, which is in `tpcc`.
 
 use requests::synth::Permutation;
 use rustc_hash::FxHashMap;
@@ -23,17 +24,17 @@ use crate::service::loaded::{self, BTree, NODE_BYTES};
 const RECORD: u64 = 2 * LINE;
 /// Bytes of a record in its second line.
 const REST: u64 = 116 - LINE;
-/// The line of the global epoch and that of the root pointer.
+/// Lines of the global epoch and of the root pointer.
 const EPOCH: u64 = DATA;
 const ROOT: u64 = DATA + LINE;
 const NODES: u64 = DATA + 2 * LINE;
 /// Bytes in the thread's memory of an entry of the read set: record, transaction id.
 const READ_ENTRY: u64 = 16;
-/// Where in the thread's memory the new values are.
+/// Offset of the new values in the thread's memory.
 const WRITE_SET: u64 = 1024;
-/// Records of a transaction at most: their sets fit the thread's memory.
+/// Maximum records per transaction: their sets fit the thread's memory.
 const MOST: u64 = 16;
-/// Pauses double up to two to this power.
+/// Binary logarithm of the longest pause.
 const LONGEST_PAUSE: u32 = 6;
 
 const TOP: u32 = FIRST_BLOCK;
@@ -84,25 +85,25 @@ pub(crate) struct Silo {
     writes: u64,
     keys: Objects,
     tree: BTree,
-    /// From node to slot; `None` if they are in the order of loading.
+    /// Map from node to slot; `None` if they are in the order of loading.
     scatter: Option<Permutation>,
-    /// Records that were written; at first transaction id and value are zero.
+    /// Records that were written; transaction id and value are initially zero.
     changed: FxHashMap<u64, Record>,
 }
 
-/// A record that a transaction accesses, and what it has read of it.
+/// A record that a transaction accesses, and the values read.
 struct Access {
     key: u64,
     write: bool,
     read: Record,
 }
 
-/// A transaction, and how far it is.
+/// A transaction, and its progress.
 pub(crate) struct Job {
     accesses: Vec<Access>,
-    /// What it adds to values that it modifies.
+    /// Value added to the values that it modifies.
     addend: u64,
-    /// The access it is at, levels of the tree still above the record, and the pointer it has come by.
+    /// Current access, levels of the tree still above the record, and the pointer to the current node.
     at: usize,
     levels: u32,
     link: Value,
@@ -148,7 +149,7 @@ impl Silo {
         e.branch(job.levels == 0, [job.link]);
     }
 
-    /// Copies the record, checks that its transaction id is as it was before, and puts it into the sets.
+    /// Copies the record, checks that its transaction id is unchanged, and adds it to the sets.
     fn read(&self, job: &mut Job, e: &mut Emit<'_>) {
         let access = &mut job.accesses[job.at];
         access.read = self.record(access.key);
@@ -176,11 +177,11 @@ impl Silo {
         e.load(e.frame() + at as u64 * READ_ENTRY, READ_ENTRY, [])
     }
 
-    /// Whether the transaction has committed; if not it is to begin again.
+    /// Commits the transaction; returns false if it must start over.
     fn commit(&mut self, job: &mut Job, e: &mut Emit<'_>) -> bool {
         let mut writes: Vec<usize> = (0..job.accesses.len()).filter(|&n| job.accesses[n].write).collect();
         writes.sort_by_key(|&n| job.accesses[n].key);
-        // Insertion sort of a handful: load, compare, move for each pair at worst, half of that on average.
+        // Insertion sort of a handful: load, compare, move for each pair in the worst case, half of that on average.
         e.block(SORT);
         e.compute((1 + writes.len() * writes.len() * 3 / 4).min(60) as u16, []);
         for &n in &writes {

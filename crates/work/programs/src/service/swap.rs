@@ -36,7 +36,7 @@ fn build(params: &Params) -> Built {
 pub(crate) struct Swap {
     common: Common,
     elements: Objects,
-    /// Contents of the elements that are not as they were: at first an element holds its number.
+    /// Contents of the elements that have changed: initially an element holds its number.
     changed: FxHashMap<u64, u64>,
 }
 
@@ -56,7 +56,7 @@ impl Swap {
 }
 
 impl Program for Swap {
-    /// The two elements.
+    /// The two elements of a swap.
     type Job = [u64; 2];
     const BLOCKS: u32 = SWAP + 1;
 

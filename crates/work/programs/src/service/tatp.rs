@@ -6,8 +6,9 @@
 //! draws subscribers from a Zipf distribution instead of the specification's. Left out: the tables Access_Info and
 //! Call_Forwarding, which it does not touch, and the index by `sub_nbr`.
 //!
-//! Both tables have a hash index over their primary keys, chained through the rows; nothing is inserted, so the chains stay as
-//! they were loaded. A job finds both rows, one visited a piece, then updates them in one piece under the rows' locks.
+//! Both tables have a hash index over their primary keys, chained through the rows; nothing is inserted, so the
+//! chains do not change. A job finds both rows, visiting one per piece, then updates them in one piece under the
+//! rows' locks.
 
 use rustc_hash::FxHashMap;
 
@@ -24,17 +25,17 @@ const SUBSCRIBER: u64 = LINE;
 /// A row of Special_Facility: s_id 4, sf_type, is_active, error_cntrl, data_a 1 each, data_b 5 characters: 13 bytes; next 8,
 /// lock 8. Aligned to 32.
 const FACILITY: u64 = 32;
-/// Values of sf_type. A subscriber has one to four of them; the space of all four is its own, filled or not.
+/// Number of sf_type values. A subscriber has one to four of them; space for all four is reserved.
 const TYPES: u64 = 4;
 /// Bytes of a bucket: pointer to the first row.
 const BUCKET: u64 = 8;
 /// Bytes for a subscriber in all tables and indices.
 const EACH: u64 = SUBSCRIBER + BUCKET + TYPES * (FACILITY + BUCKET);
-/// Where in a row are the lock, behind key and next, and in a subscriber bit_1, in a facility data_a.
+/// Offsets in a row of the lock, after key and next, and of bit_1 in a subscriber, data_a in a facility.
 const LOCK: u64 = 16;
 const BIT: u64 = 44;
 const DATA_A: u64 = 26;
-/// Instructions from a key to its bucket, as in `hash`; the key of a facility is composed by two more.
+/// Instructions from a key to its bucket, as in `hash`; composing the key of a facility takes two more.
 const HASH: u16 = 7;
 
 const BUCKETS: u32 = FIRST_BLOCK;
@@ -54,7 +55,7 @@ fn build(params: &Params) -> Built {
     Ok(Box::new(Served::new(Tatp::new(&common), common.work)))
 }
 
-/// The sf_types that a subscriber has, as bits: one to four, equally often, each set of that size equally often.
+/// Returns the sf_types of a subscriber, as bits: one to four, equally often, each set of that size equally often.
 fn facilities(subscriber: u64, salt: u64) -> u64 {
     const SETS: [&[u64]; 4] = [&[1, 2, 4, 8], &[3, 5, 6, 9, 10, 12], &[7, 11, 13, 14], &[15]];
     let drawn = engine::mix(subscriber ^ salt);
@@ -76,20 +77,20 @@ pub(crate) struct Tatp {
     by_id: Chains,
     by_type: Chains,
     salt: u64,
-    /// bit_1 of the subscribers where it was set; at first a bit of the hash of their number.
+    /// Values of bit_1 where it was set; initially a bit of the hash of the subscriber's number.
     bits: FxHashMap<u64, bool>,
-    /// data_a of the facilities where it was set; at first a byte of the hash of their number.
+    /// Values of data_a where it was set; initially a byte of the hash of the facility's number.
     data_a: FxHashMap<u64, u8>,
 }
 
-/// A job: its parameters, and how far it is.
+/// A job: its parameters, and its progress.
 pub(crate) struct Job {
     subscriber: u64,
     facility: u64,
     bit: bool,
     byte: u8,
     table: Table,
-    /// The row to visit next and the pointer to it, once the bucket is read.
+    /// Next row to visit and the pointer to it, once the bucket is read.
     at: Option<(u64, Value)>,
     /// Pointers to the rows found.
     rows: [Option<Value>; 2],
@@ -154,7 +155,7 @@ impl Tatp {
         }
     }
 
-    /// Reads the bucket of the row that is looked for.
+    /// Reads the bucket of the row sought.
     fn enter(&self, job: &mut Job, id: u64, e: &mut Emit<'_>) {
         e.block(BUCKETS);
         let (bucket, address) = self.bucket(job.table, id);
@@ -164,7 +165,7 @@ impl Tatp {
         e.branch(job.at.is_none(), [head]);
     }
 
-    /// Visits a row: its key and its next.
+    /// Visits a row: reads its key and its next pointer.
     fn visit(&self, job: &mut Job, row: u64, link: Value, id: u64, e: &mut Emit<'_>) {
         e.block(VISIT);
         let loaded = e.load(self.row(job.table, row), 16, [link]);
@@ -179,7 +180,7 @@ impl Tatp {
         }
     }
 
-    /// Updates the rows that were found: locks in the order of the tables, changes, unlocks.
+    /// Updates the rows found: locks in the order of the tables, changes, unlocks.
     fn commit(&mut self, job: &Job, e: &mut Emit<'_>) {
         e.block(COMMIT);
         let [subscriber, facility] = job.rows;

@@ -1,8 +1,8 @@
 //! The instructions of a trace's kernels, each kept once, and what their warps executed, kept in few bytes.
 //!
-//! A warp is a *path* (which instructions, with which lanes) and its *addresses*. Most warps of a kernel share a path,
-//! so paths are kept once; a step costs a byte where it is the next instruction with the same lanes. Addresses are a
-//! base and a stride where they are, else differences between lanes, all as variable-length integers.
+//! A warp is a *path* (instructions with their lanes) and its *addresses*. Most warps of a kernel share a path, so
+//! paths are kept once; a step costs one byte if it is the next instruction with the same lanes. Addresses are stored
+//! as a base and a stride where possible, otherwise as differences between lanes, all as variable-length integers.
 
 use std::sync::Arc;
 
@@ -15,17 +15,17 @@ use crate::simt_trace::opcode::Class;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Static {
     pub(super) class: Class,
-    /// Bytes that each lane accesses; zero if it accesses none.
+    /// Bytes that each lane accesses; zero without an access.
     pub(super) width: u8,
     /// Register that it writes; zero for none.
     pub(super) to: u8,
     /// Registers that it reads; zero for none.
     pub(super) from: [u8; 3],
-    /// Its address, unique in the trace.
+    /// Address, unique in the trace.
     pub(super) pc: u32,
 }
 
-/// SASS registers as the machine numbers them: R0 is 1, the zero register R255 is none.
+/// Returns a SASS register as the machine numbers it: R0 is 1, the zero register R255 is none.
 pub(super) fn register(number: u32) -> Option<u8> {
     match number {
         0..=254 => Some(number as u8 + 1),
@@ -34,8 +34,8 @@ pub(super) fn register(number: u32) -> Option<u8> {
     }
 }
 
-/// At most three different registers that are not none: what an instruction can say that it reads. A fourth, which only
-/// a few texture and matrix instructions have, is left out.
+/// Returns at most three different registers that are not none, the maximum that an instruction can read. A fourth,
+/// which only a few texture and matrix instructions have, is left out.
 pub(super) fn sources(all: impl IntoIterator<Item = u8>) -> [u8; 3] {
     let mut from = [0; 3];
     let mut count = 0;
@@ -48,7 +48,7 @@ pub(super) fn sources(all: impl IntoIterator<Item = u8>) -> [u8; 3] {
     from
 }
 
-/// An application's instructions have addresses of this many bits.
+/// Bits of an instruction's address within an application.
 const CODE_BITS: u32 = 24;
 
 /// All instructions of a trace.
@@ -60,7 +60,7 @@ pub(super) struct Code {
 }
 
 impl Code {
-    /// The address that the instruction at `pc` of a function has in the whole trace: they are numbered from one.
+    /// Returns the address of the instruction at `pc` of a function in the whole trace: they are numbered from one.
     pub(super) fn address(&mut self, function: u32, pc: u64) -> Result<u32, Bad> {
         let next = self.addresses.len() as u32 + 1;
         if next >> CODE_BITS != 0 {
@@ -69,7 +69,7 @@ impl Code {
         Ok(*self.addresses.entry((function, pc)).or_insert(next))
     }
 
-    /// The number of an instruction.
+    /// Returns the number of an instruction.
     pub(super) fn number(&mut self, inst: Static) -> u32 {
         let insts = &mut self.insts;
         *self.numbers.entry(inst).or_insert_with(|| {
@@ -78,13 +78,13 @@ impl Code {
         })
     }
 
-    /// All of them, by number.
+    /// Returns all instructions, by number.
     pub(super) fn into_insts(self) -> Vec<Static> {
         self.insts
     }
 }
 
-/// Where the addresses of an access lie.
+/// Address space of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
     /// Device memory, by the device's address.
@@ -108,7 +108,7 @@ impl Place {
 /// Bit of an access's first byte: its addresses are a base and a stride.
 const STRIDE: u8 = 4;
 
-/// A warp while it is read.
+/// A warp being read.
 #[derive(Debug)]
 pub(super) struct WarpWriter {
     path: Vec<u8>,
@@ -166,14 +166,14 @@ impl WarpWriter {
     }
 }
 
-/// A warp, read: its path, and where its addresses begin.
+/// A warp that was read: its path, and the start of its addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Warp {
     path: u32,
     addresses: u64,
 }
 
-/// What all warps executed.
+/// Executed instructions of all warps.
 #[derive(Clone, Default)]
 pub(super) struct Paths {
     paths: Vec<Arc<[u8]>>,
@@ -182,7 +182,7 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// Takes a warp that has been read; the writer begins anew.
+    /// Takes a warp that has been read; the writer starts over.
     pub(super) fn take(&mut self, warp: &mut WarpWriter) -> Warp {
         let path = match self.numbers.get(warp.path.as_slice()) {
             Some(&number) => number,
@@ -202,7 +202,7 @@ impl Paths {
         taken
     }
 
-    /// Gives back what reading needed and executing does not.
+    /// Frees the memory that is needed only for reading.
     pub(super) fn close(&mut self) {
         self.numbers = FxHashMap::default();
         self.addresses.shrink_to_fit();
@@ -215,7 +215,7 @@ impl Paths {
     }
 }
 
-/// A warp while it is executed.
+/// A warp being executed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reader {
     warp: Warp,
@@ -230,7 +230,7 @@ impl Reader {
         Reader { warp, at: 0, next: 0, mask: u32::MAX, base: [0; 3] }
     }
 
-    /// The next instruction, and its lanes.
+    /// Returns the next instruction, and its lanes.
     #[inline]
     pub(super) fn next(&mut self, paths: &Paths) -> Option<(u32, u32)> {
         let path = &paths.paths[self.warp.path as usize];
@@ -248,13 +248,13 @@ impl Reader {
         Some((number, self.mask))
     }
 
-    /// Whether there are more instructions.
+    /// Returns true if there are more instructions.
     #[inline]
     pub(super) fn more(&self, paths: &Paths) -> bool {
         self.at < paths.paths[self.warp.path as usize].len()
     }
 
-    /// The addresses of the access just read, appended to `out`, lowest lane first.
+    /// Appends the addresses of the access just read to `out`, lowest lane first.
     #[inline]
     pub(super) fn access(&mut self, paths: &Paths, out: &mut Vec<u64>) -> Place {
         let bytes = &paths.addresses;

@@ -1,17 +1,17 @@
 //! Recorded instruction traces of GPUs as programs: Accel-Sim's (SASS as NVBit sees it) and MacSim's (NVBit).
 //!
-//! A trace is read once, whole, and every fault in it is found then; its instructions are held in a few bytes each, so that
-//! running it reads no file. Addresses of the device are moved into a space from zero up, page by page.
+//! A trace is read once, completely, and every fault in it is found then. Its instructions are held in a few bytes
+//! each, so running it reads no file. Device addresses are moved into a space from zero up, page by page.
 //!
-//! What a trace does not say, or says in a way that must be known:
-//! * Registers: SASS's R0 to R254 are registers, R255 and predicates are none. Only the first register of a pair or
+//! Properties that a trace does not record, or records in a special way:
+//! * Registers: SASS's R0 to R254 are registers, R255 and predicates are not. Only the first register of a pair or
 //!   quadruple is named.
 //! * An instruction whose lanes are all predicated off takes its turn as arithmetic.
 //! * Constant memory is arithmetic; texture, surface and bulk-copy instructions are refused.
-//! * `BAR.ARV` does not wait. All barriers of a block are one.
-//! * Accel-Sim's generic `LD`/`ST` are told apart by address: the windows that the head of the kernel file names.
+//! * `BAR.ARV` does not wait. All barriers of a block count as one.
+//! * Accel-Sim's generic `LD`/`ST` are distinguished by address, with the windows in the head of the kernel file.
 
-// A diagnostic is returned once in the life of a trace: its size costs nothing, a box would cost every caller.
+// A trace returns at most one diagnostic in its life: its size costs nothing, a box would cost every caller.
 #![allow(clippy::result_large_err)]
 
 mod accelsim;
@@ -29,24 +29,24 @@ use space::{Layout, Touched, WINDOW};
 use std::{fs::File, io::Read, path::Path};
 use text::{Bad, Input, fault};
 
-// A recorded trace as a program: its instructions are those of the trace, whatever the machine's timing.
+// A recorded trace as a program: its instructions do not depend on the machine's timing.
 
 /// A kernel of a trace.
 #[derive(Clone, Debug)]
 struct Recorded {
     kernel: Kernel,
-    /// Its warps, block by block.
+    /// Warps, block by block.
     warps: Vec<Warp>,
 }
 
-/// Instructions of a step at most.
+/// Maximum instructions per step.
 const STEP: usize = 32;
 
-/// A warp at work.
+/// An active warp.
 #[derive(Clone, Copy, Debug)]
 struct Running {
     reader: Reader,
-    /// Its number in the grid.
+    /// Number in the grid.
     number: u64,
 }
 
@@ -144,7 +144,7 @@ fn execute(
         tape.insts.push(Inst { kind, width, to, from, count: 1, pc: origin + pc, mask, addresses });
         kind
     };
-    // Where no lane is at work, an instruction only takes its turn.
+    // With no active lane, an instruction only takes its turn.
     if mask == 0 {
         return write(InstKind::Alu, 0);
     }
@@ -161,9 +161,9 @@ fn execute(
     write(inst.class.kind(place == Place::Shared), inst.width)
 }
 
-// A trace while it is read: what both formats share.
+// Reading of a trace, common to both formats.
 
-/// Where a kernel's shared and local memory begin as generic addresses see them; zero where the trace does not say.
+/// Start of a kernel's shared and local memory in generic addresses; zero if the trace does not give it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Windows {
     shared: u64,
@@ -173,7 +173,7 @@ struct Windows {
 impl Windows {
     fn place(self, address: u64) -> Place {
         let within = |base: u64| base != 0 && address >= base && address - base < WINDOW;
-        // No buffer lies in the lowest 16 MiB; an offset in shared memory does.
+        // Buffers are above the lowest 16 MiB; offsets in shared memory are not.
         if address < WINDOW || within(self.shared) {
             Place::Shared
         } else if within(self.local) {
@@ -184,12 +184,12 @@ impl Windows {
     }
 }
 
-/// The most blocks of a grid, threads of a block: CUDA C++ programming guide, compute capabilities.
+/// Maximum blocks of a grid and threads of a block: CUDA C++ programming guide, compute capabilities.
 const MOST_BLOCKS: u64 = u32::MAX as u64;
 
 const MOST_THREADS: u64 = 1024;
 
-/// A trace while it is read.
+/// A trace being read.
 #[derive(Default)]
 struct Builder {
     code: Code,
@@ -199,7 +199,7 @@ struct Builder {
 }
 
 impl Builder {
-    /// Says where an access's addresses lie, and turns shared and local ones into offsets.
+    /// Returns the address space of an access, and turns shared and local addresses into offsets.
     fn place(
         &mut self,
         window: Window,
@@ -241,23 +241,23 @@ impl Builder {
         warp.push(number, mask, access);
     }
 
-    /// The trace, whole.
+    /// Returns the complete trace.
     fn finish(mut self, name: &'static str) -> Result<Trace, Bad> {
         if self.kernels.is_empty() {
-            return Err(Bad::new("no kernel"));
+            return Err(Bad::new("the trace has no kernel"));
         }
         self.paths.close();
         Ok(Trace::new(name, self.kernels, self.code.into_insts(), self.paths, self.touched.lay_out()?))
     }
 }
 
-/// An offset in a window of 16 MiB. The tracers give offsets or generic addresses, whatever the instruction takes; where
-/// the trace does not say where the window begins, it begins at a multiple of its size, as on all devices.
+/// Returns an offset in a window of 16 MiB. The tracers give offsets or generic addresses, whatever the instruction
+/// takes; if the trace does not give the start of the window, it is a multiple of its size, as on all devices.
 fn offset(address: u64, base: u64) -> u64 {
     if address >= base && base != 0 && address - base < WINDOW { address - base } else { address % WINDOW }
 }
 
-/// The warps of a kernel's grid, in any order.
+/// Warps of a kernel's grid, in any order.
 #[derive(Default)]
 struct Grid {
     warps: Vec<(u32, u32, Warp)>,
@@ -268,7 +268,7 @@ impl Grid {
         self.warps.push((block, warp, taken));
     }
 
-    /// All warps of `blocks` blocks, block by block.
+    /// Returns all warps of `blocks` blocks, block by block.
     fn finish(mut self, blocks: u32, warps: u32) -> Result<Vec<Warp>, Bad> {
         self.warps.sort_by_key(|(block, warp, _)| (*block, *warp));
         let mut expected = 0_u64;
@@ -278,7 +278,7 @@ impl Grid {
                 return Err(missing(expected, warps));
             }
             if here < expected {
-                return Err(Bad::new(format!("warp {warp} of block {block} stands twice")));
+                return Err(Bad::new(format!("warp {warp} of block {block} appears twice")));
             }
             expected += 1;
         }
@@ -294,7 +294,7 @@ fn missing(number: u64, warps: u32) -> Bad {
     Bad::new(format!("warp {warp} of block {block} is not in the trace"))
 }
 
-/// Blocks of a grid, or threads of a block, from their three dimensions.
+/// Returns the blocks of a grid, or threads of a block, from their three dimensions.
 fn volume(dimensions: [u64; 3], what: &str, most: u64) -> Result<u32, Bad> {
     let product = dimensions.iter().try_fold(1_u64, |product, &n| product.checked_mul(n));
     match product {
@@ -306,35 +306,35 @@ fn volume(dimensions: [u64; 3], what: &str, most: u64) -> Result<u32, Bad> {
     }
 }
 
-/// Blocks of a grid.
+/// Returns the blocks of a grid.
 fn blocks(dimensions: [u64; 3]) -> Result<u32, Bad> {
     volume(dimensions, "grid", MOST_BLOCKS)
 }
 
-/// Threads of a block.
+/// Returns the threads of a block.
 fn threads(dimensions: [u64; 3]) -> Result<u32, Bad> {
     volume(dimensions, "block", MOST_THREADS)
 }
 
-// The format of a trace, by its content.
+// Detection of a trace's format, by content.
 
-/// What a path is.
+/// Kind of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Format {
-    /// A list of Accel-Sim's kernels.
+    /// List of Accel-Sim kernels.
     AccelSimList,
-    /// One of Accel-Sim's kernels.
+    /// Accel-Sim kernel file.
     AccelSimKernel,
-    /// A folder or a configuration file of MacSim.
+    /// Folder or configuration file of MacSim.
     MacSim,
-    /// A tar archive of a folder of MacSim.
+    /// Tar archive of a MacSim folder.
     MacSimArchive,
 }
 
-/// How much of a file says what it is.
+/// Number of bytes that identify a file.
 const START_BYTES: u64 = 64 << 10;
 
-/// Accel-Sim's lists of kernels.
+/// Names of Accel-Sim's lists of kernels.
 const LIST_NAMES: [&str; 2] = ["kernelslist.g", "kernelslist"];
 
 fn format_of(path: &Path) -> Option<Format> {
@@ -344,13 +344,13 @@ fn format_of(path: &Path) -> Option<Format> {
         }
         return macsim::ROOTS.iter().any(|name| path.join(name).is_file()).then_some(Format::MacSim);
     }
-    // A pipe gives its bytes only once.
+    // A pipe can be read only once.
     if !path.is_file() {
         return None;
     }
     let mut start = Vec::new();
     let input = File::open(path).and_then(Input::new).ok()?;
-    // What can be read of a damaged file says what it is; opening it says what is wrong.
+    // The readable part of a damaged file identifies it; opening it reports the damage.
     let _ = input.bytes.take(START_BYTES).read_to_end(&mut start);
     if macsim::is_archive(&start) {
         return Some(Format::MacSimArchive);
@@ -365,22 +365,22 @@ fn format_of(path: &Path) -> Option<Format> {
     }
 }
 
-/// Whether a text is the beginning of a file of one.
+/// Returns true if a text is the beginning of a GPU trace file.
 pub(crate) fn is_gpu_text(start: &str) -> bool {
     accelsim::is_list(start) || accelsim::is_kernel(start) || macsim::is_config(start)
 }
 
-/// Whether a file or folder is a recorded instruction trace of a GPU, by content.
+/// Returns true if a file or folder is a recorded instruction trace of a GPU, by content.
 pub fn is_gpu_trace(path: &Path) -> bool {
     format_of(path).is_some()
 }
 
-/// A recorded trace as a program: Accel-Sim's `kernelslist.g`, a folder that has one, or one kernel file (`.traceg` of
-/// tracer versions 3 to 5, or the tracer's own `.trace`); MacSim's folder, `kernel_config.txt` or a kernel's `trace.txt`, or
-/// a tar archive of a folder; each also compressed. Every fault is found here.
+/// Opens a recorded trace as a program: Accel-Sim's `kernelslist.g`, a folder that has one, or one kernel file
+/// (`.traceg` of tracer versions 3 to 5, or the tracer's own `.trace`); MacSim's folder, `kernel_config.txt` or a
+/// kernel's `trace.txt`, or a tar archive of a folder; each also compressed. Every fault is found here.
 ///
 /// # Errors
-/// A path that is none of them, and whatever in it cannot be read: the diagnostic names the file and the line or record.
+/// If a path is none of these, or part of it cannot be read: the diagnostic names the file and the line or record.
 pub fn open(path: &Path) -> Result<Box<dyn Program>, Diagnostic> {
     read_trace(path).map(|trace| Box::new(trace) as Box<dyn Program>)
 }
@@ -392,7 +392,7 @@ fn read_trace(path: &Path) -> Result<Trace, Diagnostic> {
             return Err(Bad::new(format!("cannot read the trace: {error}")).in_file(&source));
         }
         let help = "a trace is Accel-Sim's `kernelslist.g` or kernel file, or MacSim's folder, configuration or archive";
-        return Err(Bad::new("no instruction trace of a GPU").help(help).in_file(&source));
+        return Err(Bad::new("not an instruction trace of a GPU").help(help).in_file(&source));
     };
     let mut builder = Builder::default();
     let name = match format {

@@ -1,4 +1,4 @@
-//! SASS opcodes: what each does, as far as a multiprocessor's timing is concerned.
+//! SASS opcodes: their effect, as far as it matters for a multiprocessor's timing.
 //!
 //! The list is that of Accel-Sim (`gpu-simulator/ISA_Def`, Kepler to Hopper). Tensor and double-precision arithmetic,
 //! conversions, warp votes and shuffles, fences, and loads from constant memory count as arithmetic, as there.
@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use proto::simt::InstKind;
 
-/// The address space that an instruction names.
+/// Address space that an instruction names.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Window {
     /// Global memory.
@@ -20,10 +20,10 @@ pub(super) enum Window {
     Generic,
 }
 
-/// What an opcode does.
+/// Effect of an opcode.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Class {
-    /// Arithmetic and all that costs like it.
+    /// Arithmetic, and everything with the same cost.
     Alu,
     /// Special functions.
     Sfu,
@@ -37,17 +37,17 @@ pub(super) enum Class {
     Copy,
     /// Waits for the block.
     Barrier,
-    /// Accesses memory, and its addresses are not in a trace in a form that we know.
+    /// Accesses memory at addresses that a trace does not record in a known form.
     Unreadable(&'static str),
 }
 
 impl Class {
-    /// Whether it accesses memory.
+    /// Returns true if it accesses memory.
     pub(super) fn is_access(self) -> bool {
         matches!(self, Class::Load(_) | Class::Store(_) | Class::Atomic(_) | Class::Copy)
     }
 
-    /// The address space that it names, if it accesses memory.
+    /// Returns the address space that it names, if it accesses memory.
     pub(super) fn window(self) -> Option<Window> {
         match self {
             Class::Load(window) | Class::Store(window) | Class::Atomic(window) => Some(window),
@@ -56,7 +56,7 @@ impl Class {
         }
     }
 
-    /// The instruction that it is when its addresses are in shared memory, or are not.
+    /// Returns the instruction kind, by whether its addresses are in shared memory.
     pub(super) fn kind(self, shared: bool) -> InstKind {
         match (self, shared) {
             (Class::Alu | Class::Unreadable(_), _) => InstKind::Alu,
@@ -65,7 +65,7 @@ impl Class {
             (Class::Load(_) | Class::Copy, false) => InstKind::Load,
             (Class::Store(_), false) => InstKind::Store,
             (Class::Atomic(_), false) => InstKind::Atomic,
-            // An atomic on shared memory brings a value back after one pass over the banks, as a load does.
+            // An atomic on shared memory returns a value after one pass over the banks, as a load does.
             (Class::Load(_) | Class::Atomic(_), true) => InstKind::SharedLoad,
             (Class::Store(_) | Class::Copy, true) => InstKind::SharedStore,
         }
@@ -76,7 +76,7 @@ const NO_TEXTURES: &str =
     "reads or writes through the texture or surface unit, whose addresses a trace does not have";
 const NO_TMA: &str = "is a bulk copy of the tensor memory accelerator, which is not modelled";
 
-/// All opcodes, by what they do.
+/// Opcodes by effect.
 const TABLE: &[(Class, &str)] = &[
     (Class::Load(Window::Generic), "LD"),
     (Class::Load(Window::Global), "LDG"),
@@ -140,27 +140,27 @@ const TABLE: &[(Class, &str)] = &[
     ),
 ];
 
-/// All opcodes.
+/// Returns all opcodes.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     TABLE.iter().flat_map(|(_, names)| names.split_ascii_whitespace())
 }
 
-/// What an opcode with its modifiers does (`LDG.E.64`); none if the table does not have it.
+/// Returns the class of an opcode with its modifiers (`LDG.E.64`); none if the table does not have it.
 pub(super) fn class(opcode: &str) -> Option<Class> {
     let mut words = opcode.split('.');
     let stem = words.next()?;
     let (class, _) =
         TABLE.iter().find(|(_, names)| names.split_ascii_whitespace().any(|name| name == stem))?;
-    // `BAR.ARV` says that the warp has come, and does not wait.
+    // `BAR.ARV` reports the warp's arrival, and does not wait.
     if *class == Class::Barrier && words.any(|word| word == "ARV") {
         return Some(Class::Alu);
     }
     Some(*class)
 }
 
-/// Bytes that a lane accesses, which the modifiers say; four if they say nothing.
+/// Returns the bytes that a lane accesses, from the modifiers; four without any.
 ///
-/// The tracer's own figure takes `S8`, `S16` and `F64` for four bytes, so it is not used.
+/// The tracer's own value takes `S8`, `S16` and `F64` as four bytes, so it is not used.
 pub(super) fn width(opcode: &str) -> u8 {
     // Each lane gives the address of a row of eight 16-bit values.
     if opcode.starts_with("LDSM") {
@@ -191,7 +191,7 @@ const MACSIM: &str = "FADD FADD32I FCHK FFMA32I FFMA FMNMX FMUL FMUL32I FSEL FSE
     BSSY BSYNC CALL EXIT JMP JMX JMXU KILL NANOSLEEP RET RPCMOV RTT WARPSYNC YIELD B2R BAR CS2R \
     DEPBAR GETLMEMBASE LEPC NOP PMTRIG R2B S2R SETCTAID SETLMEMBASE VOTE";
 
-/// MacSim's opcodes by number: what each is called and does.
+/// Returns MacSim's opcodes by number: name and class.
 pub(super) fn macsim() -> &'static [(&'static str, Class)] {
     static ALL: LazyLock<Vec<(&'static str, Class)>> = LazyLock::new(|| {
         let known = |name| (name, class(name).expect("the table has all of MacSim's opcodes"));

@@ -1,8 +1,8 @@
-//! From a device's addresses to a program's space from zero up.
+//! Translation of device addresses to a program's space from zero up.
 //!
-//! The pages that a trace touches, and the buffers that it copies to the device, lie anywhere in 64 bits. They are laid
-//! one behind the other, in order of address. A thread's local memory, which a trace gives as offsets on its stack, follows
-//! behind them, the words of a warp's lanes side by side as the hardware lays them out.
+//! The pages that a trace touches, and the buffers that it copies to the device, are anywhere in 64 bits. They are
+//! placed one after another, in order of address. A thread's local memory, which a trace gives as offsets on its
+//! stack, follows after them, with the words of a warp's lanes adjacent as in hardware.
 
 use proto::memory::PAGE;
 use proto::simt::LANES;
@@ -11,14 +11,14 @@ use text::Bad;
 
 use crate::program::Space;
 
-/// Warps whose local memory is laid out; those that begin later take their places again. 16 multiprocessors of 80 warps
-/// (ZnG, Table I) hold as many at a time.
+/// Number of warps with separate local memory; later warps reuse the places. 16 multiprocessors of 80 warps (ZnG,
+/// Table I) hold as many at a time.
 const LOCAL_WARPS: u64 = 16 * 80;
 
-/// Shared and local memory as generic addresses see them: windows of 16 MiB.
+/// Size of the windows of shared and local memory in generic addresses: 16 MiB.
 pub(super) const WINDOW: u64 = 16 << 20;
 
-/// What a trace touches, while it is read.
+/// Memory that a trace touches, collected while it is read.
 #[derive(Default)]
 pub(super) struct Touched {
     pages: FxHashSet<u64>,
@@ -28,11 +28,11 @@ pub(super) struct Touched {
 }
 
 impl Touched {
-    /// A lane accesses `width` bytes of global memory.
+    /// Records that a lane accesses `width` bytes of global memory.
     #[inline]
     pub(super) fn global(&mut self, address: u64, width: u8) -> Result<(), Bad> {
         let Some(last) = address.checked_add(u64::from(width.max(1)) - 1) else {
-            return Err(Bad::new(format!("an access beyond 64 bits of address: 0x{address:x}")));
+            return Err(Bad::new(format!("an access beyond the 64-bit address space: 0x{address:x}")));
         };
         for page in address / PAGE..=last / PAGE {
             if self.last != Some(page) {
@@ -43,7 +43,7 @@ impl Touched {
         Ok(())
     }
 
-    /// A lane accesses `width` bytes of its local memory.
+    /// Records that a lane accesses `width` bytes of its local memory.
     #[inline]
     pub(super) fn local(&mut self, offset: u64, width: u8) {
         let end = offset + u64::from(width);
@@ -51,7 +51,7 @@ impl Touched {
         self.local = Some((low.min(offset), high.max(end)));
     }
 
-    /// Bytes are copied to the device.
+    /// Records bytes copied to the device.
     pub(super) fn buffer(&mut self, address: u64, bytes: u64) -> Result<(), Bad> {
         if bytes == 0 {
             return Ok(());
@@ -63,7 +63,7 @@ impl Touched {
         Ok(())
     }
 
-    /// Lays all of it out.
+    /// Lays out all of it.
     pub(super) fn lay_out(self) -> Result<Layout, Bad> {
         let mut ranges: Vec<(u64, u64)> = self.pages.into_iter().map(|page| (page, page + 1)).collect();
         ranges.extend(self.buffers);
@@ -83,7 +83,7 @@ impl Touched {
             }
         }
         if pages > u64::MAX / PAGE / 2 {
-            return Err(Bad::new("the buffers of the trace fill more than half of 64 bits of address"));
+            return Err(Bad::new("the buffers of the trace fill more than half of the 64-bit address space"));
         }
         let local = self.local.map(|(low, high)| {
             let low = low & !(LOCAL_ALIGNMENT - 1);
@@ -100,19 +100,19 @@ impl Touched {
     }
 }
 
-/// Local offsets begin and end at such multiples: the widest access.
+/// Alignment of the bounds of local offsets: the widest access.
 const LOCAL_ALIGNMENT: u64 = 16;
 
-/// Pages in a row.
+/// Consecutive pages.
 #[derive(Clone, Copy, Debug)]
 struct Region {
     first: u64,
     end: u64,
-    /// Where they lie now, in pages.
+    /// New place, in pages.
     at: u64,
 }
 
-/// Where everything lies.
+/// Layout of all memory.
 #[derive(Clone)]
 pub(super) struct Layout {
     regions: Vec<Region>,
@@ -123,7 +123,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Moves device addresses, in place.
+    /// Translates device addresses, in place.
     #[inline]
     pub(super) fn global(&self, addresses: &mut [u64]) {
         let mut region = Region { first: 1, end: 0, at: 0 };
@@ -139,7 +139,7 @@ impl Layout {
 
     /// Turns local offsets of a warp's lanes into addresses, in place; `warp` counts the kernel's warps.
     ///
-    /// Accesses of one width and offset lie side by side, lane by lane; those of another width share their lines.
+    /// Accesses of equal width and offset are adjacent, lane by lane; those of a different width share their lines.
     #[inline]
     pub(super) fn local(&self, warp: u64, width: u8, mask: u32, addresses: &mut [u64]) {
         let Some((low, bytes)) = self.local else { return };

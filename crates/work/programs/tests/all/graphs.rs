@@ -1,4 +1,4 @@
-//! Readers of graphs: formats, diagnostics, and the statistics of real files.
+//! Graph readers: formats, diagnostics, and the statistics of real files.
 
 use std::collections::BTreeSet;
 use std::io::{Cursor, Write};
@@ -15,7 +15,7 @@ fn edges(graph: &Graph) -> Vec<(u32, u32)> {
     (0..graph.vertices()).flat_map(|v| graph.neighbours(v).iter().map(move |&w| (v as u32, w))).collect()
 }
 
-/// The diagnostic says what, in which line, and what is allowed.
+/// Checks the fault, the line and the allowed values of a diagnostic.
 fn refused(name: &str, content: &str, what: &str, line: u64, allowed: &str) {
     let refused = parse(name, content).expect_err(what);
     assert!(refused.to_string().contains(what), "{refused}");
@@ -38,10 +38,10 @@ fn snap_lists() {
     let graph = read_from("g", Cursor::new("900 7\n7 12\n"), &options).unwrap();
     assert_eq!(edges(&graph), [(0, 1), (1, 0), (1, 2), (2, 1)]);
     refused("g.txt", "1 2\n3\n", "the line ends before the second vertex", 2, "");
-    refused("g.txt", "1 2\n3 x4\n", "`x4` is no second vertex", 2, "a whole number");
-    refused("g.txt", "1 -2\n", "`-2` is no second vertex", 1, "a whole number");
+    refused("g.txt", "1 2\n3 x4\n", "`x4` is not a valid second vertex", 2, "a whole number");
+    refused("g.txt", "1 -2\n", "`-2` is not a valid second vertex", 1, "a whole number");
     refused("g.txt", "1 2 3 4 5\n", "more fields than `from to value time`", 1, "");
-    refused("g.txt", "18446744073709551616 1\n", "is no vertex", 1, "a whole number");
+    refused("g.txt", "18446744073709551616 1\n", "is not a valid vertex", 1, "a whole number");
 }
 
 #[test]
@@ -53,8 +53,8 @@ fn comma_separated_lists() {
     refused("g.csv", "5;3\n", "neither by `,` nor by `|`", 1, "");
     refused("g.csv", "5,3\n5\n", "the line has one field", 2, "");
     refused("g.csv", "5,3,1,4,1\n", "more fields", 1, "");
-    refused("g.csv", "5,3\nfrom,to\n", "`from` is no vertex", 2, "a whole number");
-    refused("g.csv", "5,to\n", "`to` is no second vertex", 1, "a whole number");
+    refused("g.csv", "5,3\nfrom,to\n", "`from` is not a valid vertex", 2, "a whole number");
+    refused("g.csv", "5,to\n", "`to` is not a valid second vertex", 1, "a whole number");
 }
 
 #[test]
@@ -70,12 +70,12 @@ fn metis_graphs() {
     assert_eq!(parse("g.graph", "2 1 111 2\n4 5 6 2 9\n4 5 6 1 9\n").unwrap(), weighted);
     assert_eq!(parse("g.graph", "3 1\n2\n1\n\n").unwrap().vertices(), 3);
     refused("g.graph", "", "the file is empty", 0, "");
-    refused("g.graph", "2 1\n3\n1\n", "`3` is no vertex", 2, "from 1 to 2");
-    refused("g.graph", "2 1\n0\n1\n", "`0` is no vertex", 2, "from 1 to 2");
+    refused("g.graph", "2 1\n3\n1\n", "`3` is not a valid vertex", 2, "from 1 to 2");
+    refused("g.graph", "2 1\n0\n1\n", "`0` is not a valid vertex", 2, "from 1 to 2");
     refused("g.graph", "2 2\n2\n1\n", "promises 2 edges, each listed twice, but the lines list 2", 0, "");
     refused("g.graph", "3 1\n2\n1\n", "the file ends after 2 of 3 vertices", 0, "");
     refused("g.graph", "2 1\n2\n1\n1\n", "more lines than the 2 vertices", 4, "");
-    refused("g.graph", "2 1 2\n2\n1\n", "`2` is no fmt of METIS", 1, "0 or 1");
+    refused("g.graph", "2 1 2\n2\n1\n", "`2` is not a valid fmt of METIS", 1, "0 or 1");
     refused("g.graph", "2 1 1\n2\n1\n", "the line ends before the edge weight", 2, "");
 }
 
@@ -84,14 +84,14 @@ fn dimacs_graphs() {
     let counted = parse("g.gr", "c x\np sp 4 2\na 1 2 7\na 4 1 3\n").unwrap();
     assert_eq!((counted.vertices(), edges(&counted)), (4, vec![(0, 1), (3, 0)]));
     assert_eq!(counted.weights(), Some(&[7, 3][..]));
-    // Without the problem line names may begin at zero, and only those that occur are vertices.
+    // Without the problem line, names may begin at zero, and only names that occur are vertices.
     assert_eq!(parse("g.gr", "a 0 20 7\na 30 0 3\n").unwrap().vertices(), 3);
-    refused("g.gr", "p sp 2 1\na 1 3 7\n", "`3` is no second vertex", 2, "from 1 to 2");
-    refused("g.gr", "p sp 2 1\na 0 1 7\n", "`0` is no vertex", 2, "from 1 to 2");
+    refused("g.gr", "p sp 2 1\na 1 3 7\n", "`3` is not a valid second vertex", 2, "from 1 to 2");
+    refused("g.gr", "p sp 2 1\na 0 1 7\n", "`0` is not a valid vertex", 2, "from 1 to 2");
     refused("g.gr", "p sp 2 2\na 1 2 7\n", "promises 2 edges, but 1 are listed", 0, "");
     refused("g.gr", "a 1 2 7\np sp 2 2\n", "a `p` line that is not the first", 2, "");
-    refused("g.gr", "p max 2 2\n", "`max` is no problem", 1, "sp");
-    refused("g.gr", "e 1 2\n", "`e` is no kind of line", 1, "a, c or p");
+    refused("g.gr", "p max 2 2\n", "`max` is not a valid problem", 1, "sp");
+    refused("g.gr", "e 1 2\n", "`e` is not a valid kind of line", 1, "a, c or p");
     refused("g.gr", "a 1 2\n", "the line ends before the weight", 1, "");
 }
 
@@ -104,12 +104,12 @@ fn matrix_market_graphs() {
     assert_eq!(parse("g.mtx", general).unwrap().weights(), Some(&[5][..]));
     let none = parse("g.mtx", "1 2\n2 3\n").unwrap_err().to_string();
     assert!(none.contains("has no banner") && none.contains("%%MatrixMarket matrix coordinate"), "{none}");
-    refused("g.mtx", &format!("{banner}3 2 2\n"), "`2` is no number of columns", 3, "from 3 to 3");
-    refused("g.mtx", &format!("{banner}3 3 2\n4 1\n"), "`4` is no row", 4, "from 1 to 3");
+    refused("g.mtx", &format!("{banner}3 2 2\n"), "`2` is not a valid number of columns", 3, "from 3 to 3");
+    refused("g.mtx", &format!("{banner}3 3 2\n4 1\n"), "`4` is not a valid row", 4, "from 1 to 3");
     refused("g.mtx", &format!("{banner}3 3 2\n2 1\n"), "promises 2 entries, but 1", 0, "");
     refused("g.mtx", banner, "the size line", 0, "");
     let array = "%%MatrixMarket matrix array real general\n";
-    refused("g.mtx", array, "`array` is no layout", 1, "coordinate");
+    refused("g.mtx", array, "`array` is not a valid layout", 1, "coordinate");
     assert!(parse("g.mtx", array).unwrap_err().to_string().contains("dense matrix"));
 }
 
@@ -118,7 +118,7 @@ fn ignoring(name: &str, content: &str) -> Result<Graph, Diagnostic> {
     read_from(name, Cursor::new(content.as_bytes().to_vec()), &options)
 }
 
-/// Fields and symmetries of NIST's definition, as weights and as values that are not needed.
+/// Fields and symmetries of NIST's definition, as weights and as unused values.
 #[test]
 fn matrix_market_values() {
     let file = |kind: &str, entries: &str| {
@@ -134,10 +134,10 @@ fn matrix_market_values() {
         ("real general", " 5.0", &one_way, Ok(Some(5))),
         ("REAL Symmetric", " 5.0e+02", &both, Ok(Some(500))),
         ("real general", " 2.5D1", &one_way, Ok(Some(25))),
-        ("real symmetric", " 0.5", &both, Err("`0.5` is no value")),
-        ("real symmetric", " -2.0", &both, Err("`-2.0` is no value")),
-        ("integer general", " -1", &one_way, Err("`-1` is no value")),
-        ("integer general", " 4294967296", &one_way, Err("`4294967296` is no value")),
+        ("real symmetric", " 0.5", &both, Err("`0.5` is not a valid value")),
+        ("real symmetric", " -2.0", &both, Err("`-2.0` is not a valid value")),
+        ("integer general", " -1", &one_way, Err("`-1` is not a valid value")),
+        ("integer general", " 4294967296", &one_way, Err("`4294967296` is not a valid value")),
         ("real skew-symmetric", " 1.5", &both, Err("negative on one side")),
         ("integer skew-symmetric", " 1", &both, Err("negative on one side")),
         ("complex general", " 1.5 -2", &one_way, Err("complex values are not weights")),
@@ -156,15 +156,15 @@ fn matrix_market_values() {
             (other, _) => panic!("{kind}: {other:?}"),
         }
     }
-    // What the definition does not have together, and values that are none.
+    // Combinations that the definition excludes, and invalid values.
     for (kind, says) in [
-        ("pattern skew-symmetric", "`skew-symmetric` is no symmetry"),
-        ("real hermitian", "`hermitian` is no symmetry"),
+        ("pattern skew-symmetric", "`skew-symmetric` is not a valid symmetry"),
+        ("real hermitian", "`hermitian` is not a valid symmetry"),
     ] {
         assert!(ignoring("g.mtx", &file(kind, " 1")).unwrap_err().to_string().contains(says), "{kind}");
     }
     for (kind, entry, says) in [
-        ("real general", " x", "`x` is no value"),
+        ("real general", " x", "`x` is not a valid value"),
         ("real general", "", "ends before the value"),
         ("real general", " 1 2", "more fields than `row column value`"),
         ("complex general", " 1", "ends before the value"),
@@ -177,7 +177,7 @@ fn matrix_market_values() {
     }
 }
 
-/// Lists with a value, and with a time behind it, as KONECT has them; comments of both kinds, tabs.
+/// Lists with a value, followed by a time as in KONECT; comments of both kinds, tabs.
 #[test]
 fn lists_with_values() {
     let weighted = [
@@ -194,13 +194,13 @@ fn lists_with_values() {
     }
     for (name, text) in [("g.txt", "7 9 -0.25\n9 7 1e-3\n"), ("g.csv", "7,9,-0.25\n9,7,.5\n")] {
         assert_eq!(ignoring(name, text).unwrap().edges(), 2, "{text}");
-        assert!(parse(name, text).unwrap_err().to_string().contains("`-0.25` is no weight"), "{text}");
+        assert!(parse(name, text).unwrap_err().to_string().contains("`-0.25` is not a valid weight"), "{text}");
     }
     assert_eq!(ignoring("g.graph", "2 1 1\n2 0.5\n1 0.5\n").unwrap().edges(), 2);
     assert_eq!(ignoring("g.gr", "a 1 2 0.5\n").unwrap().edges(), 1);
     // A list of neighbours is not a list of edges.
     refused("g.txt", "1 2 3\n2 1\n", "the line has 2 fields, those before have 3", 2, "");
-    assert!(ignoring("g.txt", "1 2 x\n").unwrap_err().to_string().contains("`x` is no weight"));
+    assert!(ignoring("g.txt", "1 2 x\n").unwrap_err().to_string().contains("`x` is not a valid weight"));
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn compression_is_seen_in_the_content_and_the_format_in_the_name() {
     assert!(missing.what.contains("no/such.txt"), "{missing}");
 }
 
-/// A file of the shared data, or `None` with a word on stdout.
+/// Returns a file of the shared data, or `None` with a message on stdout.
 fn data(name: &str) -> Option<PathBuf> {
     let root = std::env::var_os("NANDSCAPE_DATA").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data"),
@@ -240,9 +240,9 @@ fn data(name: &str) -> Option<PathBuf> {
     None
 }
 
-/// What the data's own list says of a file: vertices that have edges, rows, distinct undirected edges (loops are some), most
-/// edges out of a vertex, and its largest degree: neighbours where both directions are listed, else distinct edges
-/// out and in, loops left out.
+/// Statistics from the data's own list: vertices with edges, rows, distinct undirected edges (including loops),
+/// largest out-degree, and largest degree: neighbours if both directions are listed, otherwise distinct edges out and
+/// in, without loops.
 #[test]
 fn statistics_of_real_graphs() {
     let files: [(&str, [usize; 5]); 11] = [

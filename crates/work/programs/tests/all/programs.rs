@@ -1,4 +1,4 @@
-//! Programs from outside: their list, their slots and launches side by side, and files and sizes that are refused.
+//! Programs from outside: their list, their slots and launches side by side, and refused files and sizes.
 
 use programs::{
     FILES,
@@ -9,7 +9,8 @@ use proto::simt::{InstKind, Programs, Tape, WarpStart};
 use requests::trace::{TraceOptions, inspect_read};
 use std::collections::BTreeSet;
 
-/// Blocks reverse their elements through a barrier: every thread reads one, and writes it only when all have read.
+/// Program whose blocks reverse their elements through a barrier: every thread reads one, and writes it only when all
+/// have read.
 #[derive(Clone)]
 struct Reverse {
     space: Space,
@@ -116,7 +117,7 @@ fn applications_run_side_by_side_in_slots_of_their_own() {
     assert_eq!(tape.insts.len(), 4);
     assert_eq!(tape.insts[0].kind, InstKind::Load);
     assert_eq!((tape.addresses[0], tape.addresses[32]), (0, 128));
-    // The same instruction of two applications stands at two addresses.
+    // The same instruction of two applications has two addresses.
     assert_ne!(tape.insts[0].pc, tape.insts[2].pc);
     assert!(tape.insts.iter().all(|inst| inst.pc != 0));
     assert!(!apps.step(9, &mut tape) && !apps.step(2, &mut tape));
@@ -132,7 +133,7 @@ fn an_unknown_program_is_refused() {
     assert!(unknown.what.contains("`no`"), "{unknown}");
 }
 
-// The files that programs read, as a reader of traces of requests tells them apart.
+// Files of programs, as distinguished by a reader of request traces.
 
 #[test]
 fn what_a_program_reads_is_told_apart_from_a_trace_of_requests() {
@@ -148,7 +149,7 @@ fn what_a_program_reads_is_told_apart_from_a_trace_of_requests() {
     }
 }
 
-// Programs on their data that are too large for an accelerator: refused by their sizes, before their data are made.
+// Programs on data that are too large for an accelerator: refused by their sizes, before their data are made.
 
 fn on_data(text: &str) -> std::sync::Arc<OnData> {
     match &kernels::open(text).unwrap_or_else(|fault| panic!("{text}: {fault}"))[0].program {
@@ -157,7 +158,7 @@ fn on_data(text: &str) -> std::sync::Arc<OnData> {
     }
 }
 
-/// Page groups that a piece touches, of the piece that touches most.
+/// Page groups that the largest piece touches.
 struct Touched {
     group: u64,
     piece: BTreeSet<(usize, u64)>,
@@ -185,8 +186,9 @@ impl nest::executed::Watch for Touched {
     }
 }
 
-/// Every program on its data: what is refused before its data are made has in truth a piece that is too large, and what is too large by more than a share
-/// is refused. Groups are small, so that small data have many. Of a text only the records of the fullest bucket are counted before.
+/// Every program on its data: if it is refused before its data are made, it does have a piece that is too large, and
+/// if it is too large by more than a share, it is refused. Groups are small, so that small data have many. For a
+/// text, only the records of the fullest bucket are counted beforehand.
 #[test]
 fn programs_that_are_too_large_are_refused_by_their_sizes() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -218,7 +220,8 @@ fn programs_that_are_too_large_are_refused_by_their_sizes() {
         }
         assert!(least as f64 >= share * (largest - 1) as f64, "{text}: from {least} on, of {largest}");
     }
-    // No graph of 16,000,000 nodes is made: 6 B a node are 1,464 groups of 64 KiB. The sections of FlashAbacus have 1 GiB / 12 = 85 MiB.
+    // No graph of 16,000,000 nodes is made: 6 B per node are 1,464 groups of 64 KiB. The sections of FlashAbacus have
+    // 1 GiB / 12 = 85 MiB.
     let room = |mib: u64| Room { bytes: mib << 20, group: 64 << 10 };
     let told = fits("bfs:nodes=16000000", room(85)).expect_err("too many");
     assert!(told.what.contains("a piece of `bfs` touches more than 85MiB"), "{}", told.what);
@@ -233,7 +236,7 @@ fn names_are_distinct_and_say_what_they_are() {
     let names: Vec<&str> = entries().map(|entry| entry.name).collect();
     for (n, name) in names.iter().enumerate() {
         assert!(!names[..n].contains(name), "{name} twice");
-        // A dash or a colon would be read as what stands between names.
+        // A dash or a colon would be read as a separator of names.
         assert!(name.bytes().all(|b| b.is_ascii_alphanumeric()), "{name}");
     }
     for entry in entries() {
@@ -290,7 +293,7 @@ fn a_graph_may_come_from_a_file() {
     std::fs::write(&path, "1 2\n2 3\n3 1\n").unwrap();
     let text = format!("deg:graph={},mirrored=no", path.display());
     let counted = census(open(&[text]).unwrap()[0].as_mut());
-    // One atomic addition an edge.
+    // One atomic addition per edge.
     assert_eq!((counted.atomics.lanes, counted.kernels.len()), (3, 1));
     let text = format!("deg:graph={}", path.display());
     assert_eq!(census(open(&[text]).unwrap()[0].as_mut()).atomics.lanes, 6);
@@ -306,7 +309,7 @@ fn bounds_are_kept() {
     assert!(kernels("betw:scale=6,sources=3") >= of_one + 6);
 }
 
-/// What every program must cost and be by default is in the list's documentation; this one is small enough to run here.
+/// The default cost and size of every program are in the list's documentation; this one is small enough to run here.
 #[test]
 fn degree_centrality_only_reads_as_table_two_says() {
     let counted = census(open(&["deg:scale=10"]).unwrap()[0].as_mut());

@@ -8,7 +8,7 @@ use crate::synth::{Each, Popularity, Share, Zipf};
 
 type Parsed<T> = Result<T, Diagnostic>;
 
-/// fio's limits on the length of the lists.
+/// Limits of fio on the length of the lists.
 const MOST_SIZES: usize = 64;
 const MOST_ZONES: usize = 256;
 
@@ -33,11 +33,12 @@ pub(super) fn parse_distribution(v: Value) -> Parsed<Distribution> {
             zone_list(v, rest)?.each(&mut zones, parse_absolute_zones)?;
             Ok(Distribution::ZonedAbs(zones))
         }
-        other => Err(Diagnostic::new(format!("`{other}` is not known")).allowed(other, kinds)),
+        other => Err(Diagnostic::new(format!("unknown value `{other}`")).allowed(other, kinds)),
     }
 }
 
-/// `zipf[:theta]`, `pareto[:h]`, `normal[:deviation]`, each with `[:center]` behind it; none if it is another kind.
+/// Reads `zipf[:theta]`, `pareto[:h]` or `normal[:deviation]`, each with an optional `[:center]`; none for other
+/// kinds.
 pub(super) fn parse_popularity(v: Value) -> Parsed<Option<(Popularity, Option<f64>)>> {
     let text = v.text()?;
     let (kind, rest) = text.split_once(':').map_or((text, None), |(kind, rest)| (kind, Some(rest)));
@@ -70,7 +71,7 @@ pub(super) fn parse_popularity(v: Value) -> Parsed<Option<(Popularity, Option<f6
 }
 
 fn zone_list<'a>(v: Value<'a>, rest: Option<&'a str>) -> Parsed<Value<'a>> {
-    let help = "percent of the requests / size, colon between zones: zoned:60/10:40/90";
+    let help = "write PERCENT/SIZE for each zone, zones separated by colons: zoned:60/10:40/90";
     rest.map(|rest| v.with(rest)).ok_or_else(|| Diagnostic::new("zones are missing").help(help))
 }
 
@@ -88,7 +89,7 @@ fn parameters(v: Value, rest: Option<&str>, default: f64) -> Parsed<(f64, Option
     }
 }
 
-/// `a/b:c/d`; a part without a slash, or with nothing after it, has no second value.
+/// Reads `a/b:c/d`; a part without a slash, or with nothing after it, has no second value.
 fn pairs<'a>(v: Value<'a>, most: usize) -> Parsed<Vec<(&'a str, Option<&'a str>)>> {
     let pair = |part: &'a str| match part.split_once('/') {
         Some((first, "")) => (first, None),
@@ -97,24 +98,24 @@ fn pairs<'a>(v: Value<'a>, most: usize) -> Parsed<Vec<(&'a str, Option<&'a str>)
     };
     let pairs: Vec<_> = v.text()?.split(':').filter(|part| !part.is_empty()).map(pair).collect();
     if pairs.is_empty() || pairs.len() > most {
-        return Err(Diagnostic::new(format!("{} entries; 1 to {most} are possible", pairs.len())));
+        return Err(Diagnostic::new(format!("{} entries; expected 1 to {most}", pairs.len())));
     }
     Ok(pairs)
 }
 
-/// Blank percentages share what the others leave; together they are 100.
+/// Splits what is left of 100 percent evenly over the blank percentages.
 fn fill_percent(percents: &[Option<u64>]) -> Parsed<Vec<u8>> {
     let given: u64 = percents.iter().flatten().sum();
     let blanks = percents.iter().filter(|p| p.is_none()).count() as u64;
     if given > 100 || (given < 100 && blanks == 0) {
-        return Err(Diagnostic::new(format!("the percentages add up to {given}, not to 100")));
+        return Err(Diagnostic::new(format!("the percentages add up to {given}, not 100")));
     }
     let rest = 100 - given;
     let mut blank = 0;
     let mut fill = |p: &Option<u64>| match p {
         Some(p) => *p as u8,
         None => {
-            // fio drops the remainder of the division; here the first blanks get one more each.
+            // fio drops the remainder of the division; here the first blanks get one percent more each.
             blank += 1;
             (rest / blanks + u64::from(blank <= rest % blanks)) as u8
         }
@@ -126,7 +127,7 @@ fn percent(v: Value, text: Option<&str>) -> Parsed<Option<u64>> {
     text.map(|text| Value { text: Some(text), kb_base: v.kb_base }.number(0, 100)).transpose()
 }
 
-/// One direction of `bssplit=`: sizes that do occur, with percentages.
+/// Reads one direction of `bssplit=`: the sizes that occur, with percentages.
 pub(super) fn parse_bssplit(v: Value) -> Parsed<Vec<Share>> {
     let pairs = pairs(v, MOST_SIZES)?;
     let percents = pairs.iter().map(|(_, second)| percent(v, *second)).collect::<Parsed<Vec<_>>>()?;
@@ -139,14 +140,14 @@ pub(super) fn parse_bssplit(v: Value) -> Parsed<Vec<Share>> {
     Ok(shares.into_iter().filter(|share| share.weight > 0).collect())
 }
 
-/// One direction of `zoned:`: percent of the requests, percent of the region.
+/// Reads one direction of `zoned:`: percent of the requests, percent of the region.
 fn parse_zones(v: Value) -> Parsed<Vec<(u8, u8)>> {
     let pairs = pairs(v, MOST_ZONES)?;
     let shares = pairs.iter().map(|(first, _)| percent(v, Some(first))).collect::<Parsed<Vec<_>>>()?;
     let sizes = pairs.iter().map(|(_, second)| percent(v, *second)).collect::<Parsed<Vec<_>>>()?;
     let all_given = sizes.iter().all(Option::is_some);
     let total: u64 = sizes.iter().flatten().sum();
-    // Zones may leave the end of the region alone.
+    // Zones may leave out the end of the region.
     let sizes = if all_given && total < 100 {
         sizes.iter().flatten().map(|&size| size as u8).collect()
     } else {
@@ -155,7 +156,7 @@ fn parse_zones(v: Value) -> Parsed<Vec<(u8, u8)>> {
     Ok(fill_percent(&shares)?.into_iter().zip(sizes).collect())
 }
 
-/// One direction of `zoned_abs:`: percent of the requests, bytes.
+/// Reads one direction of `zoned_abs:`: percent of the requests, bytes.
 fn parse_absolute_zones(v: Value) -> Parsed<Vec<(u8, u64)>> {
     let pairs = pairs(v, MOST_ZONES)?;
     let shares = pairs.iter().map(|(first, _)| percent(v, Some(first))).collect::<Parsed<Vec<_>>>()?;

@@ -1,4 +1,4 @@
-//! The files of a job: fio's `filename`, `nrfiles`, `filesize` and what belongs to them.
+//! Files of a job: fio's `filename`, `nrfiles`, `filesize` and related options.
 
 use config::Diagnostic;
 
@@ -10,7 +10,7 @@ use crate::synth::Service;
 
 type Set = Result<(), Diagnostic>;
 
-/// Files of one clone at most: *chosen*.
+/// Maximum number of files of one clone: *chosen*.
 const MOST_FILES: u64 = 1 << 20;
 
 /// Rows of the table.
@@ -19,52 +19,52 @@ pub(super) const FILES: &[FioOption] = &[
         "filename",
         None,
         filename,
-        "/dev/...: the drive; any other name: a file of `size` bytes on it, one for all jobs that name it, several between colons",
+        "/dev/...: the drive; any other name: a file of `size` bytes on it, shared by all jobs that name it; colons separate several names",
     )
     .list(),
     honoured(
         "filename_format",
         None,
         filename_format,
-        "names of files without `filename`, of $jobname, $jobnum and $filenum; equal names are one file",
+        "pattern of file names without `filename`, from $jobname, $jobnum and $filenum; equal names are one file",
     ),
-    honoured("directory", None, directory, "goes before the names of files; several go to clones in turn"),
-    honoured("nrfiles", Some("nr_files"), nrfiles, "files of each clone; `size` is divided among them"),
-    honoured("filesize", None, filesize, "bytes of each file, or a range from which each draws its own"),
-    honoured("openfiles", None, openfiles, "files in service at a time; the next follows when one is done"),
+    honoured("directory", None, directory, "prefix of file names; several go to clones in turn"),
+    honoured("nrfiles", Some("nr_files"), nrfiles, "files per clone; `size` is divided among them"),
+    honoured("filesize", None, filesize, "bytes per file, or a range from which each file draws its size"),
+    honoured("openfiles", None, openfiles, "files in use at a time; the next starts when one is done"),
     honoured(
         "file_service_type",
         None,
         file_service_type,
-        "which file comes next: roundrobin, random, sequential, with :N requests of one before the next; zipf, pareto, normal (gauss), as in random_distribution",
+        "choice of the next file: roundrobin, random, sequential, with :N requests per file; zipf, pareto, normal (gauss), as in random_distribution",
     ),
 ];
 
-/// Which files a job goes over.
+/// Files that a job accesses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileSpec {
-    /// Whether the job stands on the command line: it then goes over the drive unless an option asks for files.
+    /// True if the job is on the command line: it then covers the whole drive unless an option asks for files.
     pub inline: bool,
-    /// `filename`: its names, none if left out.
+    /// Names given by `filename`; empty if absent.
     pub names: Vec<String>,
-    /// `filename_format`.
+    /// Value of `filename_format`.
     pub format: Option<String>,
-    /// `directory`: its names, none if left out.
+    /// Names given by `directory`; empty if absent.
     pub directories: Vec<String>,
-    /// `nrfiles`.
+    /// Value of `nrfiles`.
     pub number: u64,
-    /// `filesize`, bytes: the least and the most.
+    /// Range of `filesize`, in bytes: minimum and maximum.
     pub bytes: Option<(u64, u64)>,
-    /// `openfiles`, if given.
+    /// Value of `openfiles`, if given.
     pub open: Option<u64>,
-    /// `file_service_type`.
+    /// Value of `file_service_type`.
     pub service: Service,
-    /// Requests of a file before the next comes.
+    /// Requests per file before the next file is chosen.
     pub each: u64,
 }
 
 impl FileSpec {
-    /// One file a job, as without any option.
+    /// One file per job, the default without options.
     pub(super) const DEFAULT: FileSpec = FileSpec {
         inline: false,
         names: Vec::new(),
@@ -82,7 +82,7 @@ impl FileSpec {
         has_names || self.number > 1 || self.bytes.is_some()
     }
 
-    /// The device that it names, if it does: `/dev/nvme0n1`, `\\.\PhysicalDrive0`, an address of SPDK.
+    /// Returns the device that the job names, if any: `/dev/nvme0n1`, `\\.\PhysicalDrive0`, an SPDK address.
     pub(super) fn device(&self) -> Option<&str> {
         self.names.iter().map(String::as_str).find(|name| is_device(name))
     }
@@ -96,7 +96,7 @@ impl FileSpec {
 }
 
 impl JobSpec {
-    /// Names of the files of a clone; none if it goes over the drive.
+    /// Returns the file names of a clone; none if it covers the whole drive.
     pub(super) fn file_names(&self, clone: u16) -> Option<Vec<String>> {
         let files = &self.files;
         let trims = matches!(self.rw.pattern, Pattern::Trim | Pattern::TrimWrite);
@@ -108,7 +108,7 @@ impl JobSpec {
             let names: Vec<String> = files.names.iter().map(|name| files.within(name, clone)).collect();
             return (!names.iter().any(|name| is_device(name))).then_some(names);
         }
-        // fio takes a device for the name of a job that has one file.
+        // fio treats the name of a job with a single file as a device if it looks like one.
         if files.number == 1 && is_device(&self.name) {
             return None;
         }
@@ -120,8 +120,9 @@ impl JobSpec {
         Some((0..files.number).map(name).collect())
     }
 
-    /// Bytes that the job asks of file `number` of its `count`, from its `offset` on; none if only the file says it. The division is that of
-    /// fio's `setup_files`: what is left over makes the first files longer by a block each.
+    /// Returns the bytes that the job needs in file `number` of its `count`, from its `offset` on; none if only the
+    /// file's size says it. As in fio's `setup_files`, the remainder of the division makes the first files one block
+    /// longer.
     pub(super) fn bytes_of_file(&self, number: u64, count: u64, block: u64) -> Option<u64> {
         let Some(Quantity::Bytes(bytes @ 1..)) = self.size else { return None };
         let each = bytes / count;
@@ -135,7 +136,7 @@ fn is_device(name: &str) -> bool {
     at("/dev/") && !at("/dev/shm/") || at(r"\\.\") || at("trtype=") || at("traddr=")
 }
 
-/// The names between colons; `\:` is a colon of a name.
+/// Splits names at colons; `\:` is a colon within a name.
 fn names(text: &str) -> Vec<String> {
     const COLON: &str = "\u{0}";
     let parts = text.replace("\\:", COLON);
@@ -144,13 +145,13 @@ fn names(text: &str) -> Vec<String> {
 
 fn filename(job: &mut JobSpec, v: Value) -> Set {
     let text = v.text()?;
-    // An address of SPDK has colons and equals signs of its own.
+    // SPDK addresses contain colons and equals signs.
     let found =
         if is_device(text) && !text.starts_with("/dev/") { vec![text.to_owned()] } else { names(text) };
     let devices = found.iter().filter(|name| is_device(name)).count();
     if devices > 0 && devices < found.len() {
         let what = format!("`{text}` names {devices} devices and {} other files", found.len() - devices);
-        return Err(Diagnostic::new(what).help("give devices, or files that are to be laid out on the drive"));
+        return Err(Diagnostic::new(what).help("give only devices, or only files to lay out on the drive"));
     }
     job.files.names = found;
     Ok(())
@@ -203,7 +204,7 @@ fn file_service_type(job: &mut JobSpec, v: Value) -> Set {
     let skewed = ["zipf", "pareto", "normal", "gauss"];
     let plain = ["roundrobin", "random", "sequential"];
     if !plain.contains(&word) {
-        let what = format!("`{word}` is not known");
+        let what = format!("unknown value `{word}`");
         return Err(Diagnostic::new(what).allowed(word, plain.into_iter().chain(skewed)));
     }
     job.files.service = v.with(word).word(&[

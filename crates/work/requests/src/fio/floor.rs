@@ -1,7 +1,8 @@
-//! Rate floors of a job, `rate_min` and `rate_iops_min`: judged over each `rate_cycle`, as fio's `__check_min_rate` does.
+//! Rate floors of a job, `rate_min` and `rate_iops_min`: checked in each `rate_cycle`, as in fio's
+//! `__check_min_rate`.
 //!
-//! fio looks at its clock whenever it takes completions; here a cycle is exactly as long as it says. fio judges no cycle that begins in the first
-//! two seconds of a job: such a cycle is reported, with that remark.
+//! fio checks its clock whenever it takes completions; here a cycle has exactly its configured length. fio does not
+//! check cycles that begin in the first two seconds of a job: such a cycle is reported with that remark.
 
 use engine::Time;
 use proto::IoRequest;
@@ -9,10 +10,10 @@ use proto::IoRequest;
 use super::{ENDED, Guards, KINDS};
 use crate::synth::{Direction, Each};
 
-/// How long after the start of a job fio begins to judge: `__check_min_rate`.
+/// Time after the start of a job at which fio begins to check: `__check_min_rate`.
 const SETTLES: Time = Time::from_s(2);
 
-/// fio's clock of rates counts milliseconds: a shorter cycle is as long as this.
+/// Shortest cycle: fio's rate clock counts milliseconds, so shorter cycles are this long.
 const SHORTEST: Time = Time::from_ms(1);
 
 /// Rates of one flow, cycle by cycle.
@@ -20,11 +21,11 @@ const SHORTEST: Time = Time::from_ms(1);
 pub(crate) struct Floors {
     guards: Guards,
     length: Time,
-    /// Start of the first cycle, once the flow has a request.
+    /// Start of the first cycle; none before the flow's first request.
     start: Option<Time>,
-    /// Number of the cycle under way, from zero.
+    /// Index of the current cycle, from zero.
     cycle: u64,
-    /// Bytes and requests completed in it, by direction.
+    /// Bytes and requests completed in the current cycle, by direction.
     done: Each<(u64, u64)>,
     /// Directions that have completed something since the start.
     seen: Each<bool>,
@@ -37,12 +38,12 @@ pub(crate) struct Floors {
 #[derive(Clone, Copy, Debug)]
 struct Missed {
     cycle: u64,
-    /// What was done in it: bytes for `rate_min`, requests for `rate_iops_min`.
+    /// Amount completed in the cycle: bytes for `rate_min`, requests for `rate_iops_min`.
     done: u64,
 }
 
 impl Floors {
-    /// The floors of a flow, if it has any.
+    /// Returns the floors of a flow, if it has any.
     pub(crate) fn of(guards: &Guards) -> Option<Floors> {
         guards.has_floors().then(|| Floors {
             guards: *guards,
@@ -56,21 +57,21 @@ impl Floors {
         })
     }
 
-    /// Starts the first cycle anew at `now`, if the flow was under way.
+    /// Restarts the first cycle at `now`, if the flow was active.
     pub(crate) fn reset(&mut self, now: Time) {
         if let Some(fresh) = Floors::of(&self.guards) {
             *self = Floors { start: self.start.map(|_| now), ..fresh };
         }
     }
 
-    /// A request has completed; times of completions do not go back.
+    /// Counts a completed request; completion times never decrease.
     pub(crate) fn completed(&mut self, request: &IoRequest, now: Time) {
         let start = *self.start.get_or_insert(request.at);
         let cycle = now.since(start).ps() / self.length.ps();
         if cycle > self.cycle {
             self.judge(self.cycle);
             self.done = [(0, 0); 3];
-            // Of several cycles without a completion, the first and the first that fio judges stand for all.
+            // If several cycles had no completion, report only the first one and the first one that fio checks.
             for empty in [self.cycle + 1, self.first_judged()] {
                 if (self.cycle + 1..cycle).contains(&empty) {
                     self.judge(empty);
@@ -85,12 +86,13 @@ impl Floors {
         }
     }
 
-    /// The first cycle that fio judges.
+    /// Returns the first cycle that fio checks.
     fn first_judged(&self) -> u64 {
         SETTLES.ps().div_ceil(self.length.ps())
     }
 
-    /// The floor of a direction and what counts towards it. As in fio, `rate_iops_min` does not count beside `rate_min`.
+    /// Returns the floor of a direction and the amount that counts towards it. As in fio, `rate_iops_min` is ignored
+    /// if `rate_min` is set.
     fn floor(&self, at: usize) -> (&'static str, u64, &'static str) {
         match self.guards.rate_min[at] {
             0 => ("rate_iops_min", self.guards.rate_iops_min[at], "IOPS"),
@@ -113,7 +115,7 @@ impl Floors {
         }
     }
 
-    /// The first cycle of each direction that was below its floor: one that fio judges, if there is one.
+    /// Describes the first cycle of each direction below its floor, preferably one that fio checks.
     pub(crate) fn missed(&self) -> Vec<String> {
         let of = |at: usize| {
             let late = self.late[at];
@@ -124,12 +126,12 @@ impl Floors {
             let (from, to) = (end_of(missed.cycle), end_of(missed.cycle + 1));
             let (ended, but) = match late {
                 Some(_) => (ENDED, String::new()),
-                None => ("", format!("; fio judges no cycle that begins in the first {SETTLES}")),
+                None => ("", format!("; fio does not check cycles that begin in the first {SETTLES}")),
             };
             let cycle = missed.cycle + 1;
             let kind = KINDS[at];
             Some(format!(
-                "{ended}{option}={least}: {kind}s came to {rate:.0} {unit} in cycle {cycle}, {from} to {to} after its start{but}"
+                "{ended}{option}={least}: {kind}s reached {rate:.0} {unit} in cycle {cycle}, {from} to {to} after its start{but}"
             ))
         };
         (0..KINDS.len()).filter_map(of).collect()

@@ -1,4 +1,4 @@
-//! The options that shape the requests, and how each is read.
+//! Options that shape the requests, and how each is read.
 
 use config::Diagnostic;
 use engine::Time;
@@ -29,7 +29,7 @@ pub(super) const HONOURED: &[FioOption] = &[
         rw,
         "pattern: read write trim rw trimwrite, rand before any; :N as in fio",
     ),
-    honoured("rw_sequencer", None, rw_sequencer, "what follows a random block under rw=rand...:N"),
+    honoured("rw_sequencer", None, rw_sequencer, "next offset after a random block under rw=rand...:N"),
     honoured("bs", Some("blocksize"), bs, "request size in bytes: read,write,trim").list(),
     honoured("bsrange", Some("blocksize_range"), bsrange, "range of request sizes: low-high per direction")
         .list(),
@@ -41,35 +41,35 @@ pub(super) const HONOURED: &[FioOption] = &[
         "ioengine",
         None,
         ioengine,
-        "blocking engines have depth 1; asynchronous ones have iodepth; mmap: loads and stores of pages of the host's page cache",
+        "blocking engines have depth 1, asynchronous ones iodepth; mmap loads and stores pages of the host's page cache",
     ),
     honoured(
         "direct",
         None,
         direct,
-        "0: through the host's page cache, one request of a job at a time; 1: past it, on a host with a kernel (`host.linux`); left out, or on another host: straight to the device",
+        "0: through the host's page cache, one request per job at a time; 1: bypasses the cache on a host with a kernel (`host.linux`); absent, or on any other host: straight to the device",
     ),
     honoured("buffered", None, buffered, "the opposite of `direct`"),
     honoured(
         "hipri",
         None,
         hipri,
-        "with direct=1 and io_uring on a host with a kernel: the job looks for completions on its core; no effect otherwise",
+        "with direct=1 and io_uring on a host with a kernel: the job polls for completions on its core; no effect otherwise",
     ),
-    honoured("iodepth", None, iodepth, "requests outstanding at most"),
+    honoured("iodepth", None, iodepth, "maximum outstanding requests"),
     honoured(
         "numjobs",
         None,
         numjobs,
-        "clones of the job, each a flow of its own with files of its own, unless `filename` names them",
+        "clones of the job, each with its own flow, and its own files unless `filename` names them",
     ),
     honoured(
         "size",
         None,
         size,
-        "bytes, or percent of the file or the drive: the region, and how much is done in a pass",
+        "size of the region and of a pass: bytes, or percent of the file or the drive",
     ),
-    honoured("io_size", Some("io_limit"), io_size, "bytes to do, if not `size`"),
+    honoured("io_size", Some("io_limit"), io_size, "bytes to transfer, if other than `size`"),
     honoured(
         "offset",
         Some("fileoffset"),
@@ -77,41 +77,41 @@ pub(super) const HONOURED: &[FioOption] = &[
         "start of the region: bytes, or percent of the file or the drive",
     ),
     honoured("offset_align", None, offset_align, "a percentage offset is rounded up to a multiple of this"),
-    honoured("offset_increment", None, offset_increment, "clone n starts n times this further on"),
+    honoured("offset_increment", None, offset_increment, "added n times to the offset of clone n"),
     honoured(
         "number_ios",
         None,
         number_ios,
-        "requests after which the job ends, if its bytes do not end it first",
+        "requests after which the job ends, unless its bytes end it first",
     ),
-    honoured("loops", None, loops, "how many times the region is gone over"),
+    honoured("loops", None, loops, "passes over the region"),
     honoured(
         "runtime",
         Some("timeout"),
         runtime,
-        "simulated time after which the job ends, the ramp not counted",
+        "simulated time after which the job ends, not counting the ramp",
     ),
-    honoured("time_based", None, time_based, "go on until runtime; bytes and number_ios do not end the job"),
-    honoured("ramp_time", None, ramp_time, "time at the start that results leave out"),
+    honoured("time_based", None, time_based, "run until runtime; bytes and number_ios do not end the job"),
+    honoured("ramp_time", None, ramp_time, "time at the start excluded from results"),
     honoured("startdelay", None, startdelay, "time or range of times before the job starts"),
-    honoured("stonewall", Some("wait_for_previous"), stonewall, "start when all jobs before it have ended"),
+    honoured("stonewall", Some("wait_for_previous"), stonewall, "start after all previous jobs have ended"),
     honoured(
         "rwmixread",
         None,
         rwmixread,
-        "percent of a mixed job that are reads; the later of the two wins",
+        "percent of reads in a mixed job; the last of rwmixread and rwmixwrite wins",
     ),
     honoured(
         "rwmixwrite",
         None,
         rwmixwrite,
-        "percent of a mixed job that are writes; the later of the two wins",
+        "percent of writes in a mixed job; the last of rwmixread and rwmixwrite wins",
     ),
-    honoured("percentage_random", None, percentage_random, "percent of a random job that is random").list(),
+    honoured("percentage_random", None, percentage_random, "percent of random requests in a random job").list(),
     honoured("random_distribution", None, random_distribution, "random zipf pareto normal zoned zoned_abs")
         .list(),
     honoured("norandommap", None, norandommap, "draw blocks with replacement, not each once in a pass"),
-    honoured("randseed", None, randseed, "seed of this job, whatever the seed of the run"),
+    honoured("randseed", None, randseed, "seed of this job, independent of the run's seed"),
     honoured(
         "randrepeat",
         Some("allrandrepeat"),
@@ -125,30 +125,30 @@ pub(super) const HONOURED: &[FioOption] = &[
         "rate_min",
         Some("ratemin"),
         rate_min,
-        "bytes per second of each rate_cycle below which fio ends the job; the result says which cycle was below",
+        "bytes per second in each rate_cycle below which fio ends the job; the result names the cycle",
     )
     .list(),
     honoured(
         "rate_iops_min",
         None,
         rate_iops_min,
-        "requests per second of each rate_cycle below which fio ends the job; without effect beside rate_min, as in fio",
+        "requests per second in each rate_cycle below which fio ends the job; no effect with rate_min, as in fio",
     )
     .list(),
     honoured(
         "rate_cycle",
         Some("ratecycle"),
         rate_cycle,
-        "length of the cycles over each of which rate_min and rate_iops_min are judged",
+        "length of the cycles in which rate_min and rate_iops_min are checked",
     ),
-    honoured("max_latency", None, max_latency, "latency above which fio ends the job; the result says if so")
+    honoured("max_latency", None, max_latency, "latency above which fio ends the job; the result reports it")
         .list(),
     honoured("rate_process", None, rate_process, "linear: evenly spaced; poisson: exponential gaps"),
     honoured("thinktime", None, thinktime, "pause once the queue is empty; microseconds without a unit"),
     honoured("thinktime_blocks", None, thinktime_blocks, "requests between pauses"),
     honoured("thinktime_blocks_type", None, thinktime_blocks_type, "count complete or issue"),
     honoured("thinktime_iotime", None, thinktime_iotime, "time between pauses; seconds without a unit"),
-    honoured("fsync", None, fsync, "a flush after so many writes"),
+    honoured("fsync", None, fsync, "number of writes between flushes"),
     honoured("fdatasync", None, fdatasync, "as fsync: a device sees the same flush"),
     honoured("end_fsync", None, end_fsync, "a flush at the end of each pass"),
     honoured(
@@ -227,14 +227,14 @@ fn bs(job: &mut JobSpec, v: Value) -> Set {
     v.each(&mut job.bs, Value::some_bytes)
 }
 
-/// Ranges are parted by commas, or by slashes (fio's HOWTO, "irange").
+/// Reads ranges separated by commas, or by slashes (fio's HOWTO, "irange").
 fn bsrange(job: &mut JobSpec, v: Value) -> Set {
     let text = v.text()?;
     let plain = |part: &str| v.with(part.trim()).some_bytes().is_ok();
     if text.split(',').all(plain) {
         let (low, high) = text.split_once(',').unwrap_or((text, text));
         let nearest = Some(format!("bsrange={}-{}", low.trim(), high.trim()));
-        let help = "one size is bs=4k, one each for reads and writes bs=4k,64k";
+        let help = "write bs=4k for one size, bs=4k,64k for reads and writes";
         let what = format!("`{text}` is not a range such as 4k-64k");
         return Err(Diagnostic { nearest, ..Diagnostic::new(what) }.help(help));
     }
@@ -262,7 +262,7 @@ fn ba(job: &mut JobSpec, v: Value) -> Set {
     v.each(&mut job.blockalign, |part| part.some_bytes().map(Some))
 }
 
-/// Engines of fio that do not issue plain requests to a block device of this machine.
+/// Engines of fio that do not issue plain requests to a local block device.
 const OTHER_ENGINES: &[&str] = &[
     "null",
     "vsync",
@@ -307,7 +307,7 @@ const OTHER_ENGINES: &[&str] = &[
 
 fn ioengine(job: &mut JobSpec, v: Value) -> Set {
     let text = v.text()?;
-    // A plug-in by its path: SPDK's are called spdk_nvme and spdk_bdev, or fio_plugin in older versions.
+    // Plug-in given by its path: SPDK's are called spdk_nvme and spdk_bdev, or fio_plugin in older versions.
     let is_path = text.contains('/');
     if is_path && (text.contains("spdk") || text.ends_with("fio_plugin")) {
         job.engine = Some(Engine::Passthrough);

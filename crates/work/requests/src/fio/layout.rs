@@ -1,8 +1,8 @@
-//! Where the files of jobs lie on a drive: one after another, in the order in which fio meets them.
+//! Placement of job files on a drive: one after another, in the order in which fio encounters them.
 //!
-//! A file is as long as its jobs need it (`offset` + `size`, or `filesize`); files of equal names are one. A job goes over the whole drive if it
-//! names a device, stands on the command line without an option of files, or could not be laid out by fio either: it trims, or no job says in bytes
-//! how long its file is.
+//! A file is as long as its jobs need it (`offset` + `size`, or `filesize`); files with equal names are one file. A
+//! job covers the whole drive if it names a device, or is on the command line without a file option. It also does if
+//! fio could not lay out its file: the job trims, or no job gives the file's length in bytes.
 
 use std::collections::BTreeMap;
 
@@ -14,24 +14,24 @@ use super::spec::{JobSpec, Jobs, Pattern};
 use super::value::Quantity;
 use crate::synth::{Purpose, Region, Stream};
 
-/// Files begin at multiples of this: the block of a file system.
+/// Alignment of files in bytes: the block of a file system.
 const BLOCK: u64 = 4096;
 
-/// Files of all jobs together: *chosen*.
+/// Maximum number of files of all jobs: *chosen*.
 const MOST_FILES: usize = 1 << 20;
 
-/// Files that lie side by side and belong to the same jobs.
+/// Adjacent files that belong to the same jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LaidOut {
     /// Name of the first file.
     pub name: String,
-    /// How many files.
+    /// Number of files.
     pub files: u64,
     /// First byte on the drive.
     pub start: u64,
-    /// Bytes from there to the end of the last file.
+    /// Bytes from `start` to the end of the last file.
     pub bytes: u64,
-    /// The jobs that go over them.
+    /// Jobs that access the files.
     pub jobs: Vec<String>,
 }
 
@@ -43,26 +43,26 @@ struct File {
     jobs: Vec<String>,
 }
 
-/// The files of the jobs of one drive.
+/// Files of the jobs of one drive.
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
-    /// Names in the order in which they were met.
+    /// Names in the order in which they were encountered.
     names: Vec<String>,
     files: BTreeMap<String, File>,
-    /// Drives that lists name, in the order in which they were met, and the stripe that they are behind.
+    /// Drives named by lists, in the order in which they were encountered, and the stripe over them.
     drives: Vec<String>,
     behind: Option<Behind>,
-    /// Whether every job has files.
+    /// True if every job has files.
     whole: bool,
     /// Remarks for the result.
     notes: Vec<String>,
 }
 
 impl Layout {
-    /// Lays out the files of jobs on a drive with room for `room` bytes.
+    /// Lays out the files of jobs on a drive with `room` bytes.
     ///
     /// # Errors
-    /// Files that do not fit.
+    /// If the files do not fit.
     pub fn of<'a>(all: impl IntoIterator<Item = &'a Jobs>, room: u64) -> Result<Layout, Diagnostic> {
         let specs: Vec<&JobSpec> = all.into_iter().flat_map(|jobs| &jobs.jobs).collect();
         let mut layout = Layout { whole: true, ..Layout::default() };
@@ -72,7 +72,7 @@ impl Layout {
                 layout.meet(spec, clone)?;
             }
         }
-        // A file that no job gives a length is left out, and its jobs go over the drive.
+        // A file without a length from any job is left out, and its jobs cover the whole drive.
         layout.names.retain(|name| layout.files[name].bytes > 0);
         for spec in &specs {
             let laid = clones(spec).all(|clone| layout.regions(spec, clone).is_some());
@@ -84,7 +84,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Takes up the files of a clone, each at least as long as the clone needs it.
+    /// Adds the files of a clone, each at least as long as the clone needs.
     fn meet(&mut self, spec: &JobSpec, clone: u16) -> Result<(), Diagnostic> {
         let Some(names) = spec.file_names(clone) else { return Ok(()) };
         if self.names.len() + names.len() > MOST_FILES {
@@ -106,7 +106,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Gives every file its place.
+    /// Assigns a place to every file.
     fn place(&mut self, specs: &[&JobSpec], room: u64) -> Result<(), Diagnostic> {
         let (mut end, mut bytes) = (0u128, 0u128);
         for name in &self.names {
@@ -124,17 +124,17 @@ impl Layout {
         let count = self.names.len() as u64;
         let (files, lies) = if count == 1 { ("file", "") } else { ("files", " in all") };
         let what = format!(
-            "the jobs lay out {count} {files} of {bytes} bytes{lies}, and the drive has room for {room}"
+            "the jobs lay out {count} {files} of {bytes} bytes{lies}, but the drive has room for {room}"
         );
         let each = room / count / BLOCK * BLOCK;
         let help = format!(
-            "{count} equal {files} of {each} bytes would fit; filename=/dev/nvme0n1 sends a job over the whole drive without files of its own"
+            "{count} equal {files} of {each} bytes would fit; filename=/dev/nvme0n1 runs a job over the whole drive without files"
         );
         let option = if spec.files.bytes.is_some() { "filesize" } else { "size" };
         Err(Diagnostic::new(what).at(spec.place_of(option)).help(help))
     }
 
-    /// Says which jobs go over the drive where files of others lie.
+    /// Notes the jobs that cover the whole drive and overlap files of other jobs.
     fn overlap(&mut self, specs: &[&JobSpec]) {
         let names = |laid: bool| -> Vec<String> {
             let of = specs.iter().filter(|spec| self.regions(spec, 0).is_some() == laid);
@@ -145,17 +145,18 @@ impl Layout {
         let (with, without) = (names(true), names(false));
         if !with.is_empty() && !without.is_empty() {
             self.notes.push(format!(
-                "{} go over the whole drive, on which the files of {} lie: both touch the same blocks",
+                "{} cover the whole drive, which also holds the files of {}: both touch the same blocks",
                 without.join(", "),
                 with.join(", ")
             ));
         }
     }
 
-    /// The same where the drive is a stripe: drives that a list names are those behind it, in the order in which they are named.
+    /// Lays out files on a striped drive: the drives named by a list are those of the stripe, in the order of their
+    /// names.
     ///
     /// # Errors
-    /// More are named than there are.
+    /// If a list names more drives than the stripe has.
     pub fn over<'a>(
         mut self,
         all: impl IntoIterator<Item = &'a Jobs>,
@@ -179,12 +180,12 @@ impl Layout {
         Ok(self)
     }
 
-    /// The stripe that drives of lists are behind.
+    /// Returns the stripe over the drives of lists.
     pub fn behind(&self) -> Option<Behind> {
         self.behind
     }
 
-    /// The drives of a list, one behind the other.
+    /// Returns the drives of a list, in order.
     fn listed(&self, spec: &JobSpec) -> Option<Vec<Region>> {
         let bytes = self.behind?.bytes;
         let drive = |name: &&str| self.drives.iter().position(|known| known == name);
@@ -192,7 +193,7 @@ impl Layout {
         Some(spec.drives()?.iter().filter_map(drive).map(region).collect())
     }
 
-    /// The files of a clone, or the drives of its list; none if it goes over the drive.
+    /// Returns the files of a clone, or the drives of its list; none if it covers the whole drive.
     pub(super) fn regions(&self, spec: &JobSpec, clone: u16) -> Option<Vec<Region>> {
         if let Some(drives) = self.listed(spec) {
             return Some(drives);
@@ -204,12 +205,12 @@ impl Layout {
         spec.file_names(clone)?.iter().map(region).collect()
     }
 
-    /// Whether every job has files, and none goes over the drive.
+    /// Returns true if every job has files and none covers the whole drive.
     pub fn is_whole(&self) -> bool {
         self.whole
     }
 
-    /// Every file, in the order of places.
+    /// Returns every file, in the order of its place.
     pub fn files(&self) -> impl Iterator<Item = Region> + '_ {
         self.names
             .iter()
@@ -217,7 +218,7 @@ impl Layout {
             .map(|file| Region { start: file.start, bytes: file.bytes })
     }
 
-    /// What lies where, files of the same jobs together.
+    /// Returns the layout, with adjacent files of the same jobs merged.
     pub fn laid_out(&self) -> Vec<LaidOut> {
         let mut all: Vec<LaidOut> = Vec::new();
         for name in &self.names {
@@ -239,24 +240,24 @@ impl Layout {
         all
     }
 
-    /// What a user must know about it.
+    /// Returns remarks on the layout for the user.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 }
 
 impl JobSpec {
-    /// Bytes that file `number` of a clone needs at least; none if the job does not say.
+    /// Returns the minimum bytes of file `number` of a clone; none if the job does not say.
     fn length_of_file(&self, number: u64, count: u64, clone: u16) -> Option<u64> {
         let block = self.least_block();
         if let Some((low, high)) = self.files.bytes {
-            // As in `get_rand_file_size`, of a seed that does not hang on the run's.
+            // As in `get_rand_file_size`, with a seed that does not depend on the run's.
             let seed = self.randseed.unwrap_or(0) ^ u64::from(clone).rotate_left(40) ^ number;
             let drawn = low + Stream::new(seed, Purpose::FileSize).below(high - low + 1);
             return Some(if low == high { low } else { (drawn - drawn % block).max(low) });
         }
         let bytes = self.bytes_of_file(number, count, block)?;
-        // A percentage is of a file that is not there yet: nothing.
+        // A percentage of a file that does not exist yet is zero.
         let of = |quantity| match quantity {
             Quantity::Bytes(bytes) => bytes,
             Quantity::Percent(_) => 0,
@@ -265,20 +266,20 @@ impl JobSpec {
         Some(of(self.offset).saturating_add(step).saturating_add(bytes))
     }
 
-    /// Why it goes over the whole drive though it names no device.
+    /// Returns why the job covers the whole drive although it names no device.
     fn without_a_file(&self) -> Option<String> {
         let names = self.file_names(0);
         let trims = matches!(self.rw.pattern, Pattern::Trim | Pattern::TrimWrite);
         if trims && self.files.device().is_none() && !self.files.inline {
             return Some(format!(
-                "job `{}` trims, which fio does to devices alone: it goes over the whole drive, as with filename=/dev/nvme0n1",
+                "job `{}` trims, and fio trims only devices: it covers the whole drive, as with filename=/dev/nvme0n1",
                 self.name
             ));
         }
         let first = names?.into_iter().next()?;
         let option = if self.files.names.is_empty() { "" } else { " (filename)" };
         Some(format!(
-            "job `{}`: size is not given in bytes, so fio would refuse to lay out its file `{first}`{option}; here the job goes over the whole drive, as \
+            "job `{}`: size is not given in bytes, so fio would refuse to lay out its file `{first}`{option}; here the job covers the whole drive, as \
              with filename=/dev/nvme0n1",
             self.name
         ))

@@ -5,12 +5,14 @@
 //! an error. Anything else is an unknown option, and the error names the nearest. The oracle for semantics is fio's
 //! source (`io_u.c`, `backend.c`, `parse.c`, `filesetup.c`), version 3.42, checked against fio 3.33.
 //!
-//! Where this reading departs from fio:
-//! * An inline job goes over the whole drive, as with `filename=/dev/nvme0n1`, unless an option asks for files; its clones share the region
-//!   unless `offset_increment` parts them. The jobs of a file have files of their own, as in fio: see [`Layout`].
+//! Differences from fio:
+//! * An inline job covers the whole drive, as with `filename=/dev/nvme0n1`, unless an option asks for files; its
+//!   clones share the region unless `offset_increment` separates them. The jobs of a job file have their own files,
+//!   as in fio: see [`Layout`].
 //! * Without `ioengine` a job queues `iodepth` requests (fio falls back to psync, and so to depth 1).
-//! * A request never reaches beyond its region; fio's fixed-size requests may, where the device goes on.
-//! * Sizes that fio misreads in silence (`4kx`, `1.5m`) are errors; expressions and `include` too, and a variable (`${NAME}`) that is not set.
+//! * A request never reaches beyond its region; fixed-size requests in fio may, if the device continues there.
+//! * Sizes that fio silently misreads (`4kx`, `1.5m`) are errors, as are expressions, `include` and unset variables
+//!   (`${NAME}`).
 //! * Rates: see [`Generator`]. Skewed choice: see [`Popularity`](crate::synth::Popularity) and
 //!   [`Zipf`](crate::synth::Zipf).
 //! * `randseed` makes a job independent of the run's seed. Without it the run's seed decides, `randrepeat=0` or not:
@@ -51,11 +53,11 @@ use std::collections::VecDeque;
 
 // The entry point of a fuzzer.
 
-/// Requests of a job that are drawn.
+/// Number of requests drawn per job.
 const DRAWN: usize = 200;
 
-/// Reads `data` as an inline job or a job file, the first byte decides, and draws from every job that fits a device of 64 MiB. Panics if a
-/// promise of the reader or the generator is broken.
+/// Reads `data` as an inline job or a job file, depending on the first byte, and draws from every job that fits a
+/// device of 64 MiB. Panics if the reader or the generator breaks its contract.
 pub fn fuzz_one(data: &[u8]) {
     const CAPACITY: u64 = 64 << 20;
     let Some((choice, content)) = data.split_first() else { return };
@@ -69,7 +71,7 @@ pub fn fuzz_one(data: &[u8]) {
     }
 }
 
-/// Every request lies in its job's region; a job never waits for what cannot come.
+/// Checks that every request lies in its job's region and that a job never waits forever.
 fn draw(job: Job, capacity: u64) {
     let one = vec![Region { start: job.start, bytes: job.bytes }];
     let regions = job.files.as_ref().map_or(one, |files| files.regions.clone());
@@ -104,26 +106,27 @@ fn draw(job: Job, capacity: u64) {
     }
 }
 
-// Options that end a job of fio when the device is too slow. They do not steer a run here: once it is over, the result says which would have ended it.
+// Options that end a job in fio when the device is too slow. They do not steer a run here: the result reports which
+// ones would have ended it.
 
-/// The guards of a job.
+/// Guards of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Guards {
-    /// `max_latency`: the most that a request may take.
+    /// Maximum latency of a request (`max_latency`).
     pub max_latency: Each<Option<Time>>,
-    /// `rate_min`: the least bytes per second; zero is none.
+    /// Minimum rate in bytes per second (`rate_min`); zero for none.
     pub rate_min: Each<u64>,
-    /// `rate_iops_min`: the least requests per second; zero is none.
+    /// Minimum rate in requests per second (`rate_iops_min`); zero for none.
     pub rate_iops_min: Each<u64>,
-    /// `rate_cycle`: length of the cycles over each of which a rate is judged.
+    /// Length of the cycles in which a rate is checked (`rate_cycle`).
     pub rate_cycle: Time,
 }
 
-/// Names of the directions, as a result has them.
+/// Names of the directions in a result.
 const KINDS: Each<&str> = ["read", "write", "trim"];
 
 impl Guards {
-    /// None of them.
+    /// No guards.
     const NONE: Guards = Guards {
         max_latency: [None; 3],
         rate_min: [0; 3],
@@ -131,12 +134,12 @@ impl Guards {
         rate_cycle: Time::from_ms(1000),
     };
 
-    /// Whether a rate has a floor.
+    /// Returns true if a rate has a floor.
     fn has_floors(&self) -> bool {
         self.rate_min.iter().chain(&self.rate_iops_min).any(|&least| least > 0)
     }
 
-    /// Guards that would have ended the job, of what was measured of its flow and of its rates by cycle.
+    /// Returns the guards that would have ended the job, from the statistics of its flow and its rates by cycle.
     pub(crate) fn tripped(&self, flow: &FlowStats, floors: Option<&Floors>) -> Vec<String> {
         let mut said = Vec::new();
         for (at, of) in [&flow.read, &flow.write, &flow.trim].into_iter().enumerate() {
@@ -150,37 +153,37 @@ impl Guards {
     }
 }
 
-/// Start of what is said of a guard at which fio ends the job.
+/// Prefix of the message about a guard at which fio ends the job.
 const ENDED: &str = "fio would have ended it with an error: ";
 
 impl JobSpec {
-    /// Guards of the job, if it has any.
+    /// Returns the guards of the job, if it has any.
     pub fn guards(&self) -> Option<Guards> {
         let any = Guards { rate_cycle: self.guards.rate_cycle, ..Guards::NONE } != self.guards;
         any.then_some(self.guards)
     }
 }
 
-// Lists of drives (`filename=/dev/nvme0n1:/dev/nvme1n1`): the drives behind a stripe, each with addresses of its own.
+// Lists of drives (`filename=/dev/nvme0n1:/dev/nvme1n1`): drives behind a stripe, each with its own addresses.
 //
-// fio serves the drives of a list as files, one request each in turn unless `file_service_type` says otherwise. Behind a stripe, which is
-// what the host has, a drive's addresses are every so many chunks of the stripe's. A request that is longer than what is left of a chunk is one
-// command for each chunk, all of the same drive.
+// fio treats the drives of a list as files, one request each in turn unless `file_service_type` says otherwise. The
+// host has only the stripe, where a drive's addresses are every n-th chunk. A request that is longer than the rest of
+// its chunk becomes one command per chunk, all of the same drive.
 
-/// The drives behind a stripe.
+/// Drives behind a stripe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Behind {
-    /// How many.
+    /// Number of drives.
     pub drives: u64,
-    /// Bytes of a drive before the next drive's turn.
+    /// Chunk size of the stripe, in bytes.
     pub chunk: u64,
     /// Bytes of each drive that the stripe uses: whole chunks.
     pub bytes: u64,
 }
 
 impl Behind {
-    /// Where on the stripe an address lies, counted over the drives one behind the other, and how many bytes from there on follow it on its
-    /// drive.
+    /// Returns the stripe address of `address` (counted over the concatenated drives), and the bytes that follow it
+    /// contiguously.
     pub fn place(&self, address: u64) -> (u64, u64) {
         let (drive, at) = (address / self.bytes, address % self.bytes);
         let (row, within) = (at / self.chunk, at % self.chunk);
@@ -189,7 +192,7 @@ impl Behind {
 }
 
 impl JobSpec {
-    /// The drives that it goes over, if it names several.
+    /// Returns the drives that the job names, if it names several.
     pub fn drives(&self) -> Option<Vec<&str>> {
         let mut found: Vec<&str> = Vec::new();
         for name in self.files.names.iter().filter(|_| self.files.device().is_some()) {
@@ -200,21 +203,21 @@ impl JobSpec {
         (found.len() > 1).then_some(found)
     }
 
-    /// Why a list of drives cannot be gone over.
+    /// Builds the diagnostic for a list of drives that cannot be used.
     fn refuse_drives(&self, why: &str, help: &str) -> Diagnostic {
         let count = self.drives().map_or(0, |drives| drives.len());
-        let what = format!("job `{}`: `filename` names {count} drives, and {why}", self.name);
+        let what = format!("job `{}`: `filename` names {count} drives, but {why}", self.name);
         Diagnostic::new(what).at(self.place_of("filename")).help(help)
     }
 }
 
-// How the requests of a job get to a file through the kernel of a host.
+// Paths of a job's requests to a file through the kernel of a host.
 
 impl JobSpec {
-    /// Whether its requests go to a file of a host: buffered ones always, direct ones if its kernel is simulated.
+    /// Returns true if requests go to a file of a host: buffered ones always, direct ones if its kernel is simulated.
     fn takes_a_file(&self, direct: bool) -> bool {
         match self.buffered {
-            // It has no page cache, and no kernel between.
+            // Passthrough bypasses the page cache and the kernel.
             _ if self.engine == Some(Engine::Passthrough) => false,
             _ if self.engine == Some(Engine::Mapped) => true,
             Some(true) => true,
@@ -223,12 +226,13 @@ impl JobSpec {
         }
     }
 
-    /// Whether its requests pass through the page cache of a host.
+    /// Returns true if requests pass through the page cache of a host.
     fn is_cached(&self) -> bool {
         self.buffered == Some(true) || self.engine == Some(Engine::Mapped)
     }
 
-    /// What the kernel is told of its reads (`fadvise_hint`): what `rw` says, unless the job says something else.
+    /// Returns the advice that the kernel gets about reads (`fadvise_hint`): that of `rw`, unless the job sets its
+    /// own.
     fn advice(&self) -> Advice {
         let by_pattern = if self.rw.random { Advice::Random } else { Advice::Sequential };
         match self.advice {
@@ -239,10 +243,10 @@ impl JobSpec {
         }
     }
 
-    /// How they do. Without an `ioengine`, as with `libaio`.
+    /// Returns the path of the requests. Without an `ioengine`, it is that of `libaio`.
     ///
     /// # Errors
-    /// An engine that the simulated kernel does not have, or that refuses the job.
+    /// If the simulated kernel does not have the engine, or the engine refuses the job.
     fn way(&self) -> Result<Way, Diagnostic> {
         if self.buffered == Some(true) && self.engine != Some(Engine::Mapped) {
             return Ok(Way::Buffered);
@@ -255,7 +259,7 @@ impl JobSpec {
             Some(Engine::IoUring) => {
                 if self.fsync > 0 || self.fdatasync > 0 || self.end_fsync {
                     // `io_fsync_prep`.
-                    let what = format!("job `{}`: a ring with hipri takes no fsync", self.name);
+                    let what = format!("job `{}`: io_uring with hipri does not support fsync", self.name);
                     return Err(Diagnostic::new(what)
                         .at(self.place_of("hipri"))
                         .help("leave out hipri, or make writes durable with sync=dsync"));
@@ -263,22 +267,22 @@ impl JobSpec {
                 Ok(Way::Polled)
             }
             Some(Engine::OtherQueued | Engine::OtherQueuedFlush | Engine::Passthrough) => {
-                let what = format!("job `{}`: the kernel of the host does not have this ioengine", self.name);
+                let what = format!("job `{}`: the host's kernel does not have this ioengine", self.name);
                 Err(Diagnostic::new(what).at(self.place_of("ioengine")).help(
-                    "libaio, io_uring and the blocking engines go through it; without `direct`, any goes straight to the drive",
+                    "use libaio, io_uring or a blocking engine; without `direct`, any engine goes straight to the drive",
                 ))
             }
         }
     }
 
-    /// That `ioscheduler` does nothing for requests that pass no block layer.
+    /// Warns that `ioscheduler` has no effect on requests that bypass the block layer.
     fn unscheduled(&self) -> Option<String> {
-        let why = "requests go straight to the drive, past the block layer of a host; direct=0 goes through it, and direct=1 on a host with a \
+        let why = "requests go straight to the drive and bypass the host's block layer; direct=0 goes through it, as does direct=1 on a host with a \
                    kernel (`host.linux`)";
         self.scheduler.map(|_| format!("{}: `ioscheduler` changes nothing here: {why}", self.name))
     }
 
-    /// Why `hipri` does not do what is likely meant.
+    /// Returns why `hipri` does not do what is likely intended.
     fn polling(&self, poll_queues: u16) -> Option<String> {
         let why = match (self.buffered, self.engine) {
             (Some(true), _) | (_, Some(Engine::Mapped)) => {
@@ -287,39 +291,39 @@ impl JobSpec {
             (None, _) => "without direct=1, requests go straight to the drive",
             (Some(false), Some(Engine::IoUring)) if poll_queues > 0 => return None,
             (Some(false), Some(Engine::IoUring)) => {
-                "the drive has no queue without interrupts (host.linux.driver.poll_queues): the job looks for completions on its core, and \
-                 interrupts bring them"
+                "the drive has no polled queue (host.linux.driver.poll_queues): the job polls on its core, but completions arrive by \
+                 interrupt"
             }
             (Some(false), _) => {
-                "Linux polls for io_uring alone: not for a request that its thread waits for (since 5.19), nor for libaio"
+                "Linux polls only for io_uring: not for requests that their thread waits for (since 5.19), nor for libaio"
             }
         };
         Some(format!("job `{}`: hipri: {why}", self.name))
     }
 }
 
-// What the options of a job say together: contradictions, and what is likely not meant.
+// Checks of options in combination: contradictions and likely mistakes.
 
 impl JobSpec {
-    /// Options that exclude one another.
+    /// Refuses options that exclude each other.
     pub(crate) fn contradictions(&self) -> Result<(), Diagnostic> {
         let error = |what: &str, option: &str| {
             Err(Diagnostic::new(format!("job `{}`: {what}", self.name)).at(self.place_of(option)))
         };
         let any = |each: &Each<u64>| each.iter().any(|&n| n > 0);
         if any(&self.rate) && any(&self.rate_iops) {
-            return error("rate and rate_iops exclude one another", "rate_iops");
+            return error("rate and rate_iops exclude each other", "rate_iops");
         }
         if self.time_based && self.runtime.is_none() {
             return error("time_based needs a runtime", "time_based");
         }
         if self.bsrange.iter().any(Option::is_some) && self.bssplit.iter().any(Option::is_some) {
-            return error("bsrange and bssplit exclude one another", "bssplit");
+            return error("bsrange and bssplit exclude each other", "bssplit");
         }
         Ok(())
     }
 
-    /// Options that do nothing beside the others, with the reason.
+    /// Returns the options that have no effect in combination with others, with the reason.
     pub(crate) fn without_effect(&self) -> Vec<(&'static str, &'static str)> {
         let mut found = Vec::new();
         let mut when = |condition: bool, options: &[&'static str], why: &'static str| {
@@ -338,10 +342,10 @@ impl JobSpec {
             ["iodepth_batch", "iodepth_batch_complete_min", "iodepth_batch_complete_max", "iodepth_low"];
         let mapped = self.engine == Some(Engine::Mapped);
         let blocking = self.engine == Some(Engine::Blocking) || mapped;
-        when(blocking, &batches, "a blocking ioengine has one request at a time");
+        when(blocking, &batches, "a blocking ioengine issues one request at a time");
         let cached = !blocking && self.buffered == Some(true);
         when(cached, &batches, "the kernel serves buffered requests as they are submitted");
-        when(mapped, &["sync"], "a store of a mapping is durable once it has been flushed: fsync, end_fsync");
+        when(mapped, &["sync"], "a store to a mapping is durable only after a flush: use fsync or end_fsync");
         when(!self.is_cached(), &["fadvise_hint"], "requests do not pass through a page cache");
         let bounds = ["number_ios", "io_size", "loops"];
         when(self.time_based, &bounds, "a time_based job ends by runtime alone, as in fio");
@@ -355,7 +359,7 @@ impl JobSpec {
     }
 }
 
-/// Adds what is likely not meant, now that the device is known.
+/// Adds warnings of likely mistakes, now that the device is known.
 fn warn(spec: &JobSpec, job: &mut Job) {
     let limits = job.limits;
     if limits.time_based {
@@ -369,7 +373,7 @@ fn warn(spec: &JobSpec, job: &mut Job) {
         if possible < wanted {
             job.warnings.push(format!(
                 "job `{}`: {wanted} requests are asked for, but the job ends after {} bytes, at most {possible} requests; \
-                 io_size, loops or time_based make it go on",
+                 io_size, loops or time_based extend it",
                 spec.name, limits.bytes
             ));
         }
@@ -378,12 +382,12 @@ fn warn(spec: &JobSpec, job: &mut Job) {
     if job.repeat && random && (limits.passes > 1 || limits.bytes > limits.pass_bytes) {
         let effect = match job.access.writes() {
             true => {
-                ", so that blocks die in the order in which they were written and write amplification stays near 1"
+                ", so blocks are invalidated in the order in which they were written and write amplification stays near 1"
             }
             false => "",
         };
         job.warnings.push(format!(
-            "job `{}`: each pass repeats the first block by block, as in fio{effect}; randrepeat=0 draws anew",
+            "job `{}`: each pass repeats the block order of the first, as in fio{effect}; randrepeat=0 draws a new order",
             spec.name
         ));
     }

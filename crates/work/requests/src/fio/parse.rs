@@ -1,4 +1,4 @@
-//! Inline jobs and job files into [`Jobs`].
+//! Parser of inline jobs and job files into [`Jobs`].
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::spec::{Engine, Given, InertOption, JobSpec, Jobs, Notes};
 use super::table::{Class, FioOption, names, option};
 use super::value::{Value, has_opposite_suffix};
 
-/// One `name=value` or `name` of the text.
+/// A `name=value` or `name` of the text.
 struct Assignment<'a> {
     name: &'a str,
     text: Option<&'a str>,
@@ -17,9 +17,8 @@ struct Assignment<'a> {
 
 /// Reads an inline job: `rw=randread,bs=4k,iodepth=64`, with or without `fio:` before it.
 ///
-/// A comma ends a value, unless what follows has no `=` and is not the name of an option: then it is a further part
-/// of the same value, so that `bs=4k,64k,iodepth=8` means what it says. Only options that take comma lists go on in
-/// this way.
+/// A comma ends a value, unless the text after it has no `=` and is not the name of an option: then it continues the
+/// same value, so `bs=4k,64k,iodepth=8` works as expected. Only options that take comma lists continue in this way.
 pub fn parse_inline(text: &str) -> Result<Jobs, Diagnostic> {
     let body = text.strip_prefix("fio:").unwrap_or(text);
     let skipped = text.len() - body.len();
@@ -58,7 +57,7 @@ fn split_inline<'a>(text: &'a str, body: &'a str, skipped: usize) -> Result<Vec<
     }
     let one = |&(start, end): &(usize, usize)| {
         if body[start..end].trim().is_empty() {
-            return Err(Diagnostic::new("nothing stands between two commas").at(place(start)));
+            return Err(Diagnostic::new("empty option between two commas").at(place(start)));
         }
         Ok(assignment(&body[start..end], place(start)))
     };
@@ -82,7 +81,7 @@ pub fn parse_file(path: &Path) -> Result<Jobs, Diagnostic> {
     parse_text(&path.display().to_string(), &config::read_text(path)?)
 }
 
-/// Reads the text of a job file; `name` is what diagnostics call it.
+/// Reads the text of a job file; `name` is its name in diagnostics.
 pub fn parse_text(name: &str, text: &str) -> Result<Jobs, Diagnostic> {
     let mut jobs = Jobs { jobs: Vec::new(), notes: Notes::default() };
     let mut defaults = JobSpec::new("global");
@@ -105,15 +104,15 @@ pub fn parse_text(name: &str, text: &str) -> Result<Jobs, Diagnostic> {
             }
             section = Some(Section { title, assignments: Vec::new() });
         } else if line == "include" || line.starts_with("include ") {
-            let help = "put the included lines in its place";
+            let help = "replace it with the included lines";
             return Err(Diagnostic::new("fio's `include` is not supported").at(place).help(help));
         } else if let Some(open) = &mut section {
             open.assignments.push(assignment(line, place));
         } else {
-            let what = format!("`{line}` stands before the first [section]");
+            let what = format!("`{line}` is before the first [section]");
             return Err(Diagnostic::new(what)
                 .at(place)
-                .help("begin with [global] or with the name of a job"));
+                .help("begin the file with [global] or the section of a job"));
         }
     }
     if let Some(done) = section {
@@ -127,7 +126,7 @@ pub fn parse_text(name: &str, text: &str) -> Result<Jobs, Diagnostic> {
     Ok(jobs)
 }
 
-/// Says what a file leaves to fio's default, which is another here.
+/// Notes the options that a file leaves at fio's default and whose default differs here.
 fn without_direct(jobs: &[JobSpec]) -> Option<String> {
     const NAMED: usize = 4;
     let open = |job: &&JobSpec| job.buffered.is_none() && job.engine != Some(Engine::Passthrough);
@@ -137,8 +136,8 @@ fn without_direct(jobs: &[JobSpec]) -> Option<String> {
     let (noun, verb) = if names.len() == 1 { ("job", "leaves") } else { ("jobs", "leave") };
     (!names.is_empty()).then(|| {
         format!(
-            "{noun} {}{more} {verb} out `direct`: fio would go through the page cache (direct=0), and its figures would be those of the host's memory and \
-             write-back; here requests go straight to the drive, and the figures are the drive's; direct=0 gives the page cache, direct=1 the drive",
+            "{noun} {}{more} {verb} out `direct`: fio would use the page cache (direct=0) and measure the host's memory and \
+             write-back; here requests go straight to the drive, and results are the drive's; set direct=0 for the page cache, direct=1 for the drive",
             first.join(", ")
         )
     })
@@ -172,7 +171,7 @@ struct Section<'a> {
 }
 
 impl Section<'_> {
-    /// A [global] section changes the defaults of the jobs below it; any other is a job.
+    /// Ends a section: [global] changes the defaults of the jobs below it; any other section is a job.
     fn close(self, defaults: &mut JobSpec, jobs: &mut Jobs) -> Result<(), Diagnostic> {
         if self.title == "global" {
             return assign_all(defaults, &self.assignments, &mut jobs.notes);
@@ -186,7 +185,7 @@ impl Section<'_> {
     }
 }
 
-/// `kb_base` goes first, wherever it stands: fio gives it priority.
+/// Assigns all options; `kb_base` comes first, wherever it is: fio gives it priority.
 fn assign_all(job: &mut JobSpec, assignments: &[Assignment], notes: &mut Notes) -> Result<(), Diagnostic> {
     let is_base = |a: &&Assignment| a.name == "kb_base";
     for assignment in assignments.iter().filter(is_base) {
@@ -251,12 +250,12 @@ fn assign(job: &mut JobSpec, assignment: &Assignment, notes: &mut Notes) -> Resu
     Ok(())
 }
 
-/// What stands for a value that nothing else here is like.
+/// Returns what replaces a value without a counterpart here.
 fn stands_for(job: &JobSpec, row: &FioOption, value: &str) -> Option<&'static str> {
     match row.name {
-        "filename" if job.files.device().is_some() => Some("the simulated drive stands for the device"),
+        "filename" if job.files.device().is_some() => Some("the simulated drive replaces the device"),
         "ioengine" if job.engine == Some(Engine::Passthrough) && value != "io_uring_cmd" => {
-            Some("requests reach the drive as with io_uring_cmd; what its driver costs is that of the host's")
+            Some("requests reach the drive as with io_uring_cmd; driver costs are those of the host")
         }
         _ => None,
     }
@@ -265,7 +264,7 @@ fn stands_for(job: &JobSpec, row: &FioOption, value: &str) -> Option<&'static st
 fn unknown(name: &str, place: Place) -> Diagnostic {
     let mut diagnostic = Diagnostic::new(format!("fio has no option `{name}`")).at(place);
     diagnostic.nearest = nearest(name, names()).map(str::to_owned);
-    diagnostic.help("`nandscape list fio` shows every option and what becomes of it")
+    diagnostic.help("`nandscape list fio` lists every option and its support")
 }
 
 fn refuse(row: &FioOption, shown: &str, place: Place) -> Diagnostic {
@@ -276,7 +275,7 @@ fn refuse(row: &FioOption, shown: &str, place: Place) -> Diagnostic {
     }
 }
 
-/// What only shows when the whole job has been read. Options from `inherited` on stand in the job's own section.
+/// Checks that need the whole job. Options from `inherited` on are in the job's own section.
 fn finish(job: &JobSpec, inherited: usize, notes: &mut Notes) -> Result<(), Diagnostic> {
     job.contradictions()?;
     for (option, why) in job.without_effect() {
@@ -287,18 +286,18 @@ fn finish(job: &JobSpec, inherited: usize, notes: &mut Notes) -> Result<(), Diag
     Ok(())
 }
 
-// `${NAME}` in the values of a job: the environment says them, as in fio.
+// Variables `${NAME}` in the values of a job, replaced from the environment as in fio.
 
-/// A value with its variables replaced, and each variable with what it is.
+/// A value with its variables replaced, and the value of each variable.
 pub(super) struct Expanded {
     pub(super) text: String,
     pub(super) variables: Vec<(String, String)>,
 }
 
-/// Replaces `${NAME}` by what `of` says; nothing if the text has none.
+/// Replaces each `${NAME}` by the result of `of`; returns none if the text has no variables.
 ///
 /// # Errors
-/// A variable that is not set or empty, which fio would replace by nothing.
+/// If a variable is unset or empty; fio would replace it by nothing.
 pub(super) fn expand(
     text: &str,
     of: impl Fn(&str) -> Option<String>,
@@ -307,12 +306,12 @@ pub(super) fn expand(
     let mut rest = text;
     while let Some(at) = rest.find("${") {
         let Some(end) = rest[at..].find('}') else {
-            let what = format!("`{}` begins a variable that does not end", &rest[at..]);
+            let what = format!("`{}` begins an unterminated variable", &rest[at..]);
             return Err(Diagnostic::new(what).help("write ${NAME}"));
         };
         let name = &rest[at + 2..at + end];
         let Some(value) = of(name).filter(|value| !value.is_empty()) else {
-            let what = format!("the environment variable `{name}` is not set, or empty");
+            let what = format!("the environment variable `{name}` is not set or is empty");
             let help = format!("set it for the run ({name}=... nandscape run ...), or write the value");
             return Err(Diagnostic::new(what).help(help));
         };

@@ -1,4 +1,4 @@
-//! The options of a job's queue and of the kernel that it goes through: batches, the drive's scheduler, advice.
+//! Options of a job's queue and of its path through the kernel: batches, the drive's scheduler, advice.
 
 use config::Diagnostic;
 
@@ -14,7 +14,7 @@ pub(super) const QUEUE: &[FioOption] = &[
         "fadvise_hint",
         None,
         fadvise_hint,
-        "read-ahead of requests through the host's page cache: 0, 1 (what rw says), sequential, random; left out, 1",
+        "read-ahead for requests through the host's page cache: 0, 1 (as rw says), sequential, random; default 1",
     ),
     honoured(
         "iodepth_batch",
@@ -26,19 +26,19 @@ pub(super) const QUEUE: &[FioOption] = &[
         "iodepth_batch_complete_min",
         Some("iodepth_batch_complete"),
         batch_complete_min,
-        "completions that a full queue waits for; 0: as 1 beside iodepth_batch_complete_max, else each request is waited for, as fio 3.42 does against its documentation",
+        "completions that a full queue waits for; 0: as 1 with iodepth_batch_complete_max, else waits for each request, as fio 3.42 does despite its documentation",
     ),
     honoured(
         "iodepth_batch_complete_max",
         None,
         batch_complete_max,
-        "completions taken at once; iodepth_batch_complete_min if that is more",
+        "completions reaped at once; at least iodepth_batch_complete_min",
     ),
     honoured(
         "iodepth_low",
         None,
         iodepth_low,
-        "a full queue drains to so many requests before it is filled again; 0: iodepth",
+        "requests to which a full queue drains before it is refilled; 0: iodepth",
     ),
     honoured(
         "ioscheduler",
@@ -81,10 +81,10 @@ fn iodepth_low(job: &mut JobSpec, v: Value) -> Set {
 
 fn ioscheduler(job: &mut JobSpec, v: Value) -> Set {
     if v.text()? == "bfq" {
-        let help = "mq-deadline and kyber are; none passes requests on as they come";
+        let help = "use mq-deadline or kyber; none passes requests on in arrival order";
         return Err(Diagnostic::new("the scheduler is not modelled").help(help));
     }
-    // `noop` and `deadline` are the names of none and mq-deadline before Linux had several queues a drive.
+    // Before Linux had multi-queue drives, `noop` and `deadline` were the names of none and mq-deadline.
     job.scheduler = Some(v.word(&[
         ("none", Scheduler::None),
         ("mq-deadline", Scheduler::MqDeadline),

@@ -1,4 +1,5 @@
-//! A job against a device: percentages become bytes, and what does not fit is said with the arithmetic.
+//! Resolution of a job against a device: percentages become bytes; anything that does not fit is reported with the
+//! arithmetic.
 
 use config::Diagnostic;
 use proto::Batches;
@@ -12,25 +13,25 @@ use crate::synth::{
 
 type Resolved<T> = Result<T, Diagnostic>;
 
-/// Block devices address sectors of this size.
+/// Sector size of block devices, in bytes.
 const SECTOR: u64 = 512;
 
-/// The random map of requests of several sizes has a bit for each block; beyond 2 GiB of bits it is refused.
+/// Limit of the random map for requests of several sizes: one bit per block, at most 2 GiB of bits.
 const MOST_MAPPED_BLOCKS: u64 = 1 << 34;
 
 impl JobSpec {
-    /// The job (its first clone) on a device of `capacity` bytes.
+    /// Resolves the job (its first clone) on a device of `capacity` bytes.
     pub fn resolve(&self, capacity: u64) -> Resolved<Job> {
         self.resolve_clone(capacity, 0)
     }
 
-    /// Clone number `clone` of the job on a device of `capacity` bytes. Its flow number is the clone's number;
+    /// Resolves clone `clone` of the job on a device of `capacity` bytes. The flow number is the clone's number;
     /// [`Jobs::resolve`](super::Jobs::resolve) numbers flows over all jobs.
     pub fn resolve_clone(&self, capacity: u64, clone: u16) -> Resolved<Job> {
         self.resolve_over(capacity, clone, None)
     }
 
-    /// The same over files of the device, if there are any.
+    /// Resolves a clone over files of the device, if there are any.
     pub(super) fn resolve_over(
         &self,
         capacity: u64,
@@ -38,7 +39,7 @@ impl JobSpec {
         files: Option<Vec<Region>>,
     ) -> Resolved<Job> {
         if files.is_none() && self.drives().is_some() {
-            let help = "on a system with a stripe (pm9a3x4) each names a drive behind it; else give each drive a --workload of its own";
+            let help = "on a system with a stripe (pm9a3x4) each names a drive behind it; otherwise give each drive its own --workload";
             return Err(self.refuse_drives("the workload goes to one", help));
         }
         let access = self.access();
@@ -51,7 +52,7 @@ impl JobSpec {
         let depth = self.depth(&mut warnings);
         let mapped = self.engine == Some(Engine::Mapped);
         if mapped && self.buffered == Some(false) {
-            let what = "a mapping is not read directly: as in fio, direct=1 calls msync after each write, and pages stay in the cache";
+            let what = "a mapping has no direct reads: as in fio, direct=1 calls msync after each write, and pages stay in the cache";
             warnings.push(format!("job `{}`: {what}", self.name));
         }
         let mut job = Job {
@@ -85,7 +86,7 @@ impl JobSpec {
                     Some(Engine::IoUring | Engine::OtherQueuedFlush | Engine::Passthrough)
                 ),
             },
-            // A mapping knows no `O_SYNC`; with direct=1, fio calls `msync` after each request.
+            // Mappings have no `O_SYNC`; with direct=1, fio calls `msync` after each request.
             fua: if mapped { self.buffered == Some(false) } else { self.sync },
             warnings,
         };
@@ -122,7 +123,7 @@ impl JobSpec {
                 (None, None) => Sizes::Fixed(self.bs[i]),
             }
         });
-        // Sequential and random sizes stand under read and write, whatever the job does.
+        // Sequential and random sizes are stored under read and write, regardless of the job's directions.
         let used = |d: &Direction| access.has(*d) || self.bs_is_seq_rand && *d != Direction::Trim;
         for d in Direction::ALL.into_iter().filter(used) {
             let i = d as usize;
@@ -141,17 +142,17 @@ impl JobSpec {
         if bytes.is_multiple_of(SECTOR) {
             return Ok(());
         }
-        let what = format!("job `{}`: {bytes} bytes are not whole sectors of {SECTOR} bytes", self.name);
+        let what = format!("job `{}`: {bytes} bytes are not a multiple of the sector of {SECTOR} bytes", self.name);
         Err(Diagnostic::new(what).at(self.place_of(option)))
     }
 
-    /// The smallest block of its requests (`td_min_bs`).
+    /// Returns the smallest block of the job's requests (`td_min_bs`).
     pub(super) fn least_block(&self) -> u64 {
         let access = self.access();
         self.sizes(access, &mut Vec::new()).map_or(SECTOR, |sizes| smallest(access, &sizes))
     }
 
-    /// The job's part of each file, or of the device.
+    /// Returns the job's part of each file, or of the device.
     fn regions(
         &self,
         capacity: u64,
@@ -167,7 +168,7 @@ impl JobSpec {
             };
             if most > capacity {
                 let what =
-                    format!("job `{}`: filesize {most}, and the device has {capacity} bytes", self.name);
+                    format!("job `{}`: filesize {most}, but the device has {capacity} bytes", self.name);
                 return Err(Diagnostic::new(what).at(self.place_of("filesize")));
             }
             return Ok(vec![self.region(
@@ -193,7 +194,8 @@ impl JobSpec {
         (files.regions.len() > 1).then_some(files)
     }
 
-    /// First byte and length of the region within a file or the device: fio's `get_start_offset` and `setup_files`.
+    /// Returns first byte and length of the region within a file or the device: fio's `get_start_offset` and
+    /// `setup_files`.
     fn region(
         &self,
         noun: &str,
@@ -223,13 +225,13 @@ impl JobSpec {
             _ => {
                 let (name, last) = (&self.name, capacity.saturating_sub(1));
                 let what = match clone {
-                    0 => format!("job `{name}`: offset {start} is not on {noun} of {capacity} bytes"),
+                    0 => format!("job `{name}`: offset {start} is beyond the end of {noun} of {capacity} bytes"),
                     _ => format!(
-                        "job `{name}`, clone {clone}: offset {base} + {clone} x {step} = {start} is not on {noun} of \
+                        "job `{name}`, clone {clone}: offset {base} + {clone} x {step} = {start} is beyond the end of {noun} of \
                          {capacity} bytes"
                     ),
                 };
-                let help = format!("offset may be {last} at most, or a share such as 50%");
+                let help = format!("offset can be at most {last}, or a share such as 50%");
                 return Err(Diagnostic::new(what).at(self.place_of("offset")).help(help));
             }
         };
@@ -237,7 +239,7 @@ impl JobSpec {
         let left = capacity - start;
         let bytes = match size {
             None | Some(Quantity::Bytes(0)) => left,
-            // A percentage of an offset, which the file's length leaves out.
+            // Percentage of an offset, which the file's length excludes.
             Some(Quantity::Bytes(bytes)) if relative && noun == "a file" => bytes.min(left),
             Some(Quantity::Percent(percent)) => {
                 let bytes = share(capacity, percent).min(left);
@@ -246,15 +248,15 @@ impl JobSpec {
             Some(Quantity::Bytes(bytes)) if bytes > left => {
                 let end = start as u128 + bytes as u128;
                 let what = format!(
-                    "job `{}`: offset {start} + size {bytes} = {end} bytes, and the device has {capacity}",
+                    "job `{}`: offset {start} + size {bytes} = {end} bytes, but the device has {capacity}",
                     self.name
                 );
-                let help = format!("size may be {left} at most; size=100% is as much as there is");
+                let help = format!("size can be at most {left}; size=100% uses all that is left");
                 return Err(Diagnostic::new(what).at(self.place_of("size")).help(help));
             }
             Some(Quantity::Bytes(bytes)) => bytes,
         };
-        // Backwards jobs count from the end: it must be a place where a request can start.
+        // Backwards jobs count from the end, which must be a place where a request can start.
         Ok(Region { start: of.start + start, bytes: bytes - bytes % SECTOR })
     }
 
@@ -264,7 +266,7 @@ impl JobSpec {
             let need = if self.rw.random { sequential.max(job.smallest(d)) } else { sequential };
             if job.bytes < need || self.rw.random && job.blocks(d) == 0 {
                 let what = format!(
-                    "job `{}`: a region of {} bytes has no room for a request of {need}",
+                    "job `{}`: a region of {} bytes is too small for a request of {need}",
                     self.name, job.bytes
                 );
                 return Err(Diagnostic::new(what).at(self.place_of("size")));
@@ -280,7 +282,7 @@ impl JobSpec {
             return Ok(());
         }
         let what = format!(
-            "job `{}`: startdelay, ramp_time and runtime end beyond the horizon of 213 days",
+            "job `{}`: startdelay, ramp_time and runtime end beyond the limit of 213 days",
             self.name
         );
         Err(Diagnostic::new(what).at(self.place_of("runtime")))
@@ -289,7 +291,8 @@ impl JobSpec {
     fn depth(&self, warnings: &mut Vec<String>) -> u32 {
         let buffered = self.buffered == Some(true);
         let blocking = matches!(self.engine, Some(Engine::Blocking | Engine::Mapped));
-        // `io_in_polling` and `wait_for_completions`: fio looks for completions after each submission, and then waits for one.
+        // `io_in_polling` and `wait_for_completions`: fio checks for completions after each submission and then waits
+        // for one.
         let waits = self.batch_complete_min == 0 && self.batch_complete_max == 0;
         if !blocking && !buffered && !waits {
             return self.iodepth;
@@ -300,14 +303,15 @@ impl JobSpec {
             } else if buffered {
                 "iodepth has no effect on buffered requests, which the kernel serves as they are submitted"
             } else {
-                "iodepth has no effect with iodepth_batch_complete_min=0: fio waits for each request, against its documentation; add iodepth_batch_complete_max to keep the queue full"
+                "iodepth has no effect with iodepth_batch_complete_min=0: fio waits for each request, despite its documentation; add iodepth_batch_complete_max to keep the queue full"
             };
             warnings.push(format!("job `{}`: {what}", self.name));
         }
         1
     }
 
-    /// The batches of a queue of this depth (`fixup_options`); none if requests are submitted and taken one by one.
+    /// Returns the batches of a queue of this depth (`fixup_options`); none if requests are submitted and reaped one
+    /// by one.
     fn batches(&self, depth: u32) -> Option<Batches> {
         let or_depth = |number: u32| if number == 0 { depth } else { number.min(depth) };
         let complete_min = self.batch_complete_min.clamp(1, depth);
@@ -322,7 +326,7 @@ impl JobSpec {
     }
 
     fn limits(&self, all: u64) -> Limits {
-        // Beside `filesize`, `size` is how much is done.
+        // With `filesize`, `size` is the amount to transfer.
         let size = match (self.files.bytes, self.size) {
             (Some(_), Some(Quantity::Bytes(bytes @ 1..))) => bytes.min(all),
             _ => all,
@@ -350,7 +354,7 @@ impl JobSpec {
         }
     }
 
-    /// Writes that have no map to exhaust go on to `io_size` without a new pass: the head of fio's `do_io`.
+    /// Lets writes without a map continue to `io_size` without a new pass: the head of fio's `do_io`.
     fn settle_passes(&self, job: &mut Job) {
         let mapped = matches!(&job.order, Order::Random { choice: Choice::EachOnce, .. });
         if let Some(io_size) = self.io_bytes(job.limits.pass_bytes)
@@ -370,7 +374,7 @@ impl JobSpec {
             return Some(Rate::Bytes(self.rate[i]));
         }
         let per_s = Some(self.rate_iops[i]).filter(|&n| n > 0)?;
-        // fio turns requests into bytes at the smallest size, except under bssplit.
+        // fio converts requests to bytes at the smallest size, except under bssplit.
         match &job.sizes[i] {
             Sizes::Split(_) => Some(Rate::Requests(per_s)),
             sizes => Some(Rate::Bytes(per_s.saturating_mul(sizes.min()))),
@@ -426,7 +430,7 @@ impl JobSpec {
         Ok(Choice::EachOnce)
     }
 
-    /// Percent of the blocks, rounded as in fio's `__get_next_rand_offset_zoned`.
+    /// Converts percent to blocks, rounded as in fio's `__get_next_rand_offset_zoned`.
     fn zoned(&self, job: &Job, zones: &Each<Vec<(u8, u8)>>) -> Resolved<Choice> {
         let mut each: Each<Vec<Zone>> = Default::default();
         for d in Direction::ALL.into_iter().filter(|&d| job.access.has(d)) {
@@ -483,7 +487,7 @@ fn smallest(access: Access, sizes: &Each<Sizes>) -> u64 {
     used.map(|d| sizes[d as usize].min()).min().unwrap_or(1).max(1)
 }
 
-/// fio rounds the sizes of a split down to multiples of the smallest.
+/// Rounds the sizes of a split down to multiples of the smallest, as fio does.
 fn split(shares: &[Share], warnings: &mut Vec<String>, used: bool) -> Sizes {
     let min = shares.iter().map(|s| s.bytes).min().unwrap_or(1).max(1);
     let round = |s: &Share| Share { bytes: s.bytes - s.bytes % min, ..*s };

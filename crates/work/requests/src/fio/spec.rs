@@ -1,4 +1,4 @@
-//! The jobs of a text as it says them, before a device is known.
+//! Jobs as written in the text, before a device is known.
 
 use config::{Diagnostic, Place};
 use engine::Time;
@@ -16,11 +16,11 @@ use serde::Serialize;
 pub struct JobSpec {
     /// Name of the section.
     pub name: String,
-    /// The options that shape the requests, in the order of the text; a later one of the same name wins.
+    /// Options that shape the requests, in the order of the text; the last of equal names wins.
     pub given: Vec<Given>,
-    /// 1024 or 1000.
+    /// Value of `k`: 1024 or 1000.
     pub kb_base: u64,
-    /// `filename`, `nrfiles` and what belongs to them.
+    /// Options `filename`, `nrfiles` and related ones.
     pub files: FileSpec,
     /// `rw`.
     pub rw: Rw,
@@ -38,23 +38,23 @@ pub struct JobSpec {
     pub blockalign: Each<Option<u64>>,
     /// `ioengine`, if given.
     pub engine: Option<Engine>,
-    /// Whether requests pass through the page cache of a host (`direct`, `buffered`), if it is given.
+    /// True if requests pass through the page cache of a host (`direct`, `buffered`), if given.
     pub buffered: Option<bool>,
-    /// `fadvise_hint`, if it is given.
+    /// Value of `fadvise_hint`, if given.
     pub advice: Option<Hint>,
-    /// `hipri`: completions are looked for, if the engine does so.
+    /// Value of `hipri`: poll for completions, if the engine supports it.
     pub hipri: bool,
     /// `iodepth`.
     pub iodepth: u32,
-    /// `iodepth_batch_submit`; zero is `iodepth`.
+    /// Value of `iodepth_batch_submit`; zero means `iodepth`.
     pub batch_submit: u32,
     /// `iodepth_batch_complete_min`.
     pub batch_complete_min: u32,
-    /// `iodepth_batch_complete_max`; `batch_complete_min` if it is less.
+    /// Value of `iodepth_batch_complete_max`; at least `batch_complete_min`.
     pub batch_complete_max: u32,
-    /// `iodepth_low`; zero is `iodepth`.
+    /// Value of `iodepth_low`; zero means `iodepth`.
     pub iodepth_low: u32,
-    /// `ioscheduler`, if it is given.
+    /// Value of `ioscheduler`, if given.
     pub scheduler: Option<Scheduler>,
     /// `numjobs`.
     pub numjobs: u16,
@@ -78,7 +78,7 @@ pub struct JobSpec {
     pub time_based: bool,
     /// `ramp_time`.
     pub ramp_time: Time,
-    /// `startdelay`: shortest and longest.
+    /// Range of `startdelay`: shortest and longest.
     pub start_delay: (Time, Time),
     /// `stonewall`.
     pub stonewall: bool,
@@ -94,9 +94,9 @@ pub struct JobSpec {
     pub randseed: Option<u64>,
     /// `randrepeat`.
     pub randrepeat: bool,
-    /// `rate`, bytes per second; zero is none.
+    /// Value of `rate`, in bytes per second; zero for none.
     pub rate: Each<u64>,
-    /// `rate_iops`; zero is none.
+    /// Value of `rate_iops`; zero for none.
     pub rate_iops: Each<u64>,
     /// `rate_process`.
     pub arrival: Arrival,
@@ -104,7 +104,7 @@ pub struct JobSpec {
     pub thinktime: Time,
     /// `thinktime_blocks`, if given.
     pub thinktime_blocks: Option<u64>,
-    /// `thinktime_blocks_type`: completions, not issues.
+    /// True if `thinktime_blocks_type` counts completions instead of issues.
     pub thinktime_on_completion: bool,
     /// `thinktime_iotime`.
     pub thinktime_iotime: Time,
@@ -116,35 +116,35 @@ pub struct JobSpec {
     pub end_fsync: bool,
     /// `fsync_on_close`.
     pub fsync_on_close: bool,
-    /// `sync`: writes carry force unit access.
+    /// Value of `sync`: writes carry force unit access.
     pub sync: bool,
-    /// `max_latency`, `rate_min` and `rate_iops_min`.
+    /// Guards `max_latency`, `rate_min` and `rate_iops_min`.
     pub guards: Guards,
 }
 
 /// An option as given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
-    /// Its name in the table.
+    /// Name in the table.
     pub option: &'static str,
-    /// Its value; empty for a bare flag.
+    /// Value; empty for a bare flag.
     pub value: String,
-    /// Where it stands.
+    /// Place in the text.
     pub place: Place,
 }
 
 /// `rw=`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rw {
-    /// The directions.
+    /// Directions.
     pub pattern: Pattern,
-    /// Whether blocks come at random.
+    /// True if blocks are random.
     pub random: bool,
-    /// The number after the colon: requests per random block, or bytes between sequential ones.
+    /// Number after the colon: requests per random block, or bytes between sequential ones.
     pub modifier: Option<i64>,
 }
 
-/// The directions of `rw=`.
+/// Directions of `rw=`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// `read`, `randread`.
@@ -162,7 +162,7 @@ pub enum Pattern {
 /// How an engine issues requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
-    /// One blocking call at a time: `iodepth` is 1 whatever it says.
+    /// One blocking call at a time: `iodepth` is always 1.
     Blocking,
     /// mmap: loads and stores of a mapping, one request at a time.
     Mapped,
@@ -170,20 +170,20 @@ pub enum Engine {
     Libaio,
     /// io_uring: `iodepth` requests in flight, flushes among them.
     IoUring,
-    /// As libaio, of other kernels or libraries (windowsaio, solarisaio).
+    /// As libaio, for other kernels or libraries (windowsaio, solarisaio).
     OtherQueued,
     /// As io_uring (posixaio).
     OtherQueuedFlush,
-    /// As io_uring, to a drive past file systems and the page cache (io_uring_cmd, SPDK).
+    /// As io_uring, but bypassing file systems and the page cache (io_uring_cmd, SPDK).
     Passthrough,
 }
 
-/// `fadvise_hint=`: what the kernel is told of the reads to come.
+/// Values of `fadvise_hint=`: advice to the kernel about upcoming reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hint {
-    /// `0`: nothing.
+    /// `0`: no advice.
     Nothing,
-    /// `1`: what `rw` says.
+    /// `1`: as `rw` says.
     ByPattern,
     /// `sequential`.
     Sequential,
@@ -191,7 +191,7 @@ pub enum Hint {
     Random,
 }
 
-/// `ioscheduler=`: the schedulers of a host's block layer.
+/// Values of `ioscheduler=`: schedulers of a host's block layer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scheduler {
     /// `none`.
@@ -202,16 +202,16 @@ pub enum Scheduler {
     Kyber,
 }
 
-/// `random_distribution=`.
+/// Values of `random_distribution=`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Distribution {
-    /// Uniform.
+    /// Uniform distribution.
     Random,
-    /// By rank.
+    /// Distribution by rank.
     Popular {
         /// Frequency by rank.
         popularity: Popularity,
-        /// Place of the most popular block.
+        /// Place of the most popular block, as a fraction.
         center: Option<f64>,
     },
     /// `zoned`: percent of the requests and percent of the region.
@@ -221,7 +221,7 @@ pub enum Distribution {
 }
 
 impl JobSpec {
-    /// A job with fio's defaults.
+    /// Creates a job with fio's defaults.
     pub fn new(name: &str) -> JobSpec {
         JobSpec {
             name: name.to_owned(),
@@ -280,7 +280,7 @@ impl JobSpec {
         }
     }
 
-    /// The place of the last setting of an option; the job's name if it was not given.
+    /// Returns the place of the last setting of an option, or of the job's name if the option is absent.
     pub(crate) fn place_of(&self, option: &str) -> Place {
         let found = self.given.iter().rev().find(|given| given.option == option);
         found.map_or_else(
@@ -289,10 +289,10 @@ impl JobSpec {
         )
     }
 
-    /// The pauses it asks for.
+    /// Returns the pauses that the job asks for.
     pub(crate) fn think(&self) -> Option<Think> {
         let every = (self.thinktime_iotime > Time::ZERO).then_some(self.thinktime_iotime);
-        // As in fio, the default of one request between pauses does not count beside `thinktime_iotime`.
+        // As in fio, the default of one request between pauses does not apply with `thinktime_iotime`.
         let default = if every.is_some() { None } else { Some(1) };
         (self.thinktime > Time::ZERO).then(|| Think {
             time: self.thinktime,
@@ -303,36 +303,36 @@ impl JobSpec {
     }
 }
 
-// The contents of an inline job or a job file.
+// Contents of an inline job or a job file.
 
-/// The jobs of one workload.
+/// Jobs of one workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Jobs {
-    /// The job sections, in order.
+    /// Job sections, in order.
     pub jobs: Vec<JobSpec>,
-    /// What the result should say about the text.
+    /// Remarks on the text for the result.
     pub notes: Notes,
 }
 
-/// Remarks for the result document.
+/// Remarks for the result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Notes {
-    /// Options given that change nothing here.
+    /// Given options that have no effect here.
     pub inert: Vec<InertOption>,
-    /// What is likely not meant.
+    /// Likely mistakes.
     pub warnings: Vec<String>,
 }
 
-/// An option that was given and changes nothing.
+/// An option that was given and has no effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct InertOption {
-    /// The job, or `global`.
+    /// Job name, or `global`.
     pub job: String,
-    /// The option.
+    /// Name of the option.
     pub option: String,
-    /// Its value; empty for a bare flag.
+    /// Value; empty for a bare flag.
     pub value: String,
-    /// Why it changes nothing.
+    /// Reason why the option has no effect.
     pub reason: String,
 }
 
@@ -340,12 +340,12 @@ pub struct InertOption {
 /// have completed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// The jobs, each clone on its own.
+    /// Jobs, one entry per clone.
     pub jobs: Vec<Job>,
 }
 
 impl Jobs {
-    /// The sections between stonewalls.
+    /// Returns the sections between stonewalls.
     pub fn groups(&self) -> Vec<&[JobSpec]> {
         let starts = (0..self.jobs.len()).filter(|&i| i == 0 || self.jobs[i].stonewall);
         let mut starts: Vec<usize> = starts.collect();
@@ -353,31 +353,32 @@ impl Jobs {
         starts.windows(2).map(|pair| &self.jobs[pair[0]..pair[1]]).collect()
     }
 
-    /// How the requests of each flow get to a file through the kernel of a host, and what it is told of them, in the order of flows; none if they go straight to the
-    /// drive. `direct` says whether the host has one that direct requests pass.
+    /// Returns each flow's path to a file through the kernel of a host and its read advice, in the order of flows;
+    /// none if requests go straight to the drive. `direct` says whether the host has a kernel that direct requests
+    /// pass.
     ///
     /// # Errors
-    /// Some go through it and some do not, or one cannot.
+    /// If only some jobs go through the kernel, or one cannot.
     pub fn ways(&self, direct: bool) -> Result<Option<Vec<(Way, Advice)>>, Diagnostic> {
         let Some(job) = self.jobs.iter().find(|job| job.takes_a_file(direct)) else { return Ok(None) };
         if let Some(other) = self.jobs.iter().find(|job| !job.takes_a_file(direct)) {
             let how = if job.is_cached() { "the page cache" } else { "the kernel (`direct=1`)" };
             let what = format!(
-                "job `{}` goes through {how} and job `{}` does not: the jobs of one workload go one way",
+                "job `{}` goes through {how} and job `{}` does not: all jobs of a workload must take the same path",
                 job.name, other.name
             );
             return Err(Diagnostic::new(what)
                 .at(job.place_of("direct"))
-                .help("give each way a --workload of its own; they run side by side"));
+                .help("give each path its own --workload; workloads run side by side"));
         }
         let trims = |job: &&JobSpec| matches!(job.rw.pattern, Pattern::Trim | Pattern::TrimWrite);
         if let Some(job) = self.jobs.iter().find(trims) {
             let (how, help) = if job.is_cached() {
-                ("the page cache", "trims are for direct=1")
+                ("the page cache", "trims need direct=1")
             } else {
                 ("the kernel of a host", "leave `direct` out: the job goes straight to the drive")
             };
-            let what = format!("job `{}` trims through {how}; that is not modelled", job.name);
+            let what = format!("job `{}`: trims through {how} are not modelled", job.name);
             return Err(Diagnostic::new(what).at(job.place_of("rw")).help(help));
         }
         if let Some(job) = self.jobs.iter().find(|job| job.drives().is_some()) {
@@ -392,10 +393,10 @@ impl Jobs {
         Ok(Some(ways))
     }
 
-    /// The scheduler that the drive shall have in the block layer of a host, if a job says so.
+    /// Returns the scheduler of the drive in the block layer of a host, if a job sets it.
     ///
     /// # Errors
-    /// Two jobs say different ones.
+    /// If two jobs set different schedulers.
     pub fn scheduler(&self) -> Result<Option<Scheduler>, Diagnostic> {
         let mut saying = self.jobs.iter().filter(|job| job.scheduler.is_some());
         let Some(first) = saying.next() else { return Ok(None) };
@@ -403,7 +404,7 @@ impl Jobs {
             None => Ok(first.scheduler),
             Some(other) => {
                 let what = format!(
-                    "jobs `{}` and `{}` set different schedulers: a drive has one during a run",
+                    "jobs `{}` and `{}` set different schedulers: a drive has one scheduler per run",
                     first.name, other.name
                 );
                 Err(Diagnostic::new(what).at(other.place_of("ioscheduler")))
@@ -411,34 +412,34 @@ impl Jobs {
         }
     }
 
-    /// What is likely not meant of `ioscheduler`, if the requests pass no block layer of a host.
+    /// Warns of `ioscheduler` on requests that bypass the block layer of a host.
     pub fn unscheduled(&self) -> impl Iterator<Item = String> {
         self.jobs.iter().filter_map(JobSpec::unscheduled)
     }
 
-    /// What is likely not meant of the ways of jobs, on a host whose drives have so many queues without interrupts.
+    /// Warns of ineffective `hipri` on a host whose drives have `poll_queues` polled queues.
     pub fn polling(&self, poll_queues: u16) -> Vec<String> {
         let jobs = self.jobs.iter().filter(|job| job.hipri);
         jobs.filter_map(|job| job.polling(poll_queues)).collect()
     }
 
-    /// Settles every job against a device of `capacity` bytes that is theirs alone, and numbers the flows.
+    /// Resolves every job against a device of `capacity` bytes that only they use, and numbers the flows.
     ///
     /// # Errors
-    /// A job that does not fit.
+    /// If a job does not fit.
     pub fn resolve(&self, capacity: u64) -> Result<Vec<Group>, Diagnostic> {
         self.resolve_on(&Layout::of([self], capacity)?, capacity)
     }
 
-    /// The same on a device on which their files are laid out.
+    /// Resolves every job on a device on which their files are laid out.
     ///
     /// # Errors
-    /// A job that does not fit.
+    /// If a job does not fit.
     pub fn resolve_on(&self, layout: &Layout, capacity: u64) -> Result<Vec<Group>, Diagnostic> {
         let clones: u64 = self.jobs.iter().map(|job| job.numjobs as u64).sum();
         if clones > 65_536 {
             let what =
-                format!("{clones} jobs, clones included; flows are numbered in 16 bits: at most 65536");
+                format!("{clones} jobs, clones included; at most 65536 are supported");
             return Err(Diagnostic::new(what));
         }
         let mut flow = 0u32;

@@ -1,5 +1,4 @@
-//! The one table of fio's options, and its rows without an effect here: the result lists those that were given, with the
-//! reason.
+//! Table of fio's options, and its rows without an effect here: the result lists the given ones with the reason.
 
 use config::Diagnostic;
 use serde::Serialize;
@@ -10,49 +9,49 @@ use super::queue::QUEUE;
 use super::spec::JobSpec;
 use super::value::Value;
 
-/// What becomes of an option here.
+/// Support of an option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
-    /// It shapes the requests as in fio.
+    /// Shapes the requests as in fio.
     Honoured,
-    /// It cannot change a result here; the result lists it with the reason.
+    /// Cannot change a result here; the result lists it with the reason.
     Inert,
-    /// It would change what is measured and is not modelled: an error that says so.
+    /// Would change what is measured and is not modelled: an error that says so.
     Unsupported,
 }
 
 /// One row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct FioOption {
-    /// fio's name.
+    /// Name in fio.
     pub name: &'static str,
-    /// fio's other name for it.
+    /// Alternative name in fio.
     pub alias: Option<&'static str>,
-    /// What becomes of it.
+    /// Support of the option.
     pub class: Class,
-    /// Honoured: what it does. Inert: why it changes nothing. Unsupported: why not.
+    /// Description. Honoured: effect. Inert: why it has no effect. Unsupported: why not.
     pub doc: &'static str,
-    /// Values of an unsupported option that ask for nothing.
+    /// Values of an unsupported option that have no effect.
     pub(crate) neutral: &'static [&'static str],
-    /// Whether its value may hold commas (so that an inline job knows where it ends).
+    /// True if the value may hold commas (an inline job needs this to find its end).
     pub(crate) list: bool,
     /// Reads the value of an honoured option into a job.
     pub(crate) set: fn(&mut JobSpec, Value<'_>) -> Result<(), Diagnostic>,
 }
 
 impl FioOption {
-    /// Its value may hold commas.
+    /// Allows commas in the value.
     pub(crate) const fn list(self) -> FioOption {
         FioOption { list: true, ..self }
     }
 
-    /// These values of an unsupported option ask for nothing.
+    /// Sets the values of an unsupported option that have no effect.
     pub(crate) const fn neutral(self, neutral: &'static [&'static str]) -> FioOption {
         FioOption { neutral, ..self }
     }
 
-    /// It also goes by this name.
+    /// Adds an alternative name.
     pub(crate) const fn or(self, alias: &'static str) -> FioOption {
         FioOption { alias: Some(alias), ..self }
     }
@@ -60,7 +59,7 @@ impl FioOption {
 
 type Set = fn(&mut JobSpec, Value<'_>) -> Result<(), Diagnostic>;
 
-/// A row of the honoured kind.
+/// Creates a row of the honoured kind.
 pub(super) const fn honoured(
     name: &'static str,
     alias: Option<&'static str>,
@@ -70,12 +69,12 @@ pub(super) const fn honoured(
     FioOption { name, alias, class: Class::Honoured, doc, neutral: &[], list: false, set }
 }
 
-/// A row of the inert kind.
+/// Creates a row of the inert kind.
 pub(super) const fn inert(name: &'static str, doc: &'static str) -> FioOption {
     FioOption { name, alias: None, class: Class::Inert, doc, neutral: &[], list: false, set: ignore }
 }
 
-/// A row of the unsupported kind.
+/// Creates a row of the unsupported kind.
 pub(super) const fn unsupported(name: &'static str, doc: &'static str) -> FioOption {
     FioOption { name, alias: None, class: Class::Unsupported, doc, neutral: &[], list: false, set: ignore }
 }
@@ -84,17 +83,17 @@ fn ignore(_: &mut JobSpec, _: Value<'_>) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Every option of fio up to 3.42, and those of the engines that are honoured: honoured, inert, unsupported.
+/// Returns every option of fio up to 3.42 and those of the honoured engines: honoured, inert, unsupported.
 pub fn options() -> impl Iterator<Item = &'static FioOption> {
     HONOURED.iter().chain(FILES).chain(QUEUE).chain(INERT).chain(UNSUPPORTED)
 }
 
-/// The row of a name or alias.
+/// Returns the row of a name or alias.
 pub fn option(name: &str) -> Option<&'static FioOption> {
     options().find(|row| row.name == name || row.alias == Some(name))
 }
 
-/// Every name and alias.
+/// Returns every name and alias.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     options().flat_map(|row| std::iter::once(row.name).chain(row.alias))
 }
@@ -103,7 +102,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 
 const OFF: &[&str] = &["0"];
 
-const REPLAY: &str = "traces are a workload of their own: give the trace file to --workload";
+const REPLAY: &str = "a trace is a separate workload: pass the trace file to --workload";
 
 const STRIPES: &str = "zoned patterns are not modelled; random_distribution=zoned skews over ranges";
 
@@ -113,24 +112,24 @@ const PLACEMENT: &str = "requests of a job carry no placement hint";
 
 const METADATA: &str = "NVMe passthrough fields are not modelled";
 
-const FLOW: &str = "jobs do not regulate one another; use rate or rate_iops";
+const FLOW: &str = "jobs do not regulate each other; use rate or rate_iops";
 
-const SHARED_END: &str = "the end of one job does not end another; use runtime";
+const SHARED_END: &str = "the end of one job does not end others; use runtime";
 
-const STEADY: &str = "a job does not end when it is judged steady; use runtime";
+const STEADY: &str = "a job does not end at a steady state; use runtime";
 
-const PRECONDITION: &str = "preconditioning is a matter of --precondition";
+const PRECONDITION: &str = "use --precondition";
 
 /// Rows of the table.
 pub(super) const UNSUPPORTED: &[FioOption] = &[
     unsupported("atomic", "torn writes are not modelled").neutral(OFF),
-    unsupported("opendir", "there are no files to find"),
+    unsupported("opendir", "directories are not searched for files"),
     unsupported("lockfile", "locks between jobs are not modelled").neutral(&["none"]),
     unsupported("file_append", "a device has no end to append to").neutral(OFF),
     unsupported("fill_device", "a device has a known size; use size").neutral(OFF).or("fill_fs"),
     unsupported("pre_read", "nothing is read into host caches before a run").neutral(OFF),
     unsupported("create_only", "a run without requests measures nothing").neutral(OFF),
-    unsupported("end_syncfs", "there is no file system; use end_fsync").neutral(OFF),
+    unsupported("end_syncfs", "file systems are not modelled here; use end_fsync").neutral(OFF),
     unsupported("sync_file_range", "it acts on the page cache; use fsync").list(),
     unsupported("write_barrier", "barrier writes are not modelled; use fsync or sync").neutral(OFF),
     unsupported("bs_unaligned", "a device takes whole sectors").neutral(OFF).or("blocksize_unaligned"),
@@ -191,11 +190,11 @@ pub(super) const UNSUPPORTED: &[FioOption] = &[
     unsupported("apptag", METADATA),
     unsupported("apptag_mask", METADATA),
     unsupported("deac", METADATA).neutral(OFF),
-    unsupported("ramp_size", "results leave out a time, not an amount; use ramp_time"),
+    unsupported("ramp_size", "results exclude a time, not an amount; use ramp_time"),
     unsupported("thinkcycles", "processor cycles are not simulated here; use thinktime").neutral(OFF),
     unsupported("rate_ignore_thinktime", "pauses do not shift the schedule of a rate").neutral(OFF),
     unsupported("latency_target", "a job does not search for its depth; sweep iodepth").neutral(OFF),
-    unsupported("wait_for", "jobs are ordered by stonewall alone"),
+    unsupported("wait_for", "jobs are ordered only by stonewall"),
     unsupported("exitall", SHARED_END).neutral(OFF),
     unsupported("exit_what", SHARED_END),
     unsupported("steadystate", STEADY).or("ss"),
@@ -208,22 +207,22 @@ pub(super) const UNSUPPORTED: &[FioOption] = &[
     unsupported("flow", FLOW).neutral(OFF),
     unsupported("flow_sleep", FLOW).neutral(OFF),
     unsupported("profile", "built-in profiles are not known; write the options out"),
-    unsupported("percentage_sequential", "fio itself has given it up; use percentage_random"),
-    unsupported("rwmixcycle", "fio itself has given it up"),
+    unsupported("percentage_sequential", "fio has dropped it; use percentage_random"),
+    unsupported("rwmixcycle", "fio has dropped it"),
 ];
 
 // Options that cannot change a result here. The result lists those that were given, with the reason.
 
-const STRETCHES: &str = "files are stretches of the simulated drive, there before the run and after it";
+const STRETCHES: &str = "files are extents of the simulated drive that exist before and after the run";
 
 const LAYOUT: &str =
-    "files have their place before the run; what the drive holds there comes from preconditioning";
+    "files are placed before the run; preconditioning decides what the drive holds there";
 
 const HOST: &str = "the host's processors and memory are not part of this workload";
 
 const CONTENT: &str = "the content of blocks is not simulated";
 
-const REPORT: &str = "the result document has one form";
+const REPORT: &str = "the report has a single format";
 
 const LOGS: &str = "no fio log files are written";
 
@@ -235,7 +234,7 @@ const VERIFY: &str = "only matters with `verify`";
 
 const ZONES: &str = "only matters with `zonemode=zbd`";
 
-const DRIVER: &str = "it is the driver's own of another ioengine; requests reach the drive in any case";
+const DRIVER: &str = "it belongs to the driver of a different ioengine; requests reach the drive in any case";
 
 const CALL: &str = "the cost of a system call does not depend on it here";
 
@@ -257,7 +256,7 @@ pub(super) const INERT: &[FioOption] = &[
     inert("softrandommap", "the random map always fits into memory"),
     inert(
         "random_generator",
-        "there is one generator, PCG 64; coverage and distributions do not depend on it",
+        "the only generator is PCG 64; coverage and distributions do not depend on it",
     ),
     inert("thinktime_spin", "a pause has the same length whether the processor spins or sleeps"),
     inert("mem", HOST).or("iomem"),

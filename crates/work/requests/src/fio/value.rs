@@ -1,22 +1,22 @@
 //! fio's value syntax: byte counts, percentages, times, comma lists.
 //!
-//! Stricter than fio, which reads `4kx` as 4096 and `10 m` as 10: whatever is left over is an error here.
+//! Parsing is stricter than in fio, which reads `4kx` as 4096 and `10 m` as 10: leftover text is an error here.
 
 use config::Diagnostic;
 use engine::Time;
 
 use crate::synth::Each;
 
-/// The value of an option as it stands in the text.
+/// Value of an option as written in the text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Value<'a> {
-    /// The text after `=`; none if there is no `=`.
+    /// Text after `=`; none without `=`.
     pub(crate) text: Option<&'a str>,
-    /// 1024 or 1000: what `k` means.
+    /// Meaning of `k`: 1024 or 1000.
     pub(crate) kb_base: u64,
 }
 
-/// A byte count, or a share of something.
+/// A byte count or a percentage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
     /// Bytes.
@@ -28,13 +28,13 @@ pub enum Quantity {
 type Parsed<T> = Result<T, Diagnostic>;
 
 impl<'a> Value<'a> {
-    /// The text; a missing one is an error.
+    /// Returns the text, or an error if it is missing.
     pub(crate) fn text(self) -> Parsed<&'a str> {
         let text = self.text.ok_or_else(|| Diagnostic::new("the option needs a value"))?.trim();
         if text.contains('$') {
-            let help = "fio would take $pagesize, $mb_memory and $ncpus from its machine, on which a simulation does not depend: write the value, or \
-                        ${NAME} for a variable of the environment";
-            return Err(Diagnostic::new(format!("`{text}` holds a variable")).help(help));
+            let help = "fio takes $pagesize, $mb_memory and $ncpus from its machine, but a simulation depends on no machine: write the value, or \
+                        ${NAME} for an environment variable";
+            return Err(Diagnostic::new(format!("`{text}` contains a variable")).help(help));
         }
         if text.starts_with('(') {
             let help = "arithmetic in parentheses is not evaluated: write the number";
@@ -43,17 +43,17 @@ impl<'a> Value<'a> {
         Ok(text)
     }
 
-    /// A value with another text.
+    /// Returns a value with a different text.
     pub(crate) fn with(self, text: &'a str) -> Value<'a> {
         Value { text: Some(text), ..self }
     }
 
-    /// A byte count.
+    /// Reads a byte count.
     pub(crate) fn bytes(self) -> Parsed<u64> {
         parse_bytes(self.text()?, self.kb_base)
     }
 
-    /// A byte count of one or more.
+    /// Reads a byte count of one or more.
     pub(crate) fn some_bytes(self) -> Parsed<u64> {
         match self.bytes()? {
             0 => Err(Diagnostic::new("must be at least 1")),
@@ -61,12 +61,12 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A byte count or a percentage.
+    /// Reads a byte count or a percentage.
     pub(crate) fn quantity(self) -> Parsed<Quantity> {
         self.share_from(1)
     }
 
-    /// A byte count or a percentage; nothing of it is one as well.
+    /// Reads a byte count or a percentage, which may be 0 %.
     pub(crate) fn quantity_or_none(self) -> Parsed<Quantity> {
         self.share_from(0)
     }
@@ -87,18 +87,18 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A whole number from `low` to `high`; fio's size suffixes count.
+    /// Reads a whole number from `low` to `high`; fio's size suffixes are allowed.
     pub(crate) fn number(self, low: u64, high: u64) -> Parsed<u64> {
         let text = self.text()?;
-        let expected = || format!("a whole number from {low} to {high} is expected");
+        let expected = || format!("expected a whole number from {low} to {high}");
         match self.bytes() {
             Ok(number) if (low..=high).contains(&number) => Ok(number),
             Ok(number) => Err(Diagnostic::new(format!("{number} is out of range: {}", expected()))),
-            Err(_) => Err(Diagnostic::new(format!("`{text}` cannot be: {}", expected()))),
+            Err(_) => Err(Diagnostic::new(format!("invalid value `{text}`: {}", expected()))),
         }
     }
 
-    /// 0 or 1.
+    /// Reads 0 or 1.
     pub(crate) fn boolean(self) -> Parsed<bool> {
         match self.text()? {
             "0" => Ok(false),
@@ -107,17 +107,17 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A flag: given without a value it is set.
+    /// Reads a flag: without a value it is set.
     pub(crate) fn flag(self) -> Parsed<bool> {
         if self.text.is_none() { Ok(true) } else { self.boolean() }
     }
 
-    /// A time; a number without a unit counts in `unit`.
+    /// Reads a time; a number without a unit is in `unit`.
     pub(crate) fn time(self, unit: Time) -> Parsed<Time> {
         parse_time(self.text()?, unit)
     }
 
-    /// A time or a range of times.
+    /// Reads a time or a range of times.
     pub(crate) fn times(self, unit: Time) -> Parsed<(Time, Time)> {
         let text = self.text()?;
         let Some((low, high)) = text.split_once(['-', ':', ',']) else {
@@ -128,25 +128,25 @@ impl<'a> Value<'a> {
         Ok((low.min(high), low.max(high)))
     }
 
-    /// A finite real number.
+    /// Reads a finite real number.
     pub(crate) fn real(self) -> Parsed<f64> {
         let text = self.text()?;
         let real = text.parse::<f64>().ok().filter(|x| x.is_finite());
         real.ok_or_else(|| Diagnostic::new(format!("`{text}` is not a number")))
     }
 
-    /// One of a few words.
+    /// Reads one of several words.
     pub(crate) fn word<T: Copy>(self, words: &[(&'static str, T)]) -> Parsed<T> {
         let text = self.text()?;
         let found = words.iter().find(|(word, _)| *word == text).map(|(_, meaning)| *meaning);
         found.ok_or_else(|| {
-            Diagnostic::new(format!("`{text}` is not known"))
+            Diagnostic::new(format!("unknown value `{text}`"))
                 .allowed(text, words.iter().map(|(word, _)| *word))
         })
     }
 
-    /// Up to three comma-separated parts for read, write, trim: an empty part keeps what was there, and the last part
-    /// counts for the rest too unless a comma ends it.
+    /// Reads up to three comma-separated parts for read, write, trim: an empty part keeps the old value, and the last
+    /// part applies to the rest too unless a comma ends it.
     pub(crate) fn each<T: Clone>(
         self,
         into: &mut Each<T>,
@@ -170,11 +170,11 @@ impl<'a> Value<'a> {
     }
 }
 
-/// fio's byte counts: decimal or `0x` hexadecimal, and a suffix. `kb_base=1024`, the default, turns the standard
-/// around: `k`, `kb` and `ki` are 1024, and `kib` is 1000.
+/// Reads a byte count of fio: decimal or `0x` hexadecimal, and a suffix. The default `kb_base=1024` reverses the
+/// standard: `k`, `kb` and `ki` are 1024, and `kib` is 1000.
 fn parse_bytes(text: &str, kb_base: u64) -> Parsed<u64> {
     let wrong = || {
-        let help = "a number with one of the suffixes k, m, g, t, p; with b (kb, mb ...) they mean the same";
+        let help = "write a number, with a suffix k, m, g, t or p if needed (kb, mb ... mean the same)";
         let nearest = nearest_size(text);
         Diagnostic { nearest, ..Diagnostic::new(format!("`{text}` is not a number of bytes")) }.help(help)
     };
@@ -187,7 +187,7 @@ fn parse_bytes(text: &str, kb_base: u64) -> Parsed<u64> {
     number.checked_mul(scale).ok_or_else(|| Diagnostic::new(format!("`{text}` is more than 2^64 bytes")))
 }
 
-/// A percentage with blanks or a fraction of zeros, as fio takes it.
+/// Reads a percentage with blanks or a fraction of zeros, as fio accepts it.
 fn whole_percent(number: &str) -> Option<String> {
     let whole = number.trim().split_once('.').map_or(number.trim(), |(whole, _)| whole);
     whole
@@ -197,7 +197,7 @@ fn whole_percent(number: &str) -> Option<String> {
         .map(|percent| format!("{percent}%"))
 }
 
-/// What a size in another spelling is in fio's: without blanks and underscores, with the letter of its unit, without a fraction.
+/// Returns a size in fio's spelling: without blanks and underscores, with the letter of its unit, without a fraction.
 fn nearest_size(text: &str) -> Option<String> {
     const UNITS: [&str; 6] = ["", "k", "m", "g", "t", "p"];
     let plain: String =
@@ -218,7 +218,7 @@ fn nearest_size(text: &str) -> Option<String> {
         value = value.checked_mul(1024)?;
         power -= 1;
     }
-    // Less than a byte is cut off.
+    // Fractions of a byte are cut off.
     Some(format!("{}{}", value / tens, UNITS[power])).filter(|nearest| nearest != text)
 }
 
@@ -235,7 +235,7 @@ fn scale(suffix: &str, kb_base: u64) -> Option<u64> {
     }
 }
 
-/// Whether a byte count uses a suffix that fio reads the other way round.
+/// Returns true if a byte count uses a suffix that fio reads in the opposite way.
 pub(crate) fn has_opposite_suffix(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let after_digit = |i: usize| lower[..i].chars().next_back().is_some_and(|before| before.is_ascii_digit());
@@ -244,7 +244,7 @@ pub(crate) fn has_opposite_suffix(text: &str) -> bool {
         .any(|unit| lower.match_indices(unit).any(|(i, _)| after_digit(i)))
 }
 
-/// fio's times: a whole number and `us`, `ms`, `s`, `m`, `h` or `d`.
+/// Reads a time of fio: a whole number and `us`, `ms`, `s`, `m`, `h` or `d`.
 fn parse_time(text: &str, unit: Time) -> Parsed<Time> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, suffix) = text.split_at(end);
@@ -259,11 +259,11 @@ fn parse_time(text: &str, unit: Time) -> Parsed<Time> {
         _ => None,
     };
     let (Ok(number), Some(scale)) = (digits.parse::<u64>(), scale) else {
-        let help = "a whole number with one of the suffixes us, ms, s, m, h, d";
+        let help = "write a whole number with a suffix us, ms, s, m, h or d";
         return Err(Diagnostic::new(format!("`{text}` is not a time")).help(help));
     };
     let time = number.checked_mul(scale).map(Time::from_ps);
-    time.ok_or_else(|| Diagnostic::new(format!("`{text}` is beyond the horizon of 213 days")))
+    time.ok_or_else(|| Diagnostic::new(format!("`{text}` is beyond the limit of 213 days")))
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
-//! What slow requests waited for: sums over the slowest of each kind, and the slowest of all one by one.
+//! Tail attribution of requests: sums over the slowest of each kind, and the slowest of all, one by one.
 
 use super::Explained;
 use engine::Time;
 use proto::{Account, Holder, IoOp, MILESTONES, Place};
 use stats::Tail;
 
-/// What a row sums: the milestones, the time outside the device, and the waits at a die and at a channel by who was in the way.
+/// Number of sums in a row: the milestones, the time outside the device, and the waits at a die and at a channel by
+/// holder.
 pub const PARTS: usize = MILESTONES + 1 + 2 * Holder::COUNT;
 /// Index of the time outside the device.
 pub const OUTSIDE: usize = MILESTONES;
@@ -14,21 +15,21 @@ pub const DIE: usize = OUTSIDE + 1;
 /// Indexes of waits at a channel, by holder.
 pub const CHANNEL: usize = DIE + Holder::COUNT;
 
-/// The slowest requests that are kept one by one.
+/// Number of slowest requests kept individually.
 const SLOWEST: usize = 16;
 
-/// What is kept of slow requests.
+/// Records of slow requests.
 #[derive(Clone, Debug, Default)]
 pub struct Explain {
-    /// By kind: reads, writes, deallocations, flushes.
+    /// Tails by kind: reads, writes, deallocations, flushes.
     tails: [Tail<PARTS>; 4],
-    /// The slowest, the slowest first; of equals the earliest.
+    /// Slowest requests in descending order of latency; among equals, the earliest.
     slowest: Vec<Explained>,
-    /// Accounts of commands that have been answered and whose requests have not ended.
+    /// Accounts of answered commands whose requests have not ended.
     open: Vec<(u32, Account)>,
 }
 
-/// The index of a kind.
+/// Returns the index of a kind.
 const fn kind(op: IoOp) -> usize {
     match op {
         IoOp::Read => 0,
@@ -39,36 +40,36 @@ const fn kind(op: IoOp) -> usize {
 }
 
 impl Explain {
-    /// Whether the account of the request of this number, kind, and latency would be kept.
+    /// Returns true if the account of the request with this number, kind and latency would be kept.
     #[inline]
     pub(super) fn wants(&self, op: IoOp, latency: Time, id: u64) -> bool {
         self.tails[kind(op)].weight(latency.ps(), id) > 0 || self.is_slowest(latency)
     }
 
-    /// Whether a request of this latency is one of the slowest so far.
+    /// Returns true if a request of this latency is one of the slowest so far.
     #[inline]
     pub(super) fn is_slowest(&self, latency: Time) -> bool {
         self.slowest.len() < SLOWEST || self.slowest.last().is_some_and(|last| last.seen.latency() < latency)
     }
 
-    /// The account of a command that has been answered.
+    /// Keeps the account of an answered command.
     pub(super) fn answered(&mut self, tag: u32, account: Account) {
         self.open.push((tag, account));
     }
 
-    /// Takes it back when the software has seen the answer.
+    /// Takes back the account when the software has seen the answer.
     pub(super) fn take(&mut self, tag: u32) -> Option<Account> {
         let at = self.open.iter().rposition(|(of, _)| *of == tag)?;
         Some(self.open.swap_remove(at).1)
     }
 
-    /// A request has ended that no account is needed of.
+    /// Counts an ended request whose account is not needed.
     #[inline]
     pub(super) fn count(&mut self, op: IoOp) {
         self.tails[kind(op)].count();
     }
 
-    /// A request has ended.
+    /// Counts an ended request.
     pub(super) fn ended(&mut self, ended: &Explained) {
         let latency = ended.seen.latency();
         let tail = &mut self.tails[kind(ended.seen.request.op)];
@@ -88,7 +89,7 @@ impl Explain {
         }
     }
 
-    /// Where a request's latency went, picoseconds: the first [`OUTSIDE`] and one parts sum to it.
+    /// Splits a request's latency into parts, in picoseconds; the first [`OUTSIDE`] + 1 parts sum to it.
     pub fn parts(latency: Time, account: &Account) -> [u64; PARTS] {
         let mut parts = [0; PARTS];
         parts[..MILESTONES].copy_from_slice(&account.waits);
@@ -98,32 +99,32 @@ impl Explain {
         parts
     }
 
-    /// Forgets what was kept; accounts of requests under way stay.
+    /// Clears what was kept; accounts of requests in flight stay.
     pub(super) fn reset(&mut self) {
         self.tails.iter_mut().for_each(Tail::clear);
         self.slowest.clear();
     }
 
-    /// The tail of a kind.
+    /// Returns the tail of a kind.
     pub fn tail(&self, op: IoOp) -> &Tail<PARTS> {
         &self.tails[kind(op)]
     }
 
-    /// The slowest requests, the slowest first.
+    /// Returns the slowest requests in descending order of latency.
     pub fn slowest(&self) -> &[Explained] {
         &self.slowest
     }
 }
 
-/// Bits of a place's name that number the die.
+/// Number of bits of a place's name that hold the die.
 const DIE_BITS: u32 = 24;
 
-/// What the rows call a place.
+/// Returns the name of a place in the rows.
 fn name(place: Place) -> u32 {
     u32::from(place.drive) << DIE_BITS | place.die & ((1 << DIE_BITS) - 1)
 }
 
-/// Drive and die of a place in the rows.
+/// Returns drive and die of a place in the rows.
 pub fn of_place(name: u32) -> (u16, u32) {
     ((name >> DIE_BITS) as u16, name & ((1 << DIE_BITS) - 1))
 }

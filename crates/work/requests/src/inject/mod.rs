@@ -1,5 +1,5 @@
-//! The part that issues requests and measures them: closed loops, open loops, several sources side by side,
-//! each with its target.
+//! The component that issues requests and measures them: closed loops, open loops, several sources side by side, each
+//! with its target.
 
 pub mod explain;
 mod injector;
@@ -14,19 +14,20 @@ use proto::{Account, Batches, IoOp, IoRequest, file::Advice};
 use stats::{Histogram, OpStats, Span};
 use std::collections::VecDeque;
 
-// How long requests took where they were recorded.
+// Recorded response times of requests.
 
-/// Response times that a trace has of the requests it hands out, in picoseconds. Requests without one are not in it.
+/// Response times that a trace has for the requests it hands out, in picoseconds. Requests without one are not
+/// counted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recorded {
-    /// Of reads.
+    /// Response times of reads.
     pub read: Histogram,
-    /// Of writes, with those of zeroes.
+    /// Response times of writes, including zeroing writes.
     pub write: Histogram,
 }
 
 impl Recorded {
-    /// Adds the response time of a request; those of trims and flushes are not kept.
+    /// Adds the response time of a request; trims and flushes are not kept.
     pub fn add(&mut self, op: IoOp, ps: u64) {
         match op {
             IoOp::Read => self.read.record(ps),
@@ -34,29 +35,29 @@ impl Recorded {
             IoOp::Trim | IoOp::Flush => {}
         }
     }
-    /// Adds those of another trace.
+    /// Adds the response times of a different trace.
     pub fn merge(&mut self, other: &Recorded) {
         self.read.merge(&other.read);
         self.write.merge(&other.write);
     }
-    /// Whether none was recorded.
+    /// Returns true if no response time was recorded.
     pub fn is_empty(&self) -> bool {
         self.read.count() + self.write.count() == 0
     }
 }
 
-// What was measured of one flow.
+// Measurements of one flow.
 
-/// Everything measured of one flow.
+/// Measurements of one flow.
 #[derive(Clone, Debug, Default)]
 pub struct FlowStats {
-    /// Its name.
+    /// Name of the flow.
     pub name: String,
-    /// The target that it submits to.
+    /// Target that the flow submits to.
     pub target: u16,
-    /// Whether requests arrive at times of their own, whatever the device does.
+    /// True for an open loop: requests arrive independently of the device.
     pub open: bool,
-    /// When it was at work.
+    /// Time span of activity.
     pub span: Span,
     /// Reads.
     pub read: OpStats,
@@ -69,12 +70,12 @@ pub struct FlowStats {
 }
 
 impl FlowStats {
-    /// Reads, writes, deallocations, flushes.
+    /// Returns reads, writes, deallocations, flushes.
     pub fn by_kind(&self) -> [&OpStats; 4] {
         [&self.read, &self.write, &self.trim, &self.flush]
     }
 
-    /// The part for one kind of request.
+    /// Returns the statistics of one kind of request.
     #[inline]
     pub fn of(&mut self, op: IoOp) -> &mut OpStats {
         match op {
@@ -86,48 +87,50 @@ impl FlowStats {
     }
 }
 
-// Looking on: who sees the requests without taking part, and who is told why they do not end.
+// Observers, which see requests without taking part and learn why they do not end.
 
-/// A request that has completed, with the moments of its life.
+/// A completed request with the times of its milestones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seen {
-    /// Its number in the order in which requests were issued, from zero.
+    /// Number in the order in which requests were issued, from zero.
     pub id: u64,
-    /// The request; `at` is when it arrived.
+    /// The request; `at` is its arrival time.
     pub request: IoRequest,
-    /// The injector's number of its flow.
+    /// Number of its flow in the injector.
     pub flow: u16,
-    /// When its source handed it out.
+    /// Time at which its source handed it out.
     pub issued: Time,
-    /// When the command went to the device.
+    /// Time at which the command went to the device.
     pub submitted: Time,
-    /// When the device had answered.
+    /// Time at which the device answered.
     pub answered: Time,
-    /// When the application knew.
+    /// Time at which the application was notified.
     pub completed: Time,
 }
 
-/// Looks on at every completion, warm-up included.
+/// Observer of every completion, warm-up included.
 ///
-/// An observer cannot schedule anything: a result is the same bit for bit with it and without.
+/// Observers cannot schedule anything: results are identical bit for bit with and without them.
 pub trait Observer {
-    /// A request has completed; `account` is that of its last command, if accounts are kept and its target gives one.
+    /// Reports a completed request; `account` is that of its last command, if accounts are kept and its target gives
+    /// one.
     fn completed(&mut self, seen: &Seen, account: Option<&Account>);
 }
 
 impl Seen {
-    /// From arrival to completion.
+    /// Returns the time from arrival to completion.
     pub fn latency(&self) -> Time {
         self.completed - self.request.at
     }
 }
 
-/// A request with the account of the command of it that ended last.
+/// A request with the account of its command that finished last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Explained {
     /// The request.
     pub seen: Seen,
-    /// What it waited for inside its device; none where nothing gave an account, as of requests through the host's kernel.
+    /// Account of its waits inside the device; none if the target gave none, as for requests through the host's
+    /// kernel.
     pub account: Option<Account>,
 }
 
@@ -136,38 +139,38 @@ pub struct Explained {
 pub struct Waiting {
     /// The request.
     pub request: IoRequest,
-    /// The source it came from.
+    /// Source of the request.
     pub source: u16,
-    /// When its source handed it out.
+    /// Time at which its source handed it out.
     pub issued: Time,
-    /// When the command went to the device, if it has.
+    /// Time at which the command went to the device, if it has.
     pub submitted: Option<Time>,
-    /// When the device answered, if it has.
+    /// Time at which the device answered, if it has.
     pub answered: Option<Time>,
 }
 
-// Requests that go to the device in several commands, because a trace's remap has put their bytes apart.
+// Requests that go to the device as several commands, because a trace's remap has separated their bytes.
 
-/// No request: what most commands are a fragment of.
+/// Marker for commands that are not a fragment of a request.
 const NONE: u32 = u32::MAX;
 
-/// What was measured of requests that were split. They count in their flows too, as one request each.
+/// Measurements of requests that were split. They also count in their flows, as one request each.
 #[derive(Default)]
 pub struct Split {
-    /// Such requests by themselves.
+    /// Statistics of split requests.
     pub requests: FlowStats,
-    /// Their fragments, a command each.
+    /// Statistics of their fragments, one command each.
     pub fragments: FlowStats,
     whole: Slab<Whole>,
 }
 
-/// A request of which fragments are to come or under way.
+/// A request with fragments outstanding or still to come.
 struct Whole {
-    /// The first fragment, with the bytes of all.
+    /// First fragment, with the bytes of all.
     request: IoRequest,
-    /// Fragments that have not completed.
+    /// Number of fragments that have not completed.
     left: u32,
-    /// Whether more are to come.
+    /// True if more fragments follow.
     open: bool,
     issued: Option<Time>,
     submitted: Time,
@@ -175,15 +178,16 @@ struct Whole {
 
 /// A request whose last fragment has completed.
 struct Ended {
-    /// The first fragment, with the bytes of all.
+    /// First fragment, with the bytes of all.
     request: IoRequest,
-    /// When the first fragment was issued, and when it was submitted.
+    /// Times at which the first fragment was issued and submitted.
     issued: Time,
     submitted: Time,
 }
 
 impl Split {
-    /// The next fragment of a request, [`NONE`] for the first; `more` says that others follow. The request's name.
+    /// Adds the next fragment of a request, [`NONE`] for the first; `more` says that others follow. Returns the
+    /// request's index.
     fn add(&mut self, whole: u32, fragment: IoRequest, more: bool) -> u32 {
         if whole == NONE {
             let first = Whole { request: fragment, left: 1, open: more, issued: None, submitted: Time::ZERO };
@@ -196,11 +200,11 @@ impl Split {
         whole
     }
 
-    /// A fragment has completed; the request, if it was the last.
+    /// Counts a completed fragment; returns the request if it was the last fragment.
     fn complete(&mut self, whole: u32, issued: Time, submitted: Time) -> Option<Ended> {
         let known = &mut self.whole[whole];
         known.left -= 1;
-        // Fragments are issued in turn, but the first need not be the first to complete.
+        // Fragments are issued in order, but the first need not complete first.
         let earlier = known.issued.is_none_or(|first| issued < first);
         if earlier {
             (known.issued, known.submitted) = (Some(issued), submitted);
@@ -213,168 +217,170 @@ impl Split {
         Some(ended)
     }
 
-    /// Forgets what was measured.
+    /// Clears the measurements.
     fn reset(&mut self) {
         self.requests = FlowStats::default();
         self.fragments = FlowStats::default();
     }
 }
 
-// Where requests come from.
+// Sources of requests.
 
-/// What a source says when it is asked for its next request.
+/// Answer of a source to a poll for its next request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
-    /// Issue this now. `at` is when it arrived, at the present or before.
+    /// Issue this now. `at` is the arrival time, now or earlier.
     Issue(IoRequest),
-    /// Issue this now: a fragment of a request whose others follow, the last of them as [`Next::Issue`]. All have the `at` of
-    /// the request; it has completed when all of them have.
+    /// Issue this now: a fragment of a request whose other fragments follow, the last as [`Next::Issue`]. All have
+    /// the `at` of the request, which completes when all fragments have.
     Part(IoRequest),
-    /// Nothing before this time.
+    /// No request before this time.
     At(Time),
-    /// Nothing before one of its requests completes.
+    /// No request before one of the source's requests completes.
     Blocked,
-    /// Nothing ever again.
+    /// No more requests.
     Done,
 }
 
 /// A stream of requests.
 ///
-/// Contract: `poll` is called with times that do not go back; after `Done` it says `Done` for ever; `Blocked` is said
-/// only while requests are outstanding.
+/// Contract: the times of `poll` calls never decrease; after `Done` the answer is always `Done`; `Blocked` is
+/// returned only while requests are outstanding.
 pub trait Source {
-    /// The next request, or fragment of one, given how many requests of this source are in flight.
+    /// Returns the next request or fragment, given how many requests of this source are in flight.
     ///
     /// # Errors
-    /// If the input behind it turns out to be unusable.
+    /// If the source's input turns out to be unusable.
     fn poll(&mut self, now: Time, outstanding: u32) -> Result<Next, Diagnostic>;
-    /// One of its requests has completed; of one in fragments, the request is the first with the bytes of all.
+    /// Reports a completed request; for a fragmented request, the first fragment with the bytes of all.
     fn completed(&mut self, now: Time, request: &IoRequest);
-    /// Requests of its own that may wait at the host for room in their submission queue; while so many do, it is not
-    /// asked. A source that limits what it has outstanding needs no other limit.
+    /// Returns how many of its requests may wait at the host for room in their submission queue; while that many
+    /// wait, the source is not polled. A source that limits its outstanding requests needs no other limit.
     fn backlog(&self) -> u32 {
         u32::MAX
     }
-    /// Names of its flows so far; [`IoRequest::flow`] is an index into them.
+    /// Returns the names of its flows so far; [`IoRequest::flow`] is an index into them.
     fn flows(&self) -> Vec<String>;
-    /// Which target a flow goes to, counted from the one that the source was given.
+    /// Returns the target of a flow, relative to the target that the source was given.
     fn target(&self, _flow: u16) -> u16 {
         0
     }
-    /// Whether the requests of a flow arrive at times of their own, whatever the device does: an open loop.
+    /// Returns true if a flow is an open loop: its requests arrive independently of the device.
     fn is_open(&self, _flow: u16) -> bool {
         false
     }
-    /// Whether one thread issues and reaps all requests of a flow, and needs time of its own for each.
+    /// Returns true if one thread issues and reaps all requests of a flow and needs time for each.
     fn has_thread(&self, _flow: u16) -> bool {
         false
     }
-    /// The batches in which the thread of a flow submits its requests and takes their completions, if not one by one.
+    /// Returns the batches in which the thread of a flow submits requests and takes completions, if not one by one.
     fn batches(&self, _flow: u16) -> Option<Batches> {
         None
     }
-    /// Completions that such a thread takes now, of `ended` that have come.
+    /// Returns how many of `ended` completions such a thread takes now.
     fn takes(&mut self, _flow: u16, ended: u32) -> u32 {
         ended
     }
-    /// What a flow says of its reads to come, if its requests are system calls: then its batches are those of its calls.
+    /// Returns a flow's advice about upcoming reads, if its requests are system calls; its batches are then those of
+    /// its calls.
     fn advice(&self, _flow: u16) -> Option<Advice> {
         None
     }
-    /// What a user must know about how it was read: skipped, moved, ignored.
+    /// Returns remarks for the user on how the source was read: skipped, moved, ignored.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
-    /// How long its requests took where they were recorded, if it is a recording that says so.
+    /// Returns the recorded response times of its requests, if it is a recording that has them.
     fn recorded(&self) -> Option<&Recorded> {
         None
     }
-    /// The files that it goes over, where they lie on the device; those of sources beside it as well.
+    /// Returns the files that it accesses, at their places on the device; those of sources beside it as well.
     fn files(&self) -> &[LaidOut] {
         &[]
     }
-    /// What would have ended a flow elsewhere, if anything could.
+    /// Returns the guards that would have ended a flow in fio, if any.
     fn guards(&self, _flow: u16) -> Option<&Guards> {
         None
     }
-    /// Requests that it has read from a recording so far, if it is one and all of them have a place: their times do not go back.
+    /// Returns the requests read from a recording so far, if it is one and all have a place: their times never
+    /// decrease.
     fn handed_out(&self) -> Option<u64> {
         None
     }
-    /// Share of the work done, if known.
+    /// Returns the share of the work done, if known.
     fn progress(&self) -> Option<f64> {
         None
     }
 }
 
-// What commands go to: drives or what stands before them, each with submission queues of its own.
+// Targets of commands: drives or components in front of them, each with its own submission queues.
 
-/// The submission queues of a target. Its flows take them in turn, in the order in which they first appear.
+/// Submission queues of a target. Flows are assigned to them round-robin, in the order of first appearance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Queues {
-    /// How many.
+    /// Number of queues.
     pub count: u16,
-    /// Commands that may be outstanding in each: a command keeps its entry until it has completed, as in a driver.
+    /// Maximum commands outstanding in each: a command keeps its entry until it has completed, as in a driver.
     pub depth: u32,
 }
 
 impl Queues {
-    /// One that is never full: a memory port.
+    /// A single queue that is never full: a memory port.
     pub const UNBOUNDED: Queues = Queues { count: 1, depth: u32::MAX };
 }
 
-/// Host software time a request, spent on the issuing thread's side.
+/// Host software time per request, spent on the issuing thread's side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HostCost {
-    /// From arrival to submission.
+    /// Time from arrival to submission.
     pub submit: Time,
-    /// From the completion's interrupt until the application knows.
+    /// Time from the completion's interrupt until the application is notified.
     pub complete: Time,
-    /// What the thread of a closed loop needs for a request beside its latency, one request after the other.
+    /// Thread time per request of a closed loop besides the latency, one request after the other.
     pub thread: Time,
-    /// Sleep of the core of such a thread, if it sleeps.
+    /// Sleep of the core of such a thread, if any.
     pub sleep: Option<SleepSpec>,
 }
 
 /// A submission queue as the host's driver knows it.
 struct Queue {
-    /// Entries that are free.
+    /// Number of free entries.
     room: u32,
-    /// What waits for one, each with its source and the request that it is a fragment of, the first first.
+    /// Requests that wait for an entry, in order, each with its source and the request of which it is a fragment.
     waiting: VecDeque<(u16, IoRequest, u32)>,
-    /// Commands that took an entry since the beginning.
+    /// Number of commands that took an entry since the beginning.
     issued: u64,
-    /// Commands that have an entry, and that the host's software has not submitted yet.
+    /// Number of commands that have an entry and that the host's software has not submitted yet.
     preparing: u32,
 }
 
-/// Where the commands of a flow go.
+/// Path of the commands of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Path {
-    /// Index into all queues.
+    /// Index among all queues.
     at: u32,
     target: u16,
-    /// The number of the queue, and that of the flow, among those of the target.
+    /// Number of the queue and of the flow within the target.
     queue: u16,
     number: u16,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Target {
-    /// Its queues are these of all.
+    /// Index of its first queue among all.
     first: u32,
     count: u16,
     depth: u32,
-    /// Flows that it has seen.
+    /// Number of flows seen.
     flows: u16,
-    /// Answers that it gave before the measured window.
+    /// Number of answers before the measured window.
     before: u64,
 }
 
-/// All targets and their queues.
+/// Targets and their queues.
 struct Targets {
     targets: Vec<Target>,
-    /// The queues of one target after those of the other.
+    /// Queues of all targets, concatenated.
     queues: Vec<Queue>,
 }
 
@@ -394,7 +400,7 @@ impl Targets {
         self.targets.len()
     }
 
-    /// A flow comes to a target that numbers so many apart: it takes the next of the target's queues.
+    /// Opens a flow at a target that distinguishes `flows` flows: it takes the next of the target's queues.
     fn open(&mut self, target: u16, flows: u16) -> Path {
         let of = &mut self.targets[usize::from(target)];
         let number = of.flows;
@@ -403,24 +409,24 @@ impl Targets {
         Path { at: of.first + u32::from(queue), target, queue, number }
     }
 
-    /// The queues of a target, each with the entries that are taken.
+    /// Returns the queues of a target, each with the number of taken entries.
     fn of(&self, target: u16) -> impl Iterator<Item = (&Queue, u64)> {
         let Target { first, count, depth, .. } = self.targets[usize::from(target)];
         let queues = self.queues[first as usize..][..usize::from(count)].iter();
         queues.map(move |queue| (queue, u64::from(depth - queue.room)))
     }
 
-    /// Commands that a target has and has not answered.
+    /// Returns the commands that a target has not answered.
     fn inside(&self, target: u16) -> u64 {
         self.of(target).map(|(queue, taken)| taken - u64::from(queue.preparing)).sum()
     }
 
-    /// Commands that have had an entry and have it no more.
+    /// Returns the commands that have released their entry.
     fn answered(&self, target: u16) -> u64 {
         self.of(target).map(|(queue, taken)| queue.issued - taken).sum()
     }
 
-    /// Answers of a target in the measured window.
+    /// Returns the answers of a target in the measured window.
     fn answered_in_window(&self, target: u16) -> u64 {
         self.answered(target) - self.targets[usize::from(target)].before
     }

@@ -1,4 +1,4 @@
-//! The generator: a job's requests, one at a time, as the injector has room for them.
+//! The generator: draws a job's requests one at a time, when the injector has room for them.
 
 use engine::Time;
 use proto::{Batches, IoOp, IoRequest};
@@ -8,30 +8,30 @@ use super::pace::{Pace, Thinker, Thought};
 use super::place::{Extent, PlaceStreams, Places};
 use super::{Next, Progress, Purpose, Stream, split_mix};
 
-/// A generator's answer to "what now?".
+/// Answer of a generator to a poll.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Poll {
-    /// Issue this now. `at` is when it was meant to be issued: earlier than now if a rate-capped job is late.
+    /// Issue this now. `at` is the intended issue time: earlier than now if a rate-capped job is late.
     Issue(IoRequest),
-    /// Nothing before this time, unless a completion comes first.
+    /// No request before this time, unless a completion comes first.
     At(Time),
-    /// Nothing before a completion.
+    /// No request before a completion.
     Blocked,
-    /// The job has ended, and nothing of it is outstanding.
+    /// The job has ended, and none of its requests is outstanding.
     Done,
 }
 
 /// Draws the requests of one [`Job`].
 ///
-/// The injector keeps the number of requests outstanding. It calls [`start`](Self::start) once,
-/// [`poll`](Self::poll) whenever it could issue something (until the answer is not [`Poll::Issue`]), and
-/// [`completed`](Self::completed) for each completion. A clone is a snapshot: it goes on exactly as the original.
+/// The injector tracks the outstanding requests. It calls [`start`](Self::start) once, [`poll`](Self::poll) whenever
+/// it could issue a request (until the answer is not [`Poll::Issue`]), and [`completed`](Self::completed) for each
+/// completion. A clone is a snapshot: it continues exactly as the original.
 ///
-/// Against fio: the order of blocks, the sizes, mixes, passes, limits, flushes and pauses follow `io_u.c` and
-/// `backend.c`; the random numbers do not, so single offsets differ. A rate-capped fio job waits for its queue to
-/// drain before it sleeps and counts latency from the moment it wakes; here it does neither: requests are due on
-/// schedule and latency counts from that moment, as with `io_submit_mode=offload` and no coordinated omission.
-/// `iodepth` bounds what is outstanding in both.
+/// Compared with fio: the order of blocks, sizes, mixes, passes, limits, flushes and pauses follow `io_u.c` and
+/// `backend.c`; the random numbers do not, so individual offsets differ. A rate-capped fio job waits for its queue to
+/// drain before it sleeps, and counts latency from the moment it wakes. Here requests are due on schedule and latency
+/// counts from that moment, as with `io_submit_mode=offload` and no coordinated omission. `iodepth` bounds the
+/// outstanding requests in both.
 #[derive(Clone, Debug)]
 pub struct Generator {
     job: Job,
@@ -42,13 +42,14 @@ pub struct Generator {
     pace: Option<Pace>,
     thinker: Option<Thinker>,
     phase: Phase,
-    /// Requests outstanding at which nothing is issued: the depth while the queue is filled; once it was full, one more than it drains to.
+    /// Outstanding requests at which nothing is issued: the depth while the queue is being filled; once it was full,
+    /// one more than its low mark.
     limit: u32,
-    /// Requests of the batch that its thread has taken and that have not completed yet.
+    /// Number of requests in the batch that the thread has taken and that have not completed yet.
     taken: u32,
-    /// Requests that may go out before the limits must be looked at again.
+    /// Number of requests that may be issued before the limits must be checked again.
     budget: u64,
-    /// Before this time nothing but the depth and the budget can hold a request back.
+    /// Time before which only the depth and the budget can hold a request back.
     carefree_until: Time,
     started: Time,
     not_before: Time,
@@ -56,13 +57,13 @@ pub struct Generator {
     ramping: bool,
     deadline: Time,
     progress: Progress,
-    /// A periodic flush comes next.
+    /// True if a periodic flush comes next.
     flush_due: bool,
-    /// Something was written since the last flush.
+    /// True if data was written since the last flush.
     unflushed: bool,
-    /// A direction drawn, but not due yet.
+    /// Direction that was drawn but is not due yet.
     held: Option<Direction>,
-    /// The extent trimmed and not yet written.
+    /// Extent that was trimmed and not yet written.
     trimmed: Option<Extent>,
 }
 
@@ -80,8 +81,8 @@ enum Phase {
 }
 
 impl Generator {
-    /// A generator of `job`. The stream depends on the job's own seed (else on `seed`) and on its flow number, so
-    /// that clones differ.
+    /// Creates a generator of `job`. Its random stream depends on the job's own seed (or else on `seed`) and on its
+    /// flow number, so that clones differ.
     pub fn new(job: Job, seed: u64) -> Generator {
         let mut mixed = job.seed.unwrap_or(seed) ^ (job.flow as u64).rotate_left(48);
         let seed = split_mix(&mut mixed);
@@ -112,13 +113,13 @@ impl Generator {
         }
     }
 
-    /// The job it draws.
+    /// Returns the job.
     pub fn job(&self) -> &Job {
         &self.job
     }
 
-    /// Starts the job when its group starts, at `group`. `startdelay` counts from the start of the whole workload,
-    /// as in fio, not from that of the group.
+    /// Starts the job together with its group, at `group`. As in fio, `startdelay` counts from the start of the whole
+    /// workload, not of the group.
     pub fn start(&mut self, workload: Time, group: Time) {
         let (low, high) = self.job.start_delay;
         let spread = Stream::new(self.seed, Purpose::Delay).below(high.since(low).ps().saturating_add(1));
@@ -132,27 +133,27 @@ impl Generator {
         self.phase = Phase::Running;
     }
 
-    /// When the job starts, or has started.
+    /// Returns the time at which the job starts or has started.
     pub fn started(&self) -> Time {
         self.started
     }
 
-    /// Results count completions from this time on; the start of the job if it has no ramp.
+    /// Returns the time from which results count completions; the start of the job without a ramp.
     pub fn ramp_until(&self) -> Time {
         self.ramp_until
     }
 
-    /// Whether the job has ended.
+    /// Returns true if the job has ended.
     pub fn is_done(&self) -> bool {
         self.phase == Phase::Done
     }
 
-    /// Requests issued so far, flushes not counted.
+    /// Returns the requests issued so far, excluding flushes.
     pub fn issued(&self) -> u64 {
         self.progress.issued
     }
 
-    /// Share of the job done at `now`, zero to one, by the limit that is nearest to ending it.
+    /// Returns the share of the job done at `now`, zero to one, by the limit that is nearest to ending it.
     pub fn share(&self, now: Time) -> f64 {
         match self.phase {
             Phase::Idle => 0.0,
@@ -167,7 +168,7 @@ impl Generator {
         }
     }
 
-    /// What to do at `now` with `outstanding` requests of this job in flight. `now` must not go back.
+    /// Returns what to do at `now` with `outstanding` requests of this job in flight. `now` must not decrease.
     #[inline]
     pub fn poll(&mut self, now: Time, outstanding: u32) -> Poll {
         if self.budget > 0 && now < self.carefree_until {
@@ -185,7 +186,7 @@ impl Generator {
         self.poll_carefully(now, outstanding)
     }
 
-    /// A request of this job completed. The injector polls afterwards.
+    /// Counts a completed request of this job. The injector polls afterwards.
     #[inline]
     pub fn completed(&mut self, op: IoOp) {
         if op != IoOp::Flush {
@@ -200,8 +201,8 @@ impl Generator {
         }
     }
 
-    /// Completions that the job's thread takes now, of `ended` that have come. It takes no others before each of them is told
-    /// ([`completed`](Self::completed)).
+    /// Returns how many of `ended` completions the job's thread takes now. It takes no more until each of them is
+    /// reported ([`completed`](Self::completed)).
     pub fn takes(&mut self, ended: u32, outstanding: u32) -> u32 {
         let Some(batches) = self.job.batches else { return ended };
         self.taken = batches.takes(ended, outstanding, outstanding >= self.limit);
@@ -211,7 +212,7 @@ impl Generator {
         self.taken
     }
 
-    /// Whether the queue is being filled.
+    /// Returns true if the queue is being filled.
     #[inline]
     fn has_room(&mut self, outstanding: u32) -> bool {
         let room = outstanding < self.limit;
@@ -227,7 +228,7 @@ impl Generator {
     }
 
     fn poll_carefully(&mut self, now: Time, outstanding: u32) -> Poll {
-        // Each turn either answers or moves to the next phase; a pass that issues nothing ends the job.
+        // Each iteration either answers or moves to the next phase; a pass that issues nothing ends the job.
         loop {
             let answer = match self.phase {
                 Phase::Idle | Phase::Flushing | Phase::LastFlush(_) => Some(Poll::Blocked),
@@ -242,7 +243,7 @@ impl Generator {
         }
     }
 
-    /// One look at everything that can hold a request back; none if the pass has ended.
+    /// Checks everything that can hold a request back; returns none if the pass has ended.
     fn run(&mut self, now: Time, outstanding: u32) -> Option<Poll> {
         if now >= self.deadline {
             self.phase = Phase::Draining(Next::Done);
@@ -296,13 +297,13 @@ impl Generator {
             self.held = Some(d);
             return Some(Poll::At(due.min(self.deadline)));
         }
-        // A pause is the application's own doing: what fell due meanwhile is not late before the pause ends.
+        // A pause is caused by the application: requests that fell due during it are not late before it ends.
         let at =
             self.thinker.as_ref().map_or(due, |t| if t.awake() <= now { due.max(t.awake()) } else { due });
         let request = match self.place(d, at) {
             Some(request) => request,
             None if self.progress.pass_bytes > 0 && self.job.limits.time_based => {
-                // fio goes on within the same pass: no drain, no flush, and its generators are not seeded anew.
+                // fio continues within the same pass: no drain, no flush, and its generators are not reseeded.
                 self.progress.pass_bytes = 0;
                 self.places.restart(&mut self.streams);
                 self.held = Some(d);
@@ -374,7 +375,7 @@ impl Generator {
         }
     }
 
-    /// The direction that may stand in for `d` when `d` is ahead of its rate.
+    /// Returns the direction that may replace `d` when `d` is ahead of its rate.
     fn other(&self, d: Direction) -> Option<Direction> {
         match (self.job.access, d) {
             (Access::Mixed { read_percent }, Direction::Read) if read_percent < 100 => Some(Direction::Write),
@@ -388,7 +389,7 @@ impl Generator {
         IoRequest { at: now, op: IoOp::Flush, offset: 0, bytes: 0, flow: self.job.flow, fua: false }
     }
 
-    /// Opens the short way through `poll` for as many requests as nothing but the depth can hold back.
+    /// Opens the fast path of `poll` for as many requests as only the depth can hold back.
     fn relax(&mut self) {
         let flushes = &self.job.flushes;
         let paced = self.pace.is_some() || self.thinker.is_some();
@@ -398,7 +399,7 @@ impl Generator {
         }
     }
 
-    /// The queue is empty at the end of a pass: the flush, if one is asked for, then what follows.
+    /// Handles the empty queue at the end of a pass: the flush, if one is due, then the next phase.
     fn drained(&mut self, next: Next, now: Time) -> Option<Poll> {
         if self.job.flushes.at_end && self.unflushed {
             self.phase = Phase::LastFlush(next);
@@ -436,7 +437,7 @@ fn streams(seed: u64) -> (PlaceStreams, Stream) {
     (places, new(Purpose::Direction))
 }
 
-/// `a + b`, or the horizon.
+/// Returns `a + b`, saturating at the largest time.
 fn later(a: Time, b: Time) -> Time {
     a.checked_add(b).unwrap_or(Time::MAX)
 }

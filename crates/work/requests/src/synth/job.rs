@@ -1,11 +1,11 @@
-//! A job: what one stream of synthetic requests is, with every number settled against a device.
+//! A job: one stream of synthetic requests, with every number resolved against a device.
 
 use engine::Time;
 use proto::{Batches, IoOp};
 
 use super::popularity::{Popularity, Zone};
 
-/// The three directions of a request that carries an address.
+/// Directions of a request that carries an address.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Direction {
     /// Reads.
@@ -17,10 +17,10 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// All of them, in the order of fio's comma lists.
+    /// All directions, in the order of fio's comma lists.
     pub const ALL: [Direction; 3] = [Direction::Read, Direction::Write, Direction::Trim];
 
-    /// The operation it issues.
+    /// Returns the operation that the direction issues.
     #[inline]
     pub fn op(self) -> IoOp {
         match self {
@@ -34,7 +34,7 @@ impl Direction {
 /// One value for each of read, write and trim.
 pub type Each<T> = [T; 3];
 
-/// What a job does.
+/// Access pattern of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     /// Reads only.
@@ -53,7 +53,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// Whether requests of this direction occur.
+    /// Returns true if requests of this direction occur.
     pub fn has(self, direction: Direction) -> bool {
         match self {
             Access::Read => direction == Direction::Read,
@@ -64,13 +64,13 @@ impl Access {
         }
     }
 
-    /// Whether it changes data by writing.
+    /// Returns true if it changes data by writing.
     pub fn writes(self) -> bool {
         self.has(Direction::Write)
     }
 }
 
-/// In which order blocks come.
+/// Order of blocks.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Order {
     /// Each request starts where the last of its direction ended, plus `gap` bytes (negative: backwards).
@@ -80,38 +80,38 @@ pub enum Order {
     },
     /// Random blocks.
     Random {
-        /// Requests for each random block: 1 is a new block each time.
+        /// Requests for each random block: 1 for a new block each time.
         run: u64,
-        /// What the other requests of a run do.
+        /// Place of the other requests of a run.
         follow: Follow,
-        /// Percent of the draws that are random; the others continue where the last request ended.
+        /// Percent of random draws; the others continue where the last request ended.
         percent: Each<u8>,
-        /// How blocks are drawn.
+        /// Distribution of random blocks.
         choice: Choice,
     },
 }
 
-/// What follows a random block in a run.
+/// Place of a request after a random block in a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Follow {
-    /// The blocks after it.
+    /// Blocks after it.
     Next,
-    /// The same block again.
+    /// Block of the previous request again.
     Same,
 }
 
-/// How random blocks are drawn.
+/// Distribution of random blocks.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Choice {
     /// Every block exactly once in a pass over the region, in random order.
     EachOnce,
     /// Uniform with replacement.
     Uniform,
-    /// Some blocks more often than others, with replacement.
+    /// Skewed choice with replacement.
     Popular {
         /// Frequency by rank.
         popularity: Popularity,
-        /// Where the most popular block lies, as a fraction of the region; anywhere if not given.
+        /// Place of the most popular block as a fraction of the region; random if not given.
         center: Option<f64>,
     },
     /// Uniform within zones.
@@ -123,11 +123,11 @@ pub enum Choice {
 pub enum Sizes {
     /// One size.
     Fixed(u64),
-    /// Multiples of `min` up to `max`, evenly.
+    /// Multiples of `min` up to `max`, uniformly.
     Range {
-        /// Smallest, and unit.
+        /// Smallest size, and unit.
         min: u64,
-        /// Largest.
+        /// Largest size.
         max: u64,
     },
     /// Sizes with weights; none of the weights is zero.
@@ -144,7 +144,7 @@ pub struct Share {
 }
 
 impl Sizes {
-    /// The smallest size.
+    /// Returns the smallest size.
     pub fn min(&self) -> u64 {
         match self {
             Sizes::Fixed(bytes) => *bytes,
@@ -153,7 +153,7 @@ impl Sizes {
         }
     }
 
-    /// The largest size.
+    /// Returns the largest size.
     pub fn max(&self) -> u64 {
         match self {
             Sizes::Fixed(bytes) => *bytes,
@@ -163,22 +163,22 @@ impl Sizes {
     }
 }
 
-/// When a job ends. Whatever comes first ends it.
+/// Limits of a job; the first one reached ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes in all passes together: of writes if the job writes and does not read, of reads and writes if mixed.
     pub bytes: u64,
-    /// Requests in all passes together; those before the end of the ramp do not count.
+    /// Requests in all passes together; requests before the end of the ramp do not count.
     pub requests: Option<u64>,
     /// Bytes of one pass, all directions together. A pass also ends when no block is left.
     pub pass_bytes: u64,
-    /// Passes that are made in any case; at least one.
+    /// Minimum number of passes; at least one.
     pub passes: u64,
-    /// Whether passes go on after a pass that ran out of blocks, until `bytes` are done (`io_size=`).
+    /// True if passes continue after a pass that ran out of blocks, until `bytes` are done (`io_size=`).
     pub refill: bool,
-    /// Time after the ramp.
+    /// Run time after the ramp.
     pub runtime: Option<Time>,
-    /// Pass after pass until `runtime`; `bytes` and `requests` do not end the job.
+    /// True to repeat passes until `runtime`; `bytes` and `requests` do not end the job.
     pub time_based: bool,
 }
 
@@ -191,12 +191,12 @@ pub enum Rate {
     Requests(u64),
 }
 
-/// When requests of a rate-capped job are due.
+/// Due times of requests of a rate-capped job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// Evenly: each at the time at which the rate would have carried what came before.
+    /// Evenly spaced: each at the time at which the rate would have carried all earlier requests.
     Linear,
-    /// A Poisson process of the same mean.
+    /// Poisson process with the same mean.
     Poisson,
 }
 
@@ -205,64 +205,64 @@ pub enum Arrival {
 pub struct Think {
     /// Length of a pause, counted from the moment the queue is empty.
     pub time: Time,
-    /// Requests between pauses; none if only `every` counts.
+    /// Requests between pauses; none if only `every` applies.
     pub requests: Option<u64>,
-    /// Whether `requests` counts completions (else issues).
+    /// True if `requests` counts completions instead of issues.
     pub on_completion: bool,
-    /// Time between the end of a pause and the next.
+    /// Time between the end of a pause and the next pause.
     pub every: Option<Time>,
 }
 
-/// Which file of several comes next.
+/// Choice of the next file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Service {
-    /// One after another, in turn.
+    /// Each file in turn, round-robin.
     RoundRobin,
-    /// Any, drawn evenly.
+    /// Any file, drawn uniformly.
     Random,
-    /// The same until it is done.
+    /// Current file until it is done.
     Sequential,
-    /// Any, drawn by rank, with 1024 ranks a file, as in fio.
+    /// Any file, drawn by rank, with 1024 ranks per file, as in fio.
     Skewed {
-        /// How often each rank is drawn.
+        /// Frequency of each rank.
         popularity: Popularity,
         /// Share of the files before that of rank 0; before the median for [`Popularity::Normal`].
         center: Option<f64>,
     },
 }
 
-/// A stretch of the device: a file, or the part of it that a job goes over.
+/// Range of bytes on the device: a file, or the part of it that a job accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
     /// First byte on the device.
     pub start: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub bytes: u64,
 }
 
 /// The files of a job that has several.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Files {
-    /// The job's part of each, in the order of their numbers.
+    /// Region of each file that the job accesses, in the order of file numbers.
     pub regions: Vec<Region>,
-    /// Which comes next.
+    /// Choice of the next file.
     pub service: Service,
-    /// Requests of one before the next comes.
+    /// Requests per file before the next file is chosen.
     pub each: u64,
-    /// How many are in service at a time.
+    /// Number of files in use at a time.
     pub open: usize,
 }
 
 /// Flushes that a writing job issues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Flushes {
-    /// After each so many writes; zero is never.
+    /// Number of writes between flushes; zero for never.
     pub fsync: u64,
     /// As `fsync`: a device sees the same command.
     pub fdatasync: u64,
-    /// At the end of each pass, when the queue is empty.
+    /// True to flush at the end of each pass, when the queue is empty.
     pub at_end: bool,
-    /// Whether nothing else is issued until a flush completes, as in engines whose fsync is a blocking call.
+    /// True if nothing else is issued until a flush completes, as in engines with a blocking fsync.
     pub blocking: bool,
 }
 
@@ -271,79 +271,79 @@ pub struct Flushes {
 pub struct Job {
     /// Name in the job file.
     pub name: String,
-    /// Which of the `numjobs` clones it is, from zero.
+    /// Index among the `numjobs` clones, from zero.
     pub clone: u16,
-    /// Flow number: marks its requests.
+    /// Flow number of its requests.
     pub flow: u16,
-    /// What it does.
+    /// Access pattern.
     pub access: Access,
-    /// In which order.
+    /// Order of blocks.
     pub order: Order,
-    /// First byte of its region of the device; of several files, of the first.
+    /// First byte of its region on the device; for several files, of the first.
     pub start: u64,
-    /// Bytes of its region; of several files, of the smallest.
+    /// Length of its region in bytes; for several files, of the smallest.
     pub bytes: u64,
-    /// Its files, if it has several.
+    /// Files of the job, if it has several.
     pub files: Option<Files>,
     /// Request sizes.
     pub sizes: Each<Sizes>,
-    /// `sizes` are read as sequential, random instead of read, write (`bs_is_seq_rand=`).
+    /// True if `sizes` are for sequential, random instead of read, write (`bs_is_seq_rand=`).
     pub sizes_by_order: bool,
-    /// Random requests start at multiples of this, counted from `start`.
+    /// Alignment of random requests in bytes, counted from `start`.
     pub align: Each<u64>,
-    /// Requests outstanding at most.
+    /// Maximum outstanding requests.
     pub depth: u32,
-    /// The batches in which they are submitted and taken, if not one by one.
+    /// Batches in which requests are submitted and taken, if not one by one.
     pub batches: Option<Batches>,
-    /// When it ends.
+    /// Limits that end the job.
     pub limits: Limits,
-    /// Time from its start that results should not count.
+    /// Time from its start that results exclude.
     pub ramp: Time,
     /// Shortest and longest delay before it starts, from the start of the workload.
     pub start_delay: (Time, Time),
-    /// Its own seed; if none, the run's seed is its seed.
+    /// Seed of the job; if none, the run's seed.
     pub seed: Option<u64>,
-    /// Whether each pass repeats the first one draw by draw.
+    /// True if each pass repeats the first one draw by draw.
     pub repeat: bool,
     /// Rate caps.
     pub rate: Each<Option<Rate>>,
-    /// How rate-capped requests arrive.
+    /// Arrival process of rate-capped requests.
     pub arrival: Arrival,
     /// Pauses.
     pub think: Option<Think>,
     /// Flushes.
     pub flushes: Flushes,
-    /// Whether writes carry force unit access.
+    /// True if writes carry force unit access.
     pub fua: bool,
-    /// What is likely not meant, for the result's warnings.
+    /// Likely mistakes, for the result's warnings.
     pub warnings: Vec<String>,
 }
 
 impl Job {
-    /// Blocks that a random request of this direction can start at: every aligned place from which the smallest
-    /// request fits.
+    /// Returns the number of blocks at which a random request of this direction can start: every aligned place at
+    /// which the smallest request fits.
     pub fn blocks(&self, direction: Direction) -> u64 {
         self.blocks_of(direction, self.bytes)
     }
 
-    /// The same of a region of so many bytes.
+    /// Returns the number of such blocks in a region of `bytes` bytes.
     pub(crate) fn blocks_of(&self, direction: Direction, bytes: u64) -> u64 {
         let (align, min) = (self.align[direction as usize].max(1), self.smallest(direction));
         bytes.saturating_sub(min.saturating_sub(align)) / align
     }
 
-    /// Bytes of its region, of several files together.
+    /// Returns the bytes of its region, or of all its files together.
     pub fn all_bytes(&self) -> u64 {
         let of = |files: &Files| files.regions.iter().map(|region| region.bytes).sum();
         self.files.as_ref().map_or(self.bytes, of)
     }
 
-    /// Smallest request of this direction in random order.
+    /// Returns the smallest request of this direction in random order.
     pub(crate) fn smallest(&self, direction: Direction) -> u64 {
         self.sizes[self.sizes_index(direction, true)].min()
     }
 
-    /// Which of `sizes` a request takes.
+    /// Returns the index into `sizes` for a request.
     #[inline]
     pub(crate) fn sizes_index(&self, direction: Direction, random: bool) -> usize {
         if !self.sizes_by_order {
@@ -355,7 +355,7 @@ impl Job {
         }
     }
 
-    /// The largest request it can issue.
+    /// Returns the largest request that the job can issue.
     pub(crate) fn largest(&self) -> u64 {
         let used = |d: &Direction| self.access.has(*d);
         let index = |d: Direction| [self.sizes_index(d, true), self.sizes_index(d, false)];

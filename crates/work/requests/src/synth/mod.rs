@@ -1,6 +1,6 @@
-//! Synthetic requests: a [`Job`] says what they are, a [`Generator`] draws them.
+//! Synthetic requests: a [`Job`] describes them, a [`Generator`] draws them.
 //!
-//! The words and their meaning are fio's; [`crate::fio`] reads them.
+//! Terms and their meaning are fio's; [`crate::fio`] reads them.
 
 mod generator;
 mod job;
@@ -22,7 +22,7 @@ use rand_pcg::{Pcg64Mcg, rand_core::Rng as _};
 // Request sizes: fixed, a range, or a weighted split.
 
 impl Sizes {
-    /// A size that fits into `room` bytes, or none if even the smallest does not.
+    /// Draws a size that fits into `room` bytes, or none if even the smallest does not fit.
     #[inline]
     pub(crate) fn draw(&self, room: u64, stream: &mut Stream) -> Option<u64> {
         match self {
@@ -33,8 +33,9 @@ impl Sizes {
     }
 }
 
-/// fio's formula: `min + max * u`, down to a multiple of `min`, at most `max`. Where that does not fit fio draws
-/// again until it does; drawing among the multiples that fit is the same distribution without the wait.
+/// Draws a size by fio's formula: `min + max * u`, rounded down to a multiple of `min`, at most `max`. If that does
+/// not fit, fio draws again until it does; drawing among the multiples that fit gives the same distribution without
+/// the wait.
 fn draw_range(min: u64, max: u64, room: u64, stream: &mut Stream) -> Option<u64> {
     if min > room {
         return None;
@@ -60,20 +61,20 @@ fn draw_split(shares: &[Share], room: u64, stream: &mut Stream) -> Option<u64> {
     None
 }
 
-// How far a job has come, and what that ends.
+// Progress of a job, and the limits that end it.
 
-/// The counters of a job.
+/// Counters of a job.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Progress {
-    /// Bytes that count against the limits, in this pass.
+    /// Bytes of this pass that count against the limits.
     pub(crate) pass_bytes: u64,
-    /// The same in all passes.
+    /// Bytes of all passes that count against the limits.
     pub(crate) bytes: u64,
     /// Requests since the ramp ended.
     pub(crate) requests: u64,
     /// Requests since the start.
     pub(crate) issued: u64,
-    /// Completions since the start, flushes not counted.
+    /// Completions since the start, excluding flushes.
     pub(crate) completed: u64,
     /// Writes since the start.
     pub(crate) writes: u64,
@@ -81,7 +82,7 @@ pub(crate) struct Progress {
     pub(crate) passes: u64,
 }
 
-/// What follows the end of a pass.
+/// Phase after the end of a pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
     Pass,
@@ -102,14 +103,14 @@ impl Progress {
         self.writes += (d == Direction::Write) as u64;
     }
 
-    /// Whether bytes or requests end the job or the pass. A time-based job ends by the clock alone, as in fio.
+    /// Returns true if bytes or requests end the job or the pass. A time-based job ends only by the clock, as in fio.
     pub(crate) fn limit_reached(&self, job: &Job) -> bool {
         let limits = &job.limits;
         let spent = self.bytes >= limits.bytes || limits.requests.is_some_and(|n| self.requests >= n);
         !limits.time_based && (spent || self.pass_bytes >= limits.pass_bytes)
     }
 
-    /// How many requests cannot reach a limit, whatever their size.
+    /// Returns how many requests cannot reach a limit, whatever their size.
     pub(crate) fn carefree_requests(&self, job: &Job) -> u64 {
         let limits = &job.limits;
         if limits.time_based {
@@ -121,14 +122,15 @@ impl Progress {
         (bytes.min(pass_bytes) / job.largest().max(1)).min(requests)
     }
 
-    /// Share of the work that bytes or requests limit, zero to one; zero for a job that only the clock ends.
+    /// Returns the share of the work limited by bytes or requests, zero to one; zero for a job that only the clock
+    /// ends.
     pub(crate) fn share(&self, job: &Job) -> f64 {
         let limits = &job.limits;
         if limits.time_based {
             return 0.0;
         }
         let of = |done: u64, all: u64| if all > 0 { done as f64 / all as f64 } else { 1.0 };
-        // A first pass that runs out of blocks ends the job, unless more passes are asked for.
+        // A first pass that runs out of blocks ends the job, unless more passes are requested.
         let bytes = if limits.passes > 1 || limits.refill {
             limits.bytes
         } else {
@@ -138,14 +140,14 @@ impl Progress {
         of(self.bytes, bytes).max(requests).min(1.0)
     }
 
-    /// Whether a write flush is due after the last request.
+    /// Returns true if a write flush is due after the last request.
     pub(crate) fn flush_due(&self, job: &Job) -> bool {
         let every = [job.flushes.fsync, job.flushes.fdatasync];
         every.into_iter().any(|every| every > 0 && self.writes.is_multiple_of(every))
     }
 
-    /// What follows the pass that ends now: fio's `keep_running`. `exhausted` says that no block was left. A pass
-    /// without a request is the last.
+    /// Returns the phase after the pass that ends now: fio's `keep_running`. `exhausted` says that no block was left.
+    /// A pass without a request is the last.
     pub(crate) fn end_pass(&mut self, job: &Job, exhausted: bool) -> Next {
         let limits = &job.limits;
         self.passes += 1;
@@ -160,29 +162,29 @@ impl Progress {
     }
 }
 
-// Random streams of one generator: one per purpose, so that a change of, say, the block-size split leaves the
-// offsets as they were (fio keeps its states apart in the same way).
+// Random streams of one generator: one per purpose, so that a change of, say, the block-size split leaves the offsets
+// unchanged (fio separates its states in the same way).
 
-/// What a stream is drawn for.
+/// Purpose of a random stream.
 #[derive(Clone, Copy, Debug)]
 pub enum Purpose {
     /// Offsets.
     Offset = 1,
-    /// Whether a request reads, writes or trims.
+    /// Direction of a request: read, write or trim.
     Direction,
     /// Sizes of requests.
     Size,
-    /// Whether a request is random, of a job that is in part.
+    /// Choice between random and sequential in a partly random job.
     Mixture,
     /// Times between arrivals.
     Arrival,
-    /// When a job begins.
+    /// Start times of jobs.
     Delay,
-    /// Where the most popular block lies.
+    /// Place of the most popular block.
     Scatter,
-    /// What a request asks of a program.
+    /// Content of a request to a program.
     Request,
-    /// Which file a request is of.
+    /// File of a request.
     File,
     /// Sizes of files.
     FileSize,
@@ -193,7 +195,7 @@ pub enum Purpose {
 pub struct Stream(Pcg64Mcg);
 
 impl Stream {
-    /// The stream for one purpose under `seed`.
+    /// Opens the stream for one purpose under `seed`.
     pub fn new(seed: u64, purpose: Purpose) -> Stream {
         let mut state = seed ^ (purpose as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let high = split_mix(&mut state);
@@ -201,33 +203,33 @@ impl Stream {
         Stream(Pcg64Mcg::new((high as u128) << 64 | low as u128))
     }
 
-    /// 64 random bits.
+    /// Draws 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// Uniform in `0..n`. The multiply-shift without rejection is off by at most `n / 2^64` per value, which no
-    /// run is long enough to see.
+    /// Draws a uniform number in `0..n`. The multiply-shift without rejection is off by at most `n / 2^64` per value,
+    /// which no run is long enough to see.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         ((self.bits() as u128 * n as u128) >> 64) as u64
     }
 
-    /// Uniform in `1..=100`.
+    /// Draws a uniform number in `1..=100`.
     #[inline]
     pub fn percent(&mut self) -> u8 {
         1 + self.below(100) as u8
     }
 
-    /// Uniform in the open interval (0, 1).
+    /// Draws a uniform number in the open interval (0, 1).
     #[inline]
     pub fn unit(&mut self) -> f64 {
         ((self.bits() >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
     }
 }
 
-/// One step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): spreads a counter over 64 bits.
+/// Performs one step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): spreads a counter over 64 bits.
 pub(crate) fn split_mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     engine::mix(*state)
@@ -242,7 +244,7 @@ pub(crate) fn split_mix(state: &mut u64) -> u64 {
 pub struct Zipf {
     n: f64,
     theta: f64,
-    /// `1 - theta`, or zero if it is so small that the logarithmic limit is the better formula.
+    /// Value of `1 - theta`, or zero if it is so small that the logarithmic limit is the better formula.
     rest: f64,
     inverse_rest: f64,
     low: f64,
@@ -250,14 +252,14 @@ pub struct Zipf {
     accept: f64,
 }
 
-/// Below this, `(x^rest - 1) / rest` loses more digits than its limit `ln x` is off by.
+/// Limit below which `(x^rest - 1) / rest` loses more digits than its limit `ln x` is off by.
 const NEARLY_ONE: f64 = 1e-8;
 
 impl Zipf {
-    /// The largest skew taken: beyond it every draw is rank 0 in double precision.
+    /// Largest accepted skew: beyond it every draw is rank 0 in double precision.
     pub const MAX_THETA: f64 = 50.0;
 
-    /// Ranks `0..n` with skew `theta` in `0 < theta <= 50`.
+    /// Creates ranks `0..n` with skew `theta` in `0 < theta <= 50`.
     pub fn new(n: u64, theta: f64) -> Zipf {
         let rest = if (1.0 - theta).abs() < NEARLY_ONE { 0.0 } else { 1.0 - theta };
         let inverse_rest = if rest == 0.0 { 0.0 } else { 1.0 / rest };
@@ -269,7 +271,7 @@ impl Zipf {
         zipf
     }
 
-    /// A rank, from draws that are uniform between 0 and 1.
+    /// Draws a rank, from draws that are uniform between 0 and 1.
     #[inline]
     pub fn rank(&self, mut unit: impl FnMut() -> f64) -> u64 {
         loop {
@@ -282,12 +284,12 @@ impl Zipf {
         }
     }
 
-    /// `x^-theta`.
+    /// Returns `x^-theta`.
     fn height(&self, x: f64) -> f64 {
         libm::exp(-self.theta * libm::log(x))
     }
 
-    /// The integral of the height from 1 to `x`.
+    /// Returns the integral of the height from 1 to `x`.
     fn area(&self, x: f64) -> f64 {
         let log = libm::log(x);
         if self.rest == 0.0 { log } else { libm::expm1(self.rest * log) * self.inverse_rest }
@@ -366,7 +368,7 @@ mod tests {
         assert_ne!(a.bits(), b.bits());
     }
 
-    /// Draws against the probabilities summed naively; ranks beyond `head` are one cell.
+    /// Compares draws with the naively summed probabilities; ranks beyond `head` are one cell.
     fn chi_square(n: u64, theta: f64, head: usize, total: f64, draws: u64) -> f64 {
         let zipf = Zipf::new(n, theta);
         let mut stream = Stream::new(11, Purpose::Offset);

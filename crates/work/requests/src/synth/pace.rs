@@ -1,4 +1,4 @@
-//! When requests are due: rate caps and pauses.
+//! Due times of requests: rate caps and pauses.
 
 use engine::Time;
 
@@ -7,10 +7,10 @@ use super::{Purpose, Stream};
 
 const PS_PER_S: u64 = 1_000_000_000_000;
 
-/// The schedule of a rate-capped job; times count from the start of the job.
+/// Schedule of a rate-capped job; times count from the start of the job.
 ///
 /// `linear`: a request is due when the rate would have carried everything issued before it. `poisson`: the gaps
-/// between due times are exponential, with the mean of the rate at the smallest block size. Both as fio's
+/// between due times are exponential, with the mean of the rate at the smallest block size. Both follow fio's
 /// `usec_for_io`, in picoseconds instead of whole microseconds.
 #[derive(Clone, Debug)]
 pub(crate) struct Pace {
@@ -25,7 +25,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// None if no direction has a rate.
+    /// Creates the schedule; none if no direction has a rate.
     pub(crate) fn new(job: &Job, seed: u64) -> Option<Pace> {
         let mean_gap = |d: Direction| match job.rate[d as usize] {
             None => 0.0,
@@ -42,8 +42,8 @@ impl Pace {
         })
     }
 
-    /// fio's `rate_ddir`: the direction to issue and when it is due. If `wanted` is ahead of its rate and `other` may
-    /// stand in, the one that is due first goes.
+    /// Returns the direction to issue and its due time (fio's `rate_ddir`). If `wanted` is ahead of its rate and
+    /// `other` may replace it, the one that is due first is issued.
     pub(crate) fn choose(&self, wanted: Direction, other: Option<Direction>, now: Time) -> (Direction, Time) {
         let due = self.due[wanted as usize];
         match other {
@@ -52,7 +52,7 @@ impl Pace {
         }
     }
 
-    /// Whether a direction has a rate.
+    /// Returns true if a direction has a rate.
     pub(crate) fn caps(&self, d: Direction) -> bool {
         self.rate[d as usize].is_some()
     }
@@ -76,30 +76,30 @@ impl Pace {
     }
 }
 
-/// The pauses of a job: fio's `handle_thinktime`.
+/// Pauses of a job: fio's `handle_thinktime`.
 ///
-/// fio looks after each submission, once the queue has room: if enough requests have been issued (or completed), it
+/// fio checks after each submission, once the queue has room: if enough requests have been issued (or completed), it
 /// waits for the queue to drain and then sleeps.
 #[derive(Clone, Debug)]
 pub(crate) struct Thinker {
     rule: Think,
-    /// Requests counted at the last pause.
+    /// Number of requests counted at the last pause.
     seen: u64,
     /// End of the last pause.
     awake: Time,
-    /// A request has gone out since the last look.
+    /// True if a request was issued since the last check.
     look: bool,
     draining: bool,
 }
 
-/// What a pause demands.
+/// Demand of a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Thought {
-    /// Nothing: go on.
+    /// No pause: continue.
     Go,
     /// The queue must drain first.
     Drain,
-    /// Nothing before this time.
+    /// No request before this time.
     Sleep(Time),
 }
 
@@ -108,17 +108,18 @@ impl Thinker {
         Thinker { rule, seen: 0, awake: start, look: false, draining: false }
     }
 
-    /// A request has been issued.
+    /// Counts an issued request.
     pub(crate) fn issued(&mut self) {
         self.look = true;
     }
 
-    /// End of the last pause.
+    /// Returns the end of the last pause.
     pub(crate) fn awake(&self) -> Time {
         self.awake
     }
 
-    /// `issued` and `completed` count requests with an address since the start; `room` is whether the queue has room.
+    /// Checks for a pause. `issued` and `completed` count requests with an address since the start; `room` says
+    /// whether the queue has room.
     pub(crate) fn think(
         &mut self,
         now: Time,

@@ -1,13 +1,13 @@
-//! A keyed permutation of `0..n` in constant memory: what "cover every block exactly once, in random order" needs
-//! for a device of any size.
+//! A keyed permutation of `0..n` in constant memory, for covering every block of a device exactly once in random
+//! order.
 
 use super::split_mix;
 
 /// A keyed bijection of `0..n`.
 ///
 /// Four rounds (eight for fewer than 65 536 values, where few bits mix slowly) of multiply by an odd number, add, and
-/// xor-shift by half the width; each step is a bijection on `ceil(log2 n)` bits. Values that land at or beyond `n` are
-/// sent round again (cycle walking), fewer than two turns on average.
+/// xor-shift by half the width; each step is a bijection on `ceil(log2 n)` bits. Values at or beyond `n` are mapped
+/// again (cycle walking), fewer than two rounds on average.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permutation {
     n: u64,
@@ -19,7 +19,7 @@ pub struct Permutation {
 }
 
 impl Permutation {
-    /// The permutation of `0..n` named by `key`; `n` of zero counts as one.
+    /// Creates the permutation of `0..n` selected by `key`; `n` of zero counts as one.
     pub fn new(n: u64, key: u64) -> Permutation {
         let n = n.max(1);
         let bits = 64 - (n - 1).leading_zeros();
@@ -31,17 +31,17 @@ impl Permutation {
         Permutation { n, mask, shift: bits.div_ceil(2).max(1), multiply, divide, add }
     }
 
-    /// How many values it permutes.
+    /// Returns the number of values.
     pub fn len(&self) -> u64 {
         self.n
     }
 
-    /// Never: a permutation has at least one value.
+    /// Returns false: a permutation has at least one value.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// The value at place `i`, which must be below [`len`](Self::len).
+    /// Returns the value at place `i`, which must be below [`len`](Self::len).
     #[inline]
     pub fn at(&self, i: u64) -> u64 {
         debug_assert!(i < self.n);
@@ -52,7 +52,7 @@ impl Permutation {
         x
     }
 
-    /// The place whose value is `x`, which must be below [`len`](Self::len).
+    /// Returns the place of value `x`, which must be below [`len`](Self::len).
     #[inline]
     pub fn place_of(&self, mut x: u64) -> u64 {
         debug_assert!(x < self.n);
@@ -95,7 +95,7 @@ impl Permutation {
         x
     }
 
-    /// A shift by at least half the width undoes itself.
+    /// Applies an xor-shift by at least half the width, which is its own inverse.
     #[inline]
     fn step_back(&self, x: u64, round: usize) -> u64 {
         let x = x ^ (x >> self.shift);
@@ -103,7 +103,8 @@ impl Permutation {
     }
 }
 
-/// The inverse of an odd number modulo 2^64, by Newton's iteration: three digits are right at first, each turn doubles them.
+/// Returns the inverse of an odd number modulo 2^64 by Newton's iteration: three digits are right at first, each step
+/// doubles them.
 fn inverse(odd: u64) -> u64 {
     (0..5).fold(odd, |x, _| x.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(x))))
 }

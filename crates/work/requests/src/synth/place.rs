@@ -1,4 +1,4 @@
-//! Where the next request goes: fio's `get_next_block` and `get_next_buflen` over one region, and `get_next_file` over
+//! Place of the next request: fio's `get_next_block` and `get_next_buflen` over one region, and `get_next_file` over
 //! several files.
 
 use super::job::{Choice, Direction, Each, Files, Follow, Job, Order, Region, Service};
@@ -6,14 +6,14 @@ use super::permute::Permutation;
 use super::popularity::{Popular, ZoneTable};
 use super::{Purpose, Stream};
 
-/// Bytes of a region, counted from its start, or of the device.
+/// Range of bytes, counted from the start of a region or of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub(crate) offset: u64,
     pub(crate) bytes: u64,
 }
 
-/// The streams that places are drawn from.
+/// Random streams from which places are drawn.
 #[derive(Clone, Debug)]
 pub(crate) struct PlaceStreams {
     pub(crate) offset: Stream,
@@ -21,15 +21,15 @@ pub(crate) struct PlaceStreams {
     pub(crate) mixture: Stream,
 }
 
-/// The position of a job in its region.
+/// Position of a job in its region.
 #[derive(Clone, Debug)]
 pub(crate) struct Placer {
     source: Source,
-    /// Request size of a direction whose every request is a fresh random block of one size; else zero.
+    /// Request size of a direction in which every request is a fresh random block of one size; otherwise zero.
     plain: Each<u64>,
     align: Each<u64>,
     bytes: u64,
-    /// Whether sequential requests start over at the end of the region.
+    /// True if sequential requests start over at the end of the region.
     wraps: bool,
     /// End of the last request of each direction.
     tail: Each<u64>,
@@ -48,10 +48,10 @@ enum Source {
     Zoned(Box<Each<ZoneTable>>),
 }
 
-/// The blocks of a region in random order, each once.
+/// Blocks of a region in random order, each once.
 ///
-/// While all requests are one block long the permutation alone says what is left. Longer requests take neighbours
-/// along, and a bitmap remembers them (fio's `axmap`).
+/// While all requests are one block long, the permutation alone tells which blocks are left. Longer requests also
+/// take neighbours, which a bitmap records (fio's `axmap`).
 #[derive(Clone, Debug)]
 struct BlockMap {
     unit: u64,
@@ -62,7 +62,8 @@ struct BlockMap {
 }
 
 impl Placer {
-    /// At the start of the first pass over a region of so many bytes; `seed` places the popular blocks.
+    /// Creates the position at the start of the first pass over a region of `bytes` bytes; `seed` places the popular
+    /// blocks.
     pub(crate) fn new(job: &Job, bytes: u64, seed: u64, streams: &mut PlaceStreams) -> Placer {
         let each = |f: &dyn Fn(Direction) -> u64| Direction::ALL.map(f);
         let source = match &job.order {
@@ -97,7 +98,7 @@ impl Placer {
         placer
     }
 
-    /// Back to the start of the region, no block taken, in a new random order.
+    /// Returns to the start of the region with no block taken, in a new random order.
     pub(crate) fn restart(&mut self, streams: &mut PlaceStreams) {
         self.tail = [0; 3];
         self.head = [0; 3];
@@ -113,7 +114,7 @@ impl Placer {
         }
     }
 
-    /// The next extent of this direction; none if the region is exhausted.
+    /// Returns the next extent of this direction; none if the region is exhausted.
     #[inline]
     pub(crate) fn next(&mut self, d: Direction, job: &Job, streams: &mut PlaceStreams) -> Option<Extent> {
         let size = self.plain[d as usize];
@@ -143,7 +144,7 @@ impl Placer {
                     self.head[i]
                 } else {
                     self.sequential(d, 0).unwrap_or_else(|| {
-                        // fio takes a random block when a sequential stretch runs into the end; it marks none.
+                        // fio takes a random block when a sequential run reaches the end; it marks none.
                         random = true;
                         streams.offset.below(job.blocks_of(d, self.bytes)) * self.align[i]
                     })
@@ -160,7 +161,7 @@ impl Placer {
         Some(Extent { offset, bytes })
     }
 
-    /// fio's `get_next_seq_offset`.
+    /// Returns the next sequential offset, as fio's `get_next_seq_offset`.
     fn sequential(&mut self, d: Direction, gap: i64) -> Option<u64> {
         let mut at = self.tail[d as usize];
         if at >= self.bytes {
@@ -192,7 +193,7 @@ impl Placer {
     }
 }
 
-/// The size that makes a direction plain, or zero.
+/// Returns the size that makes a direction plain, or zero.
 fn plain_size(job: &Job, source: &Source, d: Direction) -> u64 {
     let Order::Random { run: 1, percent, .. } = &job.order else { return 0 };
     let mapped =
@@ -203,8 +204,8 @@ fn plain_size(job: &Job, source: &Source, d: Direction) -> u64 {
     }
 }
 
-/// One map for all directions of the same block size, as fio has one map for a file; directions of different block
-/// sizes get one each, because a map of 64 KiB blocks cannot say which 4 KiB are left.
+/// Creates one map for all directions of the same block size, as fio has one map per file. Directions of different
+/// block sizes get one each, because a map of 64 KiB blocks cannot tell which 4 KiB are left.
 fn block_maps(job: &Job, bytes: u64) -> (Vec<BlockMap>, Each<u8>) {
     let mut maps: Vec<BlockMap> = Vec::new();
     let mut of = [0u8; 3];
@@ -223,7 +224,7 @@ fn block_maps(job: &Job, bytes: u64) -> (Vec<BlockMap>, Each<u8>) {
 }
 
 impl BlockMap {
-    /// A block that is not taken yet.
+    /// Draws a block that is not taken yet.
     #[inline]
     fn next(&mut self) -> Option<u64> {
         while self.cursor < self.blocks {
@@ -237,7 +238,7 @@ impl BlockMap {
         None
     }
 
-    /// Takes the blocks of a request; it is cut short before the first block that is taken already.
+    /// Takes the blocks of a request, which is cut before the first block that is already taken.
     fn take(&mut self, offset: u64, bytes: u64) -> u64 {
         let Some(taken) = &mut self.taken else { return bytes };
         let first = offset / self.unit;
@@ -254,29 +255,30 @@ impl BlockMap {
     }
 }
 
-// The regions that a job goes over: one, or several files that it serves by fio's `file_service_type` (`get_next_file` in `io_u.c`).
+// Regions that a job accesses: one, or several files served by fio's `file_service_type` (`get_next_file` in
+// `io_u.c`).
 
-/// Draws of a file after which the next one in service is taken: *chosen*. fio draws until it finds one, however long that takes.
+/// Number of draws of a file after which the next one in use is taken: *chosen*. fio draws until it finds one.
 const MOST_DRAWS: u32 = 100;
 
-/// The position of a job in all its files.
+/// Position of a job in all its files.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     files: Vec<File>,
     service: Service,
-    /// The draw of [`Service::Skewed`].
+    /// Distribution of [`Service::Skewed`].
     skew: Option<Popular>,
-    /// Requests of a file before the next comes.
+    /// Requests per file before the next file is chosen.
     each: u64,
-    /// Files in service at most, and now.
+    /// Number of files in use: maximum, and now.
     most_open: usize,
     open: usize,
-    /// Files that are done in this pass.
+    /// Number of files that are done in this pass.
     done: usize,
-    /// The file that was served last, and how many more requests it gets.
+    /// File that was served last, and how many more requests it gets.
     at: usize,
     left: u64,
-    /// The file that is looked at next.
+    /// File that is considered next.
     next: usize,
     choice: Stream,
 }
@@ -296,7 +298,7 @@ enum State {
 }
 
 impl Places {
-    /// At the start of the first pass; `seed` places the popular blocks, and chooses files.
+    /// Creates the position at the start of the first pass; `seed` places the popular blocks and chooses files.
     pub(crate) fn new(job: &Job, seed: u64, streams: &mut PlaceStreams) -> Places {
         let one = Files {
             regions: vec![Region { start: job.start, bytes: job.bytes }],
@@ -334,7 +336,7 @@ impl Places {
         places
     }
 
-    /// Back to the start of every file, no block taken, in a new random order.
+    /// Returns to the start of every file with no block taken, in a new random order.
     pub(crate) fn restart(&mut self, streams: &mut PlaceStreams) {
         for file in &mut self.files {
             file.placer.restart(streams);
@@ -342,7 +344,7 @@ impl Places {
         self.open_first();
     }
 
-    /// No file is done, and the first of them are in service.
+    /// Marks no file as done, and takes the first ones into use.
     fn open_first(&mut self) {
         let most = self.most_open;
         for (number, file) in self.files.iter_mut().enumerate() {
@@ -351,7 +353,8 @@ impl Places {
         (self.open, self.done, self.left) = (most.min(self.files.len()), 0, 0);
     }
 
-    /// The next extent of this direction, counted from the start of the device; none if every file is exhausted.
+    /// Returns the next extent of this direction, counted from the start of the device; none if every file is
+    /// exhausted.
     #[inline]
     pub(crate) fn next(&mut self, d: Direction, job: &Job, streams: &mut PlaceStreams) -> Option<Extent> {
         if let [file] = &mut self.files[..] {
@@ -367,7 +370,7 @@ impl Places {
             }
             self.open -= 1;
             if self.skew.is_some() && starts_over < MOST_DRAWS {
-                // A file that a skewed choice exhausts starts over (`fio_file_reset`): the job ends by its bytes.
+                // A file exhausted by a skewed choice starts over (`fio_file_reset`): the job ends by its bytes.
                 placer.restart(streams);
                 *state = State::Closed;
                 starts_over += 1;
@@ -379,7 +382,7 @@ impl Places {
         None
     }
 
-    /// The file whose turn it is, of those that are not done.
+    /// Returns the file whose turn it is, among those that are not done.
     fn serve(&mut self) -> usize {
         if self.files[self.at].state == State::Open {
             if self.service == Service::Sequential && self.left > 0 {

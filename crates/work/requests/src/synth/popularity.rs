@@ -1,4 +1,4 @@
-//! Non-uniform choice of blocks: `random_distribution=` of fio, and popularity as it was measured.
+//! Non-uniform choice of blocks: fio's `random_distribution=`, and measured popularity.
 
 use super::permute::Permutation;
 use super::{Purpose, Stream, Zipf};
@@ -7,16 +7,16 @@ use rustc_hash::FxHashMap;
 use std::{fs::File, io::Read, path::Path};
 use text::Input;
 
-/// How often each block is chosen, by rank: rank 0 is the most popular.
+/// Frequency of each block by rank: rank 0 is the most popular.
 ///
-/// Ranks are scattered over the region by a permutation, the same for every job; where rank 0 falls differs from job
-/// to job unless a center fixes it. fio scatters with `(rank * golden ratio + offset) mod n`, which is not one to one:
-/// there some blocks stand for several ranks and some are never chosen.
+/// Ranks are scattered over the region by a permutation, the same for every job; the place of rank 0 differs between
+/// jobs unless a center fixes it. fio scatters with `(rank * golden ratio + offset) mod n`, which is not one to one:
+/// some blocks have several ranks there, and some are never chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Popularity {
     /// Zipf with this skew.
     Zipf {
-        /// Skew; above zero.
+        /// Skew, above zero.
         theta: f64,
     },
     /// fio's Pareto: rank = (n - 1) u^(ln h / ln(1 - h)), so that the first `h` of the ranks get `1 - h` of the
@@ -27,22 +27,22 @@ pub enum Popularity {
     },
     /// fio's normal: the mean of twelve uniform ranks plus a uniform jitter.
     Normal {
-        /// Width of the jitter in percent of the ranks, at most 50 of which count.
+        /// Width of the jitter in percent of the ranks, of which at most 50 count.
         deviation: f64,
     },
 }
 
-/// A popularity over the blocks of one region.
+/// Popularity over the blocks of one region.
 #[derive(Clone, Debug)]
 pub(crate) struct Popular {
     popularity: Sampler,
-    /// Place of each rank; none if neighbours in rank are neighbours.
+    /// Place of each rank; none if neighbouring ranks are neighbouring blocks.
     scatter: Option<Permutation>,
     ranks: u64,
     shift: u64,
 }
 
-/// Ranks of each file, of which fio draws one: `FIO_FSERVICE_SHIFT`.
+/// Ranks per file, of which fio draws one: `FIO_FSERVICE_SHIFT`.
 const RANKS_OF_FILE: u64 = 1 << 10;
 
 #[derive(Clone, Debug)]
@@ -53,7 +53,8 @@ enum Sampler {
 }
 
 impl Popular {
-    /// Over `blocks` blocks; rank 0 falls on `center * blocks`, or anywhere if `center` is not given.
+    /// Creates a popularity over `blocks` blocks; rank 0 is at `center * blocks`, or at a random place if `center` is
+    /// not given.
     pub(crate) fn new(popularity: Popularity, blocks: u64, center: Option<f64>, seed: u64) -> Popular {
         let blocks = blocks.max(1);
         let scatter = Permutation::new(blocks, 0);
@@ -65,8 +66,9 @@ impl Popular {
         Popular { popularity: Sampler::new(popularity, blocks), scatter: Some(scatter), ranks: blocks, shift }
     }
 
-    /// Over files, as fio's `init_rand_file_service`: each has 1024 ranks side by side, and ranks wrap. The first rank falls on `center` of all, or
-    /// anywhere, drawn from `stream`, if it is not given. For [`Popularity::Normal`] `center` is the place of the median, by itself 0.5.
+    /// Creates a popularity over files, as fio's `init_rand_file_service`: each has 1024 adjacent ranks, and ranks
+    /// wrap. The first rank is at `center` of all, or at a random place drawn from `stream` if it is not given. For
+    /// [`Popularity::Normal`] `center` is the place of the median, 0.5 by default.
     pub(crate) fn of_files(
         popularity: Popularity,
         files: u64,
@@ -83,7 +85,7 @@ impl Popular {
         Popular { popularity: Sampler::new(popularity, ranks), scatter: None, ranks, shift }
     }
 
-    /// A block.
+    /// Draws a block.
     #[inline]
     pub(crate) fn draw(&self, stream: &mut Stream) -> u64 {
         let rank = self.rank(stream);
@@ -91,7 +93,7 @@ impl Popular {
         if block >= self.ranks { block - self.ranks } else { block }
     }
 
-    /// A file, of a popularity over files.
+    /// Draws a file, for a popularity over files.
     pub(crate) fn draw_file(&self, stream: &mut Stream) -> usize {
         (self.draw(stream) / RANKS_OF_FILE) as usize
     }
@@ -121,7 +123,8 @@ impl Sampler {
     }
 }
 
-/// fio's `gauss_next`: the mean of twelve uniform draws, moved by a uniform jitter that is halved until it fits.
+/// Draws as fio's `gauss_next`: the mean of twelve uniform draws, moved by a uniform jitter that is halved until it
+/// fits.
 fn normal(blocks: u64, jitter: u64, stream: &mut Stream) -> u64 {
     let mut sum = 0u64;
     for _ in 0..6 {
@@ -139,27 +142,27 @@ fn normal(blocks: u64, jitter: u64, stream: &mut Stream) -> u64 {
     (mean + by) as u64
 }
 
-/// A range of blocks and its share of the requests.
+/// Range of blocks and its share of the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zone {
     /// Percent of the requests.
     pub percent: u8,
     /// First block.
     pub first: u64,
-    /// Blocks; at least one if it gets any requests.
+    /// Number of blocks; at least one if the zone gets any requests.
     pub blocks: u64,
 }
 
-/// `zoned` and `zoned_abs`: uniform within a zone, zones by percent.
+/// Table of `zoned` and `zoned_abs`: uniform within a zone, zones by percent.
 #[derive(Clone, Debug)]
 pub(crate) struct ZoneTable {
-    /// The zone of each percent, as fio keeps it.
+    /// Zone of each percent, as in fio.
     of_percent: [u8; 100],
     zones: Vec<Zone>,
 }
 
 impl ZoneTable {
-    /// `zones` must be at most 256 and their percents add up to 100.
+    /// Creates a table of at most 256 `zones`, whose percentages add up to 100.
     pub(crate) fn new(zones: &[Zone]) -> ZoneTable {
         let mut of_percent = [0u8; 100];
         let mut filled = 0;
@@ -172,7 +175,7 @@ impl ZoneTable {
         ZoneTable { of_percent, zones: zones.to_vec() }
     }
 
-    /// A block.
+    /// Draws a block.
     #[inline]
     pub(crate) fn draw(&self, stream: &mut Stream) -> u64 {
         let zone = self.zones[self.of_percent[stream.below(100) as usize] as usize];
@@ -180,22 +183,22 @@ impl ZoneTable {
     }
 }
 
-// Popularity as it was measured: which share of the requests each group of objects got.
+// Measured popularity: the share of requests that each group of objects got.
 //
-// Two kinds of files are read, plain or compressed: the distributions of CacheLib's cachebench (JSON, `popularityBuckets` with
-// the number of keys of each group and `popularityWeights` with its requests), and lists of what was requested, one name a
-// line.
+// Two kinds of files are read, plain or compressed: the distributions of CacheLib's cachebench (JSON,
+// `popularityBuckets` with the number of keys in each group and `popularityWeights` with its requests), and lists of
+// requested names, one per line.
 
-/// The longest file, decompressed: it is held in memory.
+/// Largest file in bytes, decompressed: it is held in memory.
 const LONGEST: u64 = 1 << 30;
 
-/// Shares of requests over shares of objects, from the most popular on; uniform inside a group.
+/// Cumulative shares of requests over shares of objects, most popular first; uniform within a group.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measured {
     groups: Vec<Group>,
 }
 
-/// The end of a group: how much lies up to here, of all.
+/// End of a group, cumulative over all groups so far.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Group {
     requests: f64,
@@ -214,7 +217,7 @@ impl Measured {
     /// Reads a file.
     ///
     /// # Errors
-    /// A file that cannot be read or is neither of the two kinds.
+    /// If a file cannot be read or is neither of the two kinds.
     pub fn read(path: &Path) -> Result<Measured, Diagnostic> {
         let shown = path.display().to_string();
         let unreadable = |fault| Diagnostic::new(format!("cannot read `{shown}`: {fault}"));
@@ -222,18 +225,18 @@ impl Measured {
         let mut bytes = Vec::new();
         input.bytes.take(LONGEST + 1).read_to_end(&mut bytes).map_err(unreadable)?;
         if bytes.len() as u64 > LONGEST {
-            return Err(Diagnostic::new(format!("`{shown}` has more than {LONGEST} B")));
+            return Err(Diagnostic::new(format!("`{shown}` is larger than {LONGEST} B")));
         }
         let json = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
         let groups = if json { distribution(&shown, &bytes)? } else { list(&shown, &bytes)? };
         Measured::new(groups).map_err(|what| Diagnostic::new(format!("`{shown}`: {what}")))
     }
 
-    /// From the keys and the requests of each group.
+    /// Builds the shares from the keys and the requests of each group.
     fn new(mut groups: Vec<(u64, f64)>) -> Result<Measured, String> {
         if let Some((_, wrong)) = groups.iter().find(|(_, requests)| !requests.is_finite() || *requests < 0.0)
         {
-            return Err(format!("{wrong} requests of a group; allowed: finite numbers from 0"));
+            return Err(format!("{wrong} requests in a group; expected a finite number of at least 0"));
         }
         groups.retain(|(keys, _)| *keys > 0);
         let each = |(keys, requests): &(u64, f64)| requests / *keys as f64;
@@ -241,7 +244,7 @@ impl Measured {
         let all = |part: fn(&(u64, f64)) -> f64| groups.iter().map(part).sum::<f64>();
         let (objects, requests) = (all(|(keys, _)| *keys as f64), all(|(_, requests)| *requests));
         if requests <= 0.0 {
-            return Err("nothing was requested".into());
+            return Err("it lists no requests".into());
         }
         let mut end = Group { requests: 0.0, objects: 0.0 };
         let group = |(keys, part): &(u64, f64)| {
@@ -252,8 +255,8 @@ impl Measured {
         Ok(Measured { groups: groups.iter().map(group).collect() })
     }
 
-    /// A rank of `n`, from a draw that is uniform between 0 and 1. However many objects were measured, the same share of objects gets
-    /// the same share of requests.
+    /// Returns a rank of `n`, from a draw that is uniform between 0 and 1. The share of requests depends only on the
+    /// share of objects, not on how many were measured.
     pub fn rank(&self, n: u64, unit: f64) -> u64 {
         let at = self.groups.partition_point(|group| group.requests <= unit).min(self.groups.len() - 1);
         let end = self.groups[at];
@@ -265,21 +268,21 @@ impl Measured {
     }
 }
 
-/// A distribution of cachebench.
+/// Reads a distribution of cachebench.
 fn distribution(shown: &str, bytes: &[u8]) -> Result<Vec<(u64, f64)>, Diagnostic> {
     let read: CacheBench = serde_json::from_slice(bytes).map_err(|fault| {
-        let help = "a distribution of cachebench has `popularityBuckets` and `popularityWeights`, a list of numbers each";
-        Diagnostic::new(format!("`{shown}` is no measured popularity: {fault}")).help(help)
+        let help = "a cachebench distribution has `popularityBuckets` and `popularityWeights`, each a list of numbers";
+        Diagnostic::new(format!("`{shown}` is not a measured popularity: {fault}")).help(help)
     })?;
     if read.keys.len() != read.requests.len() {
         let (keys, requests) = (read.keys.len(), read.requests.len());
         let what = format!("`{shown}` has {keys} `popularityBuckets` and {requests} `popularityWeights`");
-        return Err(Diagnostic::new(what).help("there is one weight for each bucket"));
+        return Err(Diagnostic::new(what).help("each bucket needs one weight"));
     }
     Ok(read.keys.into_iter().zip(read.requests).collect())
 }
 
-/// What was requested, one name a line: a group for each number of requests.
+/// Reads a list of requested names, one per line: one group per number of requests.
 fn list(shown: &str, bytes: &[u8]) -> Result<Vec<(u64, f64)>, Diagnostic> {
     let mut requests: FxHashMap<&[u8], u64> = FxHashMap::default();
     for (number, line) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
@@ -287,7 +290,7 @@ fn list(shown: &str, bytes: &[u8]) -> Result<Vec<(u64, f64)>, Diagnostic> {
         if !name.iter().all(u8::is_ascii_graphic) {
             let text = String::from_utf8_lossy(line).chars().take(80).collect();
             let place = Place { source: shown.into(), line: number, column: 1, text, key: String::new() };
-            let what = "a list of requests has one name a line: letters, digits and signs, no blanks";
+            let what = "a list of requests has one name per line: letters, digits and signs, no blanks";
             return Err(Diagnostic::new(what).at(place));
         }
         if !name.is_empty() {
@@ -380,7 +383,7 @@ mod tests {
         Measured::read(&path).map_err(|diagnostic| diagnostic.to_string())
     }
 
-    /// Two of six objects get 8 of 12 requests, one gets two, three get two.
+    /// Checks that two of six objects get 8 of 12 requests, one gets two, and three get two.
     #[test]
     fn shares_by_hand() {
         let list = read("b\na\na\nb\nc\na\nb\nc\na\nb\nd\ne\n").expect("a list");
@@ -417,8 +420,8 @@ mod tests {
     #[test]
     fn what_is_no_popularity_is_refused() {
         for (text, said) in [
-            ("", "nothing was requested"),
-            ("1 2\n", "one name a line"),
+            ("", "lists no requests"),
+            ("1 2\n", "one name per line"),
             ("{\"popularityBuckets\": [1]}", "missing field `popularityWeights`"),
             ("{\"popularityBuckets\": [1], \"popularityWeights\": [1, 2]}", "1 `popularityBuckets` and 2"),
             ("{\"popularityBuckets\": [1], \"popularityWeights\": [-1]}", "-1 requests"),
@@ -429,7 +432,7 @@ mod tests {
         }
     }
 
-    /// The most popular hundredth and tenth of the objects, as the data's own description has them.
+    /// Checks the most popular hundredth and tenth of the objects against the data's own description.
     #[test]
     fn traces_of_caches_keep_their_shares() {
         let root = std::env::var_os("NANDSCAPE_DATA").map_or_else(
@@ -450,7 +453,7 @@ mod tests {
                 ranks.iter().filter(|rank| (**rank as f64) < share * n as f64).count() as f64
                     / f64::from(draws)
             };
-            // The description has whole per cent.
+            // The description gives whole per cent.
             assert!((below(0.01) - hundredth).abs() < 0.012, "{name}: {}", below(0.01));
             assert!((below(0.1) - tenth).abs() < 0.012, "{name}: {}", below(0.1));
         }

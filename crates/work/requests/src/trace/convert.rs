@@ -1,4 +1,4 @@
-//! Writing a trace in another format, whole or a sample of it.
+//! Conversion of a trace, or of a sample of it, to a different format.
 
 use std::{collections::BTreeSet, fmt::Write as _, io::Write};
 
@@ -11,44 +11,44 @@ use crate::trace::reader::TraceReader;
 use engine::Time;
 use proto::{IoOp, IoRequest};
 
-/// What to write.
+/// Options of a conversion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConvertOptions {
-    /// Name of the format ([`written_formats`]).
+    /// Name of the output format ([`written_formats`]).
     pub to: String,
-    /// The requests to write; all if `None`.
+    /// Sample of requests to write; all if `None`.
     pub sample: Option<Sample>,
-    /// Requests that the format cannot say are left out and counted.
+    /// True to skip and count requests that the format cannot express.
     pub lenient: bool,
 }
 
-/// What was written, and what was lost on the way.
+/// Result of a conversion: requests written, and what was lost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Converted {
-    /// Requests written.
+    /// Number of requests written.
     pub written: u64,
-    /// Requests that the sample leaves out.
+    /// Number of requests outside the sample.
     pub not_sampled: u64,
-    /// Requests left out because the format cannot say them (`lenient`).
+    /// Number of requests skipped because the format cannot express them (`lenient`).
     pub unwritable: u64,
-    /// Requests whose time was cut to the unit of the format.
+    /// Number of requests whose time was truncated to the unit of the format.
     pub times_cut: u64,
-    /// Requests whose force unit access the format cannot say.
+    /// Number of requests whose force unit access the format cannot express.
     pub fua_lost: u64,
-    /// Streams that have another name in the output: old, new.
+    /// Streams with a different name in the output: old, new.
     pub renamed: Vec<(String, String)>,
 }
 
-/// The formats that can be written.
+/// Returns the formats that can be written.
 pub fn written_formats() -> impl Iterator<Item = &'static str> {
     WRITERS.iter().map(|writer| writer.name)
 }
 
-/// Writes the requests of `reader` to `out`. Times start at zero, addresses are those the reader gives.
+/// Writes the requests of `reader` to `out`. Times start at zero; addresses are those of the reader.
 ///
 /// # Errors
-/// A format that cannot be written, a request that it cannot say, a sample that means nothing, whatever the reader
-/// refuses, and a failing output.
+/// If the format cannot be written, cannot express a request, the sample is invalid, the reader fails, or the output
+/// fails.
 pub fn convert(
     reader: &mut TraceReader,
     options: &ConvertOptions,
@@ -78,7 +78,7 @@ pub fn convert(
                     "a request cannot be written as `{}`: {why}",
                     writer.name
                 ))
-                .help("`csv` can say everything; --lenient leaves such requests out and counts them"));
+                .help("`csv` can express every request; --lenient skips and counts the others"));
             }
         }
         flush_to(out, &mut line)?;
@@ -108,12 +108,12 @@ fn cannot_write(error: &std::io::Error) -> Diagnostic {
     Diagnostic::new(format!("cannot write the trace: {error}"))
 }
 
-// What a stream is called in a written trace.
+// Names of streams in a written trace.
 
-/// Makes a name from a stream's name, its number, and how many names were taken already.
+/// Makes a name from a stream's name, its number, and the number of names that were already taken.
 pub(crate) type Label = fn(name: &str, flow: u16, attempt: u32) -> String;
 
-/// Gives each stream one name that no other has.
+/// Gives each stream a unique name.
 pub(crate) struct Labels {
     make: Label,
     by_flow: Vec<Option<String>>,
@@ -125,7 +125,7 @@ impl Labels {
         Labels { make, by_flow: Vec::new(), used: BTreeSet::new() }
     }
 
-    /// The name of `flow`, and whether it is used for the first time.
+    /// Returns the name of `flow`, and whether it is used for the first time.
     pub(crate) fn of(&mut self, flow: u16, flows: &FlowNames) -> (&str, bool) {
         let index = usize::from(flow);
         if self.by_flow.len() <= index {
@@ -146,12 +146,12 @@ impl Labels {
         (self.by_flow[index].as_deref().unwrap_or_default(), is_new)
     }
 
-    /// Every name given, by stream number.
+    /// Returns every name given, by stream number.
     pub(crate) fn all(&self) -> impl Iterator<Item = &str> {
         self.by_flow.iter().flatten().map(String::as_str)
     }
 
-    /// Streams whose name changed: old, new.
+    /// Returns the streams whose name changed: old, new.
     pub(crate) fn renamed(&self, flows: &FlowNames) -> Vec<(String, String)> {
         let named =
             self.by_flow.iter().enumerate().filter_map(|(n, label)| Some((n as u16, label.as_ref()?)));
@@ -162,47 +162,47 @@ impl Labels {
     }
 }
 
-/// The name with every character that `forbidden` names replaced, and a number if it is taken.
+/// Returns the name with every `forbidden` character replaced, and a number if it is taken.
 pub(crate) fn without(name: &str, forbidden: fn(char) -> bool, attempt: u32) -> String {
     let clean = name.replace(forbidden, "_");
     if attempt == 0 { clean } else { format!("{clean}-{attempt}") }
 }
 
-// A part of a trace.
+// Samples of a trace.
 
-/// Which requests to keep. Times and addresses stay as they are.
+/// Sample of requests to keep. Times and addresses stay unchanged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sample {
     /// The first `n`.
     First(u64),
-    /// The first of every `k`.
+    /// The first of every `k` requests.
     Every(u64),
-    /// Those from `start` up to but without `end`.
+    /// Requests from `start` up to but excluding `end`.
     Window {
-        /// The first time kept.
+        /// First time kept.
         start: Time,
-        /// The first time not kept.
+        /// First time not kept.
         end: Time,
     },
-    /// A pseudo-random share, drawn request by request: the mix of kinds, sizes and streams stays.
+    /// A pseudo-random share, drawn per request: the mix of kinds, sizes and streams stays.
     Share {
         /// Above 0, up to 1.
         share: f64,
-        /// Another seed draws another sample.
+        /// Seed of the sample.
         seed: u64,
     },
 }
 
-/// Whether a request is in a sample.
+/// Decision on a request of a sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
     Keep,
     LeaveOut,
-    /// Nor is any after it.
+    /// Drops this request and all later ones.
     Stop,
 }
 
-/// A sample under way.
+/// State of a sample.
 pub(crate) struct Sampler {
     sample: Sample,
     seen: u64,
@@ -215,10 +215,10 @@ impl Sample {
             Sample::First(0) => refuse("a sample of the first 0 requests".to_owned()),
             Sample::Every(0) => refuse("a sample of every 0th request".to_owned()),
             Sample::Window { start, end } if start >= end => {
-                refuse(format!("the window from {start} to {end} holds nothing"))
+                refuse(format!("the window from {start} to {end} is empty"))
             }
             Sample::Share { share, .. } if !(share > 0.0 && share <= 1.0) => {
-                refuse(format!("a share of {share}: it must be above 0 and at most 1"))
+                refuse(format!("a share of {share}: must be above 0 and at most 1"))
             }
             sample => Ok(Sampler { sample, seen: 0 }),
         }
@@ -236,7 +236,7 @@ impl Sampler {
             Sample::Window { end, .. } if request.at >= end => return Verdict::Stop,
             Sample::Window { start, .. } => request.at >= start,
             Sample::Share { share, seed } => {
-                // 53 bits are what an f64 in [0, 1) holds.
+                // An f64 in [0, 1) holds 53 bits.
                 let draw = mix(mix(seed).wrapping_add(place.wrapping_mul(0x9e37_79b9_7f4a_7c15))) >> 11;
                 (draw as f64) < share * (1_u64 << 53) as f64
             }
@@ -245,22 +245,22 @@ impl Sampler {
     }
 }
 
-// One line of each format that can be written.
+// Writers of one line, for each format that can be written.
 
-/// A format that can be written.
+/// Writer of a format.
 pub(crate) struct Writer {
     pub(crate) name: &'static str,
-    /// What stands before the first request.
+    /// Text before the first request.
     pub(crate) header: &'static str,
-    /// What a stream is called.
+    /// Function that names a stream.
     pub(crate) label: Label,
-    /// Writes a request of the stream `label`, which `is_new` if it had none before; or says why it cannot.
+    /// Writes a request of the stream `label`, which `is_new` on first use; or says why it cannot.
     pub(crate) line: fn(&IoRequest, label: &str, is_new: bool, &mut Line) -> Result<(), &'static str>,
-    /// Writes what stands after the last request.
+    /// Writes the text after the last request.
     pub(crate) end: fn(labels: &mut dyn Iterator<Item = &str>, &mut Line),
 }
 
-/// The text of a line, and what the format could not keep.
+/// Text of a line, and what the format could not keep.
 #[derive(Default)]
 pub(crate) struct Line {
     pub(crate) text: Vec<u8>,
@@ -271,7 +271,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// The time in units of `ps`, cut off.
+    /// Returns the time in units of `ps`, truncated.
     fn time(&mut self, request: &IoRequest, ps: u64) -> u64 {
         let at = request.at.ps();
         self.times_cut += u64::from(!at.is_multiple_of(ps));
@@ -289,7 +289,7 @@ impl Line {
     }
 }
 
-/// Every format that can be written.
+/// Writers of all formats that can be written.
 pub(crate) static WRITERS: [Writer; 4] = [
     Writer { name: "mqsim", header: "", label: number, line: mqsim, end: |_, _| {} },
     Writer { name: "msr", header: "", label: host_and_disk, line: msr, end: |_, _| {} },
@@ -309,7 +309,7 @@ pub(crate) static WRITERS: [Writer; 4] = [
     },
 ];
 
-/// A number if the name is one, the stream's own number otherwise, or the next free one.
+/// Returns the name if it is a number, otherwise the stream's own number, or the next free one.
 fn number(name: &str, flow: u16, attempt: u32) -> String {
     let own = name.parse::<u32>().ok().filter(|n| n.to_string() == name).unwrap_or(u32::from(flow));
     own.wrapping_add(attempt).to_string()
@@ -320,10 +320,10 @@ fn mqsim(request: &IoRequest, label: &str, _: bool, line: &mut Line) -> Result<(
     let kind = match request.op {
         IoOp::Read => 1,
         IoOp::Write => 0,
-        _ => return Err("it has reads and writes only"),
+        _ => return Err("the format has only reads and writes"),
     };
     if !request.offset.is_multiple_of(SECTOR) || !request.bytes.is_multiple_of(SECTOR) {
-        return Err("it counts in sectors of 512 B, and the request does not");
+        return Err("offset and length must be multiples of 512 B");
     }
     let ns = line.time(request, 1_000);
     line.drops_fua(request);
@@ -331,7 +331,7 @@ fn mqsim(request: &IoRequest, label: &str, _: bool, line: &mut Line) -> Result<(
     Ok(())
 }
 
-/// `host,disk`: as it was if it has that form, disk 0 otherwise.
+/// Returns the name if it has the form `host,disk`, otherwise with disk 0.
 fn host_and_disk(name: &str, _: u16, attempt: u32) -> String {
     let is_pair = name.split_once(',').is_some_and(|(host, disk)| {
         !host.is_empty() && !disk.is_empty() && disk.bytes().all(|b| b.is_ascii_digit()) && disk.len() < 19
@@ -347,7 +347,7 @@ fn msr(request: &IoRequest, label: &str, _: bool, line: &mut Line) -> Result<(),
     let kind = match request.op {
         IoOp::Read => "Read",
         IoOp::Write => "Write",
-        _ => return Err("it has reads and writes only"),
+        _ => return Err("the format has only reads and writes"),
     };
     let ticks = line.time(request, FILETIME_TICK_PS);
     line.drops_fua(request);
@@ -368,7 +368,7 @@ fn iolog3(request: &IoRequest, label: &str, is_new: bool, line: &mut Line) -> Re
         line.push(format_args!("{us} {label} add\n{us} {label} open\n"));
     }
     if action.is_empty() {
-        return Err("it has no writes of zeroes");
+        return Err("the format cannot write zeroes");
     }
     line.drops_fua(request);
     line.push(format_args!("{us} {label} {action} {} {}\n", request.offset, request.bytes));

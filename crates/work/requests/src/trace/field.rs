@@ -1,15 +1,15 @@
-//! Splitting a line into fields by hand, and reading exact numbers from them.
+//! Fields of a line, split by hand, and exact numbers read from them.
 
 use crate::trace::record::{Fault, FaultKind};
 
-/// What stands between two fields.
+/// Separator of fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Separator {
     Comma,
     Blank,
 }
 
-/// The fields of one line, taken from left to right.
+/// Fields of one line, taken from left to right.
 pub(crate) struct Fields<'a> {
     line: &'a [u8],
     at: usize,
@@ -26,21 +26,21 @@ pub(crate) struct Field<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Fields separated by commas; a field may be empty.
+    /// Splits fields at commas; a field may be empty.
     pub(crate) fn commas(line: &'a [u8]) -> Fields<'a> {
         Fields { line, at: 0, separator: Separator::Comma, ended: false }
     }
-    /// Fields separated by spaces and tabs.
+    /// Splits fields at spaces and tabs.
     pub(crate) fn blanks(line: &'a [u8]) -> Fields<'a> {
         Fields { line, at: 0, separator: Separator::Blank, ended: false }
     }
 
-    /// The fields behind byte `at` of the line.
+    /// Returns the fields after byte `at` of the line.
     pub(crate) fn from(self, at: usize) -> Fields<'a> {
         Fields { at, ..self }
     }
 
-    /// The next field, or `None` at the end of the line.
+    /// Returns the next field, or `None` at the end of the line.
     pub(crate) fn optional(&mut self, name: &'static str) -> Option<Field<'a>> {
         let (from, to) = match self.separator {
             Separator::Comma => self.until_comma()?,
@@ -49,7 +49,7 @@ impl<'a> Fields<'a> {
         let (from, to) = trim(self.line, from, to);
         Some(Field { text: &self.line[from..to], name, at: from })
     }
-    /// The next field.
+    /// Returns the next field.
     pub(crate) fn next(&mut self, name: &'static str) -> Result<Field<'a>, Fault> {
         self.optional(name).ok_or(Fault {
             kind: FaultKind::MissingField,
@@ -109,11 +109,11 @@ fn trim(line: &[u8], mut from: usize, mut to: usize) -> (usize, usize) {
 }
 
 impl<'a> Field<'a> {
-    /// A fault about this field.
+    /// Returns a fault about this field.
     pub(crate) fn fault(&self, kind: FaultKind, allowed: &'static str) -> Fault {
         Fault { kind, field: self.name, at: self.at, len: self.text.len(), allowed }
     }
-    /// An unsigned decimal integer.
+    /// Reads an unsigned decimal integer.
     pub(crate) fn integer(&self) -> Result<u64, Fault> {
         const ALLOWED: &str = "a whole number";
         if self.text.is_empty() {
@@ -132,7 +132,7 @@ impl<'a> Field<'a> {
         }
         Ok(value)
     }
-    /// An unsigned hexadecimal integer, with or without `0x`.
+    /// Reads an unsigned hexadecimal integer, with or without `0x`.
     pub(crate) fn hexadecimal(&self) -> Result<u64, Fault> {
         let digits = self.text.strip_prefix(b"0x").unwrap_or(self.text);
         if digits.is_empty() {
@@ -150,15 +150,16 @@ impl<'a> Field<'a> {
         }
         Ok(value)
     }
-    /// A whole number of units of 10^`exponent` ps, in picoseconds.
+    /// Reads a whole number of units of 10^`exponent` ps, in picoseconds.
     pub(crate) fn whole_time(&self, exponent: u32) -> Result<u128, Fault> {
         Ok(u128::from(self.integer()?) * POWERS[exponent as usize])
     }
-    /// A moment on the trace's clock, in picoseconds: a whole number of units of 10^`exponent` ps, which may be negative.
+    /// Reads a moment on the trace's clock in picoseconds: a whole number of units of 10^`exponent` ps, which may be
+    /// negative.
     pub(crate) fn whole_moment(&self, exponent: u32) -> Result<i128, Fault> {
         self.signed(|field| field.whole_time(exponent))
     }
-    /// As [`Field::whole_moment`], of a decimal number.
+    /// Reads a decimal number like [`Field::whole_moment`].
     pub(crate) fn moment(&self, exponent: u32) -> Result<i128, Fault> {
         self.signed(|field| field.decimal_time(exponent)).map_err(|fault| match fault.kind {
             FaultKind::NotANumber => Fault { allowed: "a number", ..fault },
@@ -175,10 +176,10 @@ impl<'a> Field<'a> {
         // At most 2^104 ps.
         read(&field).map(|ps| sign * ps as i128).map_err(|fault| Fault { len: self.text.len(), ..fault })
     }
-    /// A decimal number (`13.19`, `1.2e5`) of units of 10^`exponent` ps, in picoseconds.
+    /// Reads a decimal number (`13.19`, `1.2e5`) of units of 10^`exponent` ps, in picoseconds.
     ///
-    /// Exact down to a picosecond; what is smaller is cut off. No binary float on the way: a FILETIME does not
-    /// fit one.
+    /// Exact down to a picosecond; smaller fractions are cut off. No binary floating point is used: it could not hold
+    /// a FILETIME.
     pub(crate) fn decimal_time(&self, exponent: u32) -> Result<u128, Fault> {
         if let Some((digits, fraction)) = plain_decimal(self.text)
             && fraction <= exponent
@@ -234,10 +235,10 @@ impl<'a> Field<'a> {
     }
 }
 
-/// The largest raw time in picoseconds: 2^64 units of a second.
+/// Largest raw time in picoseconds: 2^64 units of a second.
 pub(crate) const MAX_TIME: u128 = (1 << 64) * 1_000_000_000_000;
 
-/// 10^0 to 10^12.
+/// Powers 10^0 to 10^12.
 const POWERS: [u128; 13] = {
     let mut powers = [1; 13];
     let mut n = 1;
@@ -248,7 +249,7 @@ const POWERS: [u128; 13] = {
     powers
 };
 
-/// `1456095145.133076000` as its digits and how many of them are behind the point, if they fit 64 bits.
+/// Splits `1456095145.133076000` into its digits and the number of decimals, if they fit 64 bits.
 fn plain_decimal(text: &[u8]) -> Option<(u64, u32)> {
     if text.is_empty() || text.len() > 19 {
         return None;
@@ -268,7 +269,7 @@ fn plain_decimal(text: &[u8]) -> Option<(u64, u32)> {
     Some((digits, point.map_or(0, |n| (text.len() - 1 - n) as u32)))
 }
 
-/// `+5`, `-06`: the exponent of a decimal number.
+/// Reads the exponent of a decimal number: `+5`, `-06`.
 fn small_integer(text: &[u8]) -> Option<i64> {
     let (sign, digits) = match text {
         [b'-', rest @ ..] => (-1, rest),

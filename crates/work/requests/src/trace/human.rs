@@ -1,6 +1,6 @@
-//! Numbers as a person reads them.
+//! Formatting of numbers for people.
 
-/// `1234567` as `1,234,567`.
+/// Formats `1234567` as `1,234,567`.
 pub(crate) fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
@@ -13,7 +13,7 @@ pub(crate) fn count(n: u64) -> String {
     text
 }
 
-/// Picoseconds in the largest unit that leaves at least one whole: `6.9 days`.
+/// Formats picoseconds in the largest unit that gives at least one whole: `6.9 days`.
 pub(crate) fn span(ps: u128) -> String {
     const UNITS: [(u128, &str); 8] = [
         (31_557_600_000_000_000_000, "years"),
@@ -31,7 +31,7 @@ pub(crate) fn span(ps: u128) -> String {
     }
 }
 
-/// Bytes in binary units: `1.35 GiB`.
+/// Formats bytes in binary units: `1.35 GiB`.
 pub(crate) fn bytes(n: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if n < 1024 {
@@ -49,7 +49,7 @@ pub(crate) fn bytes(n: u64) -> String {
     format!("{} {unit}", short(value))
 }
 
-/// A rate: `14.2 req/s`.
+/// Formats a rate: `14.2 req/s`.
 pub(crate) fn rate(per_s: f64) -> String {
     if per_s >= 1000.0 {
         format!("{} req/s", count(per_s.round() as u64))
@@ -58,12 +58,12 @@ pub(crate) fn rate(per_s: f64) -> String {
     }
 }
 
-/// A share: `62.6 %`.
+/// Formats a share: `62.6 %`.
 pub(crate) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// Three significant digits or all before the point.
+/// Formats three significant digits, or all digits before the point.
 fn short(value: f64) -> String {
     let decimals = match value {
         v if v >= 100.0 => 0,

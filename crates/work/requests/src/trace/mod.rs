@@ -1,16 +1,16 @@
 //! Block traces: any common format, plain or compressed, as a stream of [`proto::IoRequest`].
 //!
-//! Bytes are unpacked ([`text::Compression`], by content), split into lines of bounded length, and read by the parser of
-//! one format ([`formats`], by content or by name). Requests then pass a sort window, are rebased exactly to time
+//! Bytes are unpacked ([`text::Compression`], by content), split into lines of bounded length, and read by the parser
+//! of one format ([`formats`], by content or by name). Requests then pass a sort window, are rebased exactly to time
 //! zero, clipped, scaled and placed on the device. Nothing is guessed, skipped or moved without a line in
-//! [`TraceNotes`]; what cannot be meant is a [`config::Diagnostic`] that names the line.
+//! [`TraceNotes`]; invalid input is a [`config::Diagnostic`] that names the line.
 //!
 //! ```text
 //! Read -> input (unpack) -> lines -> format (parse) -> scan (count, refuse) -> inspect
 //!                                                        '-> reader (sort, rebase, clip, scale, remap) -> convert
 //! ```
 
-// A diagnostic is returned once in the life of a reader: its size costs nothing, a box would cost every caller.
+// A reader returns at most one diagnostic in its life: its size costs nothing, a box would cost every caller.
 #![allow(clippy::result_large_err)]
 
 mod convert;
@@ -44,9 +44,9 @@ use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
 use std::{fmt, io::Cursor, str::FromStr};
 
-// Numbers in records of bytes.
+// Numbers in binary records.
 
-/// A record of bytes, its numbers little-endian unless it says otherwise.
+/// A binary record; its numbers are little-endian unless it says otherwise.
 #[derive(Clone, Copy)]
 pub(crate) struct Bytes<'a> {
     pub(crate) record: &'a [u8],
@@ -63,21 +63,21 @@ impl<'a> Bytes<'a> {
         let add = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
         if self.big_endian { bytes.fold(0, add) } else { bytes.rev().fold(0, add) }
     }
-    /// The number of 16 bits at a byte of the record; zero beyond its end.
+    /// Returns the 16-bit number at a byte of the record; zero beyond its end.
     pub(crate) fn u16(&self, at: usize) -> u64 {
         self.number(at, 2)
     }
-    /// As [`Bytes::u16`], of 32 bits.
+    /// Returns a 32-bit number, as [`Bytes::u16`].
     pub(crate) fn u32(&self, at: usize) -> u64 {
         self.number(at, 4)
     }
-    /// As [`Bytes::u16`], of 64 bits.
+    /// Returns a 64-bit number, as [`Bytes::u16`].
     pub(crate) fn u64(&self, at: usize) -> u64 {
         self.number(at, 8)
     }
 }
 
-/// A fault of the bytes of a field.
+/// Returns a fault about the bytes of a field.
 pub(crate) fn fault(
     kind: FaultKind,
     field: &'static str,
@@ -90,7 +90,7 @@ pub(crate) fn fault(
 
 // The entry point of a fuzzer.
 
-/// Reads `data` every way there is; the first byte chooses options. Panics if a promise of the reader is broken.
+/// Reads `data` in every possible way; the first byte chooses options. Panics if the reader breaks its contract.
 pub fn fuzz_one(data: &[u8], others: OtherFiles) {
     let Some((choice, content)) = data.split_first() else {
         return;
@@ -114,7 +114,7 @@ pub fn fuzz_one(data: &[u8], others: OtherFiles) {
     }
     if let Ok(mut reader) = TraceReader::from_read("fuzz", Cursor::new(content.to_vec()), &options) {
         let to = ConvertOptions { to: "csv".to_owned(), sample: None, lenient: false };
-        // Whatever the reader refuses, the writer hands on; it must not refuse anything itself.
+        // The writer receives everything that the reader accepts; it must not refuse anything itself.
         let _ = convert(&mut reader, &to, &mut std::io::sink());
     }
 }
@@ -137,22 +137,22 @@ fn in_order_and_on_the_device(content: &[u8], options: &TraceOptions) {
     let _ = reader.notes().warnings();
 }
 
-// Places of objects that a trace names by a key and not by an address.
+// Places of objects that a trace identifies by a key instead of an address.
 
-/// Objects begin at multiples of this: *chosen*, the page of most drives.
+/// Alignment of objects in bytes: *chosen*, the page of most drives.
 const ALIGN: u64 = 4096;
 
-/// Lays objects one behind another in the order in which they are first named. Memory grows with the number of objects.
+/// Places objects in order of first access. Memory grows with the number of objects.
 #[derive(Default)]
 pub(crate) struct Objects {
-    /// Where each lies, and how many bytes are kept for it.
+    /// Offset of each object, and the number of bytes reserved for it.
     places: FxHashMap<u64, (u64, u64)>,
     end: u64,
 }
 
 impl Objects {
-    /// Where the object `key` lies, with room for `bytes`; one that has grown beyond its room lies elsewhere from then on. `None` beyond
-    /// 2^64 bytes.
+    /// Returns the offset of the object `key`, with room for `bytes`; an object that has outgrown its room gets a new
+    /// place. `None` beyond 2^64 bytes.
     pub(crate) fn place(&mut self, key: u64, bytes: u64) -> Option<u64> {
         if let Some(&(at, room)) = self.places.get(&key)
             && bytes <= room
@@ -166,7 +166,7 @@ impl Objects {
         Some(at)
     }
 
-    /// A key that is text, as a number: 64 bits of a hash, which two of a billion keys share by a chance of 3 in 100.
+    /// Converts a text key to a number: a 64-bit hash. The chance that any two of a billion keys collide is 3 in 100.
     pub(crate) fn key(text: &[u8]) -> u64 {
         // FNV-1a, then the finaliser of SplitMix64: keys that differ in the last digit lie far apart in the table.
         let fnv = text.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -178,14 +178,14 @@ impl Objects {
     }
 }
 
-// A time of a trace, which may be longer than the simulator's clock reaches.
+// Times of a trace, which may exceed the range of the simulator's clock.
 
 /// A span of a trace's time, in picoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Moment(u128);
 
 impl Moment {
-    /// Picoseconds.
+    /// Returns the span in picoseconds.
     pub const fn ps(self) -> u128 {
         self.0
     }
@@ -205,7 +205,7 @@ impl fmt::Display for Moment {
 
 impl FromStr for Moment {
     type Err = Diagnostic;
-    /// Reads what a duration can be, and more: `10ms`, `300d`.
+    /// Reads any duration, including longer ones: `10ms`, `300d`.
     fn from_str(text: &str) -> Result<Moment, Diagnostic> {
         let refused = match text.parse::<Duration>() {
             Ok(duration) => return Ok(duration.time().into()),
@@ -220,28 +220,28 @@ impl FromStr for Moment {
     }
 }
 
-// Clocks of 32 bits, which begin again at zero.
+// 32-bit clocks, which wrap to zero.
 
-/// A span of 2^32 ns, 2^32 times 100 ns, 2^32 us and 2^32 ms, in picoseconds.
+/// Spans of 2^32 ns, 2^32 times 100 ns, 2^32 us and 2^32 ms, in picoseconds.
 const PERIODS: [u128; 4] = [1_000 << 32, 100_000 << 32, 1_000_000 << 32, 1_000_000_000 << 32];
 
-/// Puts the times of a clock that begins again at zero behind those before.
+/// Unwraps the times of a clock that wraps to zero.
 ///
-/// A clock has begun again if a time is more than half of a period earlier than the one before, and the latest so far was in the last
-/// eighth of the period: a trace of an hour that is not sorted does not reach it.
+/// A clock has wrapped if a time is more than half a period earlier than the previous one, and the latest so far was
+/// in the last eighth of the period: an unsorted trace of an hour does not reach it.
 #[derive(Default)]
 pub(crate) struct Clock {
-    /// The latest time as recorded.
+    /// Latest time as recorded.
     latest: u128,
-    /// The time before, as recorded.
+    /// Previous time as recorded.
     last: u128,
-    /// Its period, once it has begun again.
+    /// Period of the clock, once it has wrapped.
     period: u128,
     turns: u64,
 }
 
 impl Clock {
-    /// The time that was recorded as `at`, in picoseconds.
+    /// Returns the unwrapped time of a request recorded at `at`, in picoseconds.
     pub(crate) fn time(&mut self, at: u128) -> u128 {
         let candidate = PERIODS.iter().find(|period| (*period / 8 * 7..**period).contains(&self.latest));
         let period = if self.turns > 0 { Some(self.period) } else { candidate.copied() };
@@ -251,7 +251,7 @@ impl Clock {
                 turns += 1;
                 (self.turns, self.period, self.last) = (turns, period, at);
             }
-            // A straggler from before the clock began again.
+            // A straggler from before the clock wrapped.
             Some(period) if turns > 0 && at.saturating_sub(self.last) > period / 2 => turns -= 1,
             _ => self.last = at,
         }
@@ -259,23 +259,23 @@ impl Clock {
         at + u128::from(turns) * self.period
     }
 
-    /// How often it has begun again.
+    /// Returns how often it has wrapped.
     pub(crate) fn turns(&self) -> u64 {
         self.turns
     }
 
-    /// How long it takes to, in picoseconds; zero if it has not.
+    /// Returns the period of the clock in picoseconds; zero if it has not wrapped.
     pub(crate) fn period(&self) -> u128 {
         self.period
     }
 }
 
-// The streams of a trace: devices, volumes, hosts, files.
+// Streams of a trace: devices, volumes, hosts, files.
 
-/// Number of flows with a name of their own; the rest share [`FlowNames::OTHER`].
+/// Number of flows with their own name; the rest share [`FlowNames::OTHER`].
 const NAMED: usize = u16::MAX as usize;
 
-/// The longest name: 65,535 of them must stay small.
+/// Maximum length of a name in bytes: 65,535 of them must stay small.
 pub(crate) const MAX_NAME: usize = 255;
 
 /// Numbers the streams of a trace in the order they first appear.
@@ -289,23 +289,23 @@ pub struct FlowNames {
 }
 
 impl FlowNames {
-    /// The flow that every name after the first 65,535 shares.
+    /// Flow shared by all names after the first 65,535.
     pub const OTHER: u16 = u16::MAX;
 
-    /// The names; the flow is the index.
+    /// Returns the names, indexed by flow.
     pub fn names(&self) -> &[String] {
         &self.names
     }
-    /// The name of a flow.
+    /// Returns the name of a flow.
     pub fn name(&self, flow: u16) -> &str {
         self.names.get(usize::from(flow)).map_or("other", String::as_str)
     }
-    /// Requests that had to share the flow `other`.
+    /// Returns the number of requests that share the flow `other`.
     pub fn shared(&self) -> u64 {
         self.shared
     }
 
-    /// The number of the flow called `key`; `None` if the name is too long.
+    /// Returns the number of the flow named `key`; `None` if the name is too long.
     pub(crate) fn number(&mut self, key: &[u8]) -> Option<u16> {
         // Requests of one stream come in runs.
         if self.last_id.is_some() && self.last_key == key {
@@ -368,7 +368,7 @@ mod tests {
         }
     }
 
-    /// Times in units of `unit` ps, of which a clock of 32 bits records the lower part.
+    /// Truncates times in units of `unit` ps to the lower part, as a 32-bit clock records them.
     fn through(times: &[u64], unit: u128) -> (Vec<u64>, u64) {
         let mut clock = Clock::default();
         let recorded = times.iter().map(|time| u128::from(time % (1 << 32)) * unit);
@@ -379,7 +379,7 @@ mod tests {
     #[test]
     fn a_clock_of_32_bits_is_counted_on() {
         for unit in [1_000, 100_000, 1_000_000, 1_000_000_000] {
-            // Steps of a tenth of the period, with two requests in the wrong order around the third turn.
+            // Steps of a tenth of the period, with two requests in the wrong order around the third wrap.
             let mut times: Vec<u64> = (0..50).map(|n| n * 429_496_729).collect();
             times.swap(30, 31);
             assert_eq!(through(&times, unit), (times, 4), "{unit}");
@@ -388,7 +388,7 @@ mod tests {
 
     #[test]
     fn what_is_not_sorted_has_no_such_clock() {
-        // Two recordings of 3,600 s one behind the other, in us; and a time that goes back by less than half.
+        // Two recordings of 3,600 s in succession, in us; and a time that goes back by less than half.
         for times in [vec![0, 3_600_000_000, 0, 3_600_000_000], vec![4_200_000_000, 2_500_000_000]] {
             assert_eq!(through(&times, 1_000_000), (times, 0));
         }

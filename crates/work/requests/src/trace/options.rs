@@ -1,4 +1,4 @@
-//! What a user may say about how a trace is read.
+//! Options for reading a trace.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,50 +9,51 @@ use serde::Serialize;
 use super::Moment;
 use crate::trace::detect::OtherFiles;
 
-/// How to read a trace. The default reads every request as it was recorded and is strict.
+/// Options for reading a trace. The default reads every request as it was recorded and is strict.
 #[derive(Clone)]
 pub struct TraceOptions {
     /// Name of the format ([`crate::trace::formats`]); `None` recognises it by content.
     pub format: Option<String>,
-    /// What the columns of a table are, from left to right (`time,op,offset,size`): a table without a header that says so.
+    /// Columns of a table, from left to right (`time,op,offset,size`), for a table without a header that names them.
     pub columns: Option<String>,
-    /// Unit of the trace's times, if it is not the format's own.
+    /// Unit of the trace's times, if it differs from the format's.
     pub time_unit: Option<TimeUnit>,
-    /// Bytes per address unit, for formats that count in sectors (512 unless said otherwise).
+    /// Bytes per address unit, for formats that count in sectors (512 by default).
     pub sector: Option<u64>,
-    /// Every time is multiplied by this.
+    /// Factor applied to every time.
     pub time_scale: TimeScale,
-    /// Whether the times of requests are used. If not, every request has the time zero: how far a trace reaches and what is too late
-    /// for the sort window does not matter then.
+    /// True if the times of requests are used. If not, every request has time zero: the length of the trace and the
+    /// sort window then do not matter.
     pub timed: bool,
-    /// Requests before this time, counted from the first request, are dropped; it becomes time zero.
+    /// Start of the clip, counted from the first request: earlier requests are dropped, and it becomes time zero.
     pub start: Option<Moment>,
-    /// Requests at or after this time, counted from the first request, are dropped.
+    /// End of the clip, counted from the first request: requests at or after it are dropped.
     pub end: Option<Moment>,
-    /// Where time zero is, of several traces that are read side by side.
+    /// Time zero of several traces that are read side by side.
     pub align: Align,
-    /// Whether volumes have addresses of their own.
+    /// Relation of the addresses of volumes.
     pub volumes: Volumes,
-    /// Reading stops after this many requests.
+    /// Number of requests after which reading stops.
     pub max_requests: Option<u64>,
-    /// Bad lines are skipped and counted, late requests are clamped and counted.
+    /// True to skip and count bad lines, and to clamp and count late requests.
     pub lenient: bool,
-    /// Bytes of the device that the requests must fit; `None` does not check.
+    /// Bytes of the device that the requests must fit; `None` disables the check.
     pub capacity: Option<u64>,
-    /// What happens to a request beyond the device.
+    /// Treatment of requests beyond the device.
     pub remap: Remap,
-    /// The blkparse event that stands for a request; `None` takes `D`, or `Q` if there is no `D`.
+    /// Event of blkparse that represents a request; `None` takes `D`, or `Q` if there is no `D`.
     pub action: Option<Action>,
-    /// How many requests are held back to put an unsorted trace in order.
+    /// Number of requests held back to sort an unsorted trace.
     pub sort_window: usize,
-    /// Files that a trace may be mistaken for.
+    /// Files that could be mistaken for a trace.
     pub others: OtherFiles,
 }
 
-/// The default of [`TraceOptions::sort_window`].
+/// Default of [`TraceOptions::sort_window`].
 pub const SORT_WINDOW: usize = 65_536;
 
-/// What a user has said, without `others`: digests of runs hold it, and functions have other addresses in each process.
+/// Formats the user's options without `others`: digests of runs include them, and function addresses differ between
+/// processes.
 impl fmt::Debug for TraceOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let TraceOptions {
@@ -120,27 +121,27 @@ impl Default for TraceOptions {
 }
 
 impl TraceOptions {
-    /// Refuses values that mean nothing.
+    /// Refuses invalid values.
     pub(crate) fn check(&self) -> Result<(), Diagnostic> {
         if let Some(sector) = self.sector
             && !(1..=1 << 20).contains(&sector)
         {
-            return Err(Diagnostic::new(format!("a sector of {sector} bytes"))
-                .help("--sector takes 1 B to 1 MiB, 512 or 4096 as a rule"));
+            return Err(Diagnostic::new(format!("invalid sector size of {sector} bytes"))
+                .help("--sector takes 1 B to 1 MiB, usually 512 or 4096"));
         }
         if let (Some(start), Some(end)) = (self.start, self.end)
             && start >= end
         {
-            return Err(Diagnostic::new(format!("the clip from {start} to {end} holds nothing"))
+            return Err(Diagnostic::new(format!("the clip from {start} to {end} is empty"))
                 .help("--start must be earlier than --end"));
         }
         if self.capacity == Some(0) {
-            return Err(Diagnostic::new("a device of zero bytes holds no request"));
+            return Err(Diagnostic::new("the device has zero bytes"));
         }
         let placed = [
-            (self.remap != Remap::Error, "--remap needs the capacity of the device to fit"),
-            (self.volumes != Volumes::Apart, "--volumes needs a device that the volumes lie on"),
-            (self.align != Align::Clock, "--align is for traces that are run side by side"),
+            (self.remap != Remap::Error, "--remap needs the device capacity"),
+            (self.volumes != Volumes::Apart, "--volumes needs a device"),
+            (self.align != Align::Clock, "--align applies only to traces run side by side"),
         ];
         if let Some((_, what)) = placed.iter().find(|(given, _)| *given && self.capacity.is_none()) {
             return Err(Diagnostic::new(*what));
@@ -182,7 +183,7 @@ impl TimeUnit {
         TimeUnit::Picosecond,
     ];
 
-    /// Its name: `s`, `ms`, `us`, `100ns`, `ns`, `ps`.
+    /// Returns the name: `s`, `ms`, `us`, `100ns`, `ns`, `ps`.
     pub const fn name(self) -> &'static str {
         match self {
             TimeUnit::Second => "s",
@@ -193,7 +194,7 @@ impl TimeUnit {
             TimeUnit::Picosecond => "ps",
         }
     }
-    /// `k` where the unit is 10^k ps.
+    /// Returns `k`, where the unit is 10^k ps.
     pub(crate) const fn exponent(self) -> u32 {
         match self {
             TimeUnit::Second => 12,
@@ -223,22 +224,22 @@ pub struct TimeScale {
 }
 
 impl TimeScale {
-    /// As recorded.
+    /// Scale of recorded time.
     pub const ONE: TimeScale = TimeScale { numerator: 1, denominator: 1 };
 
-    /// `numerator / denominator`; `None` if either is zero.
+    /// Creates `numerator / denominator`; `None` if either is zero.
     pub const fn new(numerator: u64, denominator: u64) -> Option<TimeScale> {
         if numerator == 0 || denominator == 0 { None } else { Some(TimeScale { numerator, denominator }) }
     }
-    /// The scale that makes times `times` shorter still, if it can be said.
+    /// Returns the scale that shortens times by a further factor of `times`, if it can be represented.
     pub(crate) fn shortened(self, times: u64) -> Option<TimeScale> {
         TimeScale::new(self.numerator, self.denominator.checked_mul(times)?)
     }
-    /// The longest span that is `ps` at most when it is scaled.
+    /// Returns the longest span that is at most `ps` after scaling.
     pub(crate) fn unscaled(self, ps: u64) -> u128 {
         u128::from(ps) * u128::from(self.denominator) / u128::from(self.numerator)
     }
-    /// `ps` scaled, rounded down; `None` beyond the range of `u128`.
+    /// Returns `ps` scaled, rounded down; `None` beyond the range of `u128`.
     pub(crate) fn apply(self, ps: u128) -> Option<u128> {
         if self == TimeScale::ONE {
             return Some(ps);
@@ -280,18 +281,19 @@ fn decimal_ratio(text: &str) -> Option<(u64, u64)> {
     Some((digits.parse().ok()?, 10_u64.checked_pow(u32::try_from(fraction.len()).ok()?)?))
 }
 
-/// What happens to requests that do not fit the device.
+/// Treatment of requests that do not fit the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Remap {
-    /// As recorded if all requests of the trace come from one device and fit; else [`Remap::Compact`], and so for a pipe.
+    /// As recorded if all requests of the trace come from one device and fit; otherwise, and for a pipe,
+    /// [`Remap::Compact`].
     ///
-    /// A file is gone through once more to find out, at most to the first request that does not fit.
+    /// A file is read once more to find out, at most to the first request that does not fit.
     Fit,
     /// A request beyond the device is an error.
     Error,
     /// The offset modulo the capacity, moved down if the request would straddle the end.
     Wrap,
-    /// Regions of 1 MiB are packed in the order of their first touch, each flow's apart; trims touch nothing.
+    /// Regions of 1 MiB are packed in the order of their first touch, separately for each flow; trims touch nothing.
     Compact,
 }
 
@@ -301,7 +303,7 @@ impl Remap {
 }
 
 impl Remap {
-    /// Whether a reader packs regions; what fits as it is has been found out before.
+    /// Returns true if a reader packs regions; whether the trace fits unchanged was determined before.
     pub(crate) fn packs(self) -> bool {
         matches!(self, Remap::Compact | Remap::Fit)
     }
@@ -314,12 +316,12 @@ impl FromStr for Remap {
     }
 }
 
-/// Where time zero is, of several traces that are read side by side.
+/// Time zero of several traces that are read side by side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Align {
-    /// At the first request of all: what was recorded later comes later.
+    /// First request of all traces: they keep their relative times.
     Clock,
-    /// At the first request of each.
+    /// First request of each trace.
     Start,
 }
 
@@ -330,13 +332,13 @@ impl FromStr for Align {
     }
 }
 
-/// Whether volumes have addresses of their own: each file is a volume, and each stream of a file whose format does not say that
-/// they share a device.
+/// Relation of the addresses of volumes: each file is a volume, and so is each stream of a file whose format does not
+/// say that its streams share a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Volumes {
-    /// They do: byte 0 of one is not byte 0 of another.
+    /// Separate addresses: byte 0 of one volume is not byte 0 of the others.
     Apart,
-    /// All are one: an address means the same byte in all of them.
+    /// Shared addresses: an address means the same byte in all volumes.
     One,
 }
 
@@ -347,7 +349,7 @@ impl FromStr for Volumes {
     }
 }
 
-/// A blkparse event that can stand for a request.
+/// Event of blkparse that can represent a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
     /// `Q`: queued by the application.
@@ -371,7 +373,7 @@ impl Action {
         ("C", Action::Complete),
     ];
 
-    /// The letter blkparse prints.
+    /// Returns the letter that blkparse prints.
     pub const fn letter(self) -> u8 {
         match self {
             Action::Queue => b'Q',

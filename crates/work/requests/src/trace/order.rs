@@ -1,14 +1,15 @@
-//! Putting an almost sorted trace in order with bounded memory, and measuring how unsorted it is.
+//! Sorting of an almost sorted trace in bounded memory, and a measure of its disorder.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::trace::record::RawRequest;
 
-/// Holds back up to a number of requests and hands out the earliest; requests of one time keep the order of the file.
+/// Holds back up to a number of requests and returns the earliest; requests with equal times keep the order of the
+/// file.
 ///
-/// Requests in order only pass through a queue; stragglers wait in a heap beside it. So a sorted trace costs no
-/// comparisons but one, and any trace at most the logarithm of the stragglers held.
+/// Requests in order only pass through a queue; stragglers wait in a heap beside it. A sorted trace costs a single
+/// comparison per request, any other trace at most the logarithm of the number of stragglers held.
 pub(crate) struct SortWindow {
     limit: usize,
     in_order: VecDeque<RawRequest>,
@@ -45,11 +46,11 @@ impl Ord for Late {
 }
 
 impl SortWindow {
-    /// A window that holds back `limit` requests.
+    /// Creates a window that holds back `limit` requests.
     pub(crate) fn new(limit: usize) -> SortWindow {
         SortWindow { limit, in_order: VecDeque::new(), late: BinaryHeap::new(), pushed: 0 }
     }
-    /// Whether one must be taken before another may be added.
+    /// Returns true if a request must be taken before the next one may be added.
     pub(crate) fn is_full(&self) -> bool {
         self.in_order.len() + self.late.len() > self.limit
     }
@@ -63,7 +64,7 @@ impl SortWindow {
         }
         self.pushed += 1;
     }
-    /// The time of the earliest request.
+    /// Returns the time of the earliest request.
     pub(crate) fn first(&self) -> Option<u128> {
         let queue = self.in_order.front().map(|request| request.at);
         let heap = self.late.peek().map(|Reverse(late)| late.request.at);
@@ -74,7 +75,7 @@ impl SortWindow {
         let queue = self.in_order.front().map(|request| request.at);
         let heap = self.late.peek().map(|Reverse(late)| late.request.at);
         match (queue, heap) {
-            // A straggler is younger than every queued request of its time: the queue goes first among equals.
+            // A straggler is younger than every queued request with its time: the queue goes first among equals.
             (Some(queued), Some(late)) if late < queued => self.late.pop().map(|Reverse(late)| late.request),
             (None, Some(_)) => self.late.pop().map(|Reverse(late)| late.request),
             _ => self.in_order.pop_front(),
@@ -89,12 +90,12 @@ pub(crate) struct Disorder {
     unsorted: u64,
     lateness: u128,
     window: u64,
-    /// (position, latest time up to it) at every `stride` positions: where the latest time grew.
+    /// Position and latest time up to it, at every `stride` positions where the latest time grew.
     marks: Vec<(u64, u128)>,
     stride: u64,
 }
 
-/// Marks kept: the window told is too large by less than 1/2048 of the trace.
+/// Number of marks kept: the reported window is too large by less than 1/2048 of the trace.
 const MARKS: usize = 4_096;
 
 impl Disorder {
@@ -107,7 +108,7 @@ impl Disorder {
         if self.count > 0 && at < self.latest {
             self.unsorted += 1;
             self.lateness = self.lateness.max(self.latest - at);
-            // Everything up to this mark is no later than `at`: only what follows can be in its way.
+            // Everything up to this mark is no later than `at`: only later marks can be in its way.
             let harmless = self.marks.partition_point(|(_, latest)| *latest <= at);
             let from = if harmless == 0 { 0 } else { self.marks[harmless - 1].0 + 1 };
             self.window = self.window.max(self.count - from);
@@ -126,15 +127,15 @@ impl Disorder {
         self.count += 1;
     }
 
-    /// Times that come after a later one.
+    /// Returns the number of times that come after a later one.
     pub(crate) fn unsorted(&self) -> u64 {
         self.unsorted
     }
-    /// The most that a time lies before the latest one ahead of it.
+    /// Returns the largest difference between a time and the latest one before it.
     pub(crate) fn lateness(&self) -> u128 {
         self.lateness
     }
-    /// A sort window that puts the stream so far in order: at least the smallest that does.
+    /// Returns a sort window that sorts the stream so far: at least the smallest that does.
     pub(crate) fn window(&self) -> u64 {
         self.window
     }
@@ -181,7 +182,7 @@ mod tests {
         all
     }
 
-    /// The smallest window by its definition: the most requests with a later time ahead of one request.
+    /// Returns the smallest window by definition: the most requests with a later time before any one request.
     fn smallest_window(times: &[u32]) -> usize {
         (0..times.len()).map(|i| times[..i].iter().filter(|t| **t > times[i]).count()).max().unwrap_or(0)
     }
@@ -200,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_window_one_too_small_is_not_enough() {
-        // The last must pass three that are later.
+        // The last must pass three later ones.
         let times = [5, 6, 7, 1];
         assert_eq!(smallest_window(&times), 3);
         assert_eq!(through(&times, 3), stable_sort(&times));

@@ -1,4 +1,4 @@
-//! The reader: requests in order of time, on the simulator's clock and the device's addresses.
+//! The reader: requests in order of time, on the simulator's clock and with the device's addresses.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -15,61 +15,62 @@ use crate::trace::remap::{Beyond, Places, Remapper};
 use crate::trace::scan::Scan;
 use crate::trace::{human, together};
 
-/// Streams a trace: memory does not grow with its length.
+/// Streams a trace; memory use does not grow with its length.
 pub struct TraceReader {
     pub(super) scan: Scan,
     pub(super) options: TraceOptions,
-    /// The files, if they can be read again.
+    /// Files of the trace, if they can be read again.
     pub(super) files: Option<Vec<PathBuf>>,
-    /// Bytes of them, packed as they are.
+    /// Size of the files in bytes, as packed.
     pub(super) file_bytes: Option<u64>,
-    /// Its number among the traces that are read side by side.
+    /// Number among the traces that are read side by side.
     number: u16,
     window: SortWindow,
     disorder: Disorder,
     remap: Remapper,
-    /// Raw time zero, if it is not that of the first request.
+    /// Raw time zero, if it is not the time of the first request.
     pub(super) origin: Option<u128>,
     /// Raw time of the first request.
     base: Option<u128>,
-    /// Raw time of the request taken last from the window.
+    /// Raw time of the request last taken from the window.
     taken: u128,
-    /// The next fragment of the request handed out last.
+    /// Next fragment of the request last handed out.
     following: Option<IoRequest>,
-    /// The part of a request that has no place yet.
+    /// Part of a request that has no place yet.
     rest: Option<Rest>,
     at_end: bool,
-    /// How long the requests handed out took when they were recorded.
+    /// Recorded response times of the requests handed out.
     recorded: Recorded,
 }
 
-/// A request on its way to the device, without the pieces handed out.
+/// A request on its way to the device, without the pieces already handed out.
 struct Rest {
     at: Time,
     request: RawRequest,
     pieces: u64,
 }
 
-/// Where a request lies on the simulator's clock.
+/// Position of a request on the simulator's clock.
 pub(super) enum Clock {
     Before,
     At(Time),
     After,
-    /// Beyond its end, so many picoseconds of the trace's time after the start of the clip.
+    /// After the end of the clock, this many picoseconds of trace time after the start of the clip.
     Beyond(u128),
 }
 
 impl TraceReader {
-    /// Opens a trace by its name ([`parts`](crate::trace::parts)): a file, plain or compressed, of any format, or several that are its parts.
+    /// Opens a trace by its name ([`parts`](crate::trace::parts)): a file, plain or compressed, of any format, or
+    /// several files that are its parts.
     ///
     /// # Errors
-    /// A file that cannot be read or recognised, options that do not apply to its format; for a device ([`TraceOptions::capacity`]), a
-    /// trace that reaches beyond the simulator's clock.
+    /// If a file cannot be read or recognised, or an option does not apply to its format; for a device
+    /// ([`TraceOptions::capacity`]), if a trace exceeds the simulator's clock.
     pub fn open(path: impl AsRef<Path>, options: &TraceOptions) -> Result<TraceReader, Diagnostic> {
         together::open_one(path.as_ref(), options)
     }
 
-    /// Opens the parts of a trace, nothing of it settled yet.
+    /// Opens the parts of a trace without settling it.
     pub(super) fn of_parts(parts: Vec<PathBuf>, options: &TraceOptions) -> Result<TraceReader, Diagnostic> {
         let mut reader = TraceReader::of_scan(Scan::open(&parts, options)?, options);
         let size = |part: &PathBuf| part.metadata().ok().filter(|m| m.is_file()).map(|m| m.len());
@@ -78,7 +79,7 @@ impl TraceReader {
         Ok(reader)
     }
 
-    /// Reads from anything; `source` is what diagnostics call it.
+    /// Reads from any input; `source` is its name in diagnostics.
     ///
     /// # Errors
     /// As [`TraceReader::open`].
@@ -112,8 +113,8 @@ impl TraceReader {
         }
     }
 
-    /// Decides where its requests go: what happens to those beyond the device, its number among the traces of that device, and the
-    /// places that they share.
+    /// Decides the places of its requests: the treatment of those beyond the device, its number among the traces of
+    /// that device, and the places that they share.
     pub(super) fn settle(&mut self, remap: Remap, number: u16, places: Places) {
         let shared = self.options.capacity.is_some() && !remap.packs() && !self.scan.info().one_device;
         self.scan.notes_mut().one_device = shared && self.options.volumes == Volumes::Apart;
@@ -122,19 +123,19 @@ impl TraceReader {
         self.remap = Remapper::new(remap, self.options.capacity, places);
     }
 
-    /// The same files from the start, to run them again by themselves.
+    /// Reopens the same files from the start, to run them again alone.
     ///
     /// # Errors
-    /// A reader that was not made from files; a file that is gone.
+    /// If the reader was not made from files, or a file no longer exists.
     pub fn reopen(&self) -> Result<TraceReader, Diagnostic> {
         let Some(files) = &self.files else {
-            let what = format!("{} is no file: it cannot be read again", self.scan.source());
+            let what = format!("{} is not a file and cannot be read again", self.scan.source());
             return Err(Diagnostic::new(what));
         };
         if self.file_bytes.is_none() {
-            let what = format!("{} is a pipe: it cannot be read again", self.scan.source());
+            let what = format!("{} is a pipe and cannot be read again", self.scan.source());
             return Err(
-                Diagnostic::new(what).help("write the trace to a file where it is run more than once")
+                Diagnostic::new(what).help("write the trace to a file to run it more than once")
             );
         }
         let mut again = TraceReader::of_parts(files.clone(), &self.options)?;
@@ -143,8 +144,8 @@ impl TraceReader {
         Ok(again)
     }
 
-    /// Share of the work done, zero to one: of the file's bytes, or of the requests asked for if that is more. `None` if
-    /// neither is known.
+    /// Returns the share of the work done, zero to one: of the file's bytes, or of the requests asked for if that is
+    /// more. `None` if neither is known.
     pub fn progress(&self) -> Option<f64> {
         let of = |done: u64, all: u64| if all > 0 { done as f64 / all as f64 } else { 1.0 };
         let bytes = self.file_bytes.map(|all| of(self.scan.bytes_taken(), all));
@@ -152,32 +153,36 @@ impl TraceReader {
         bytes.into_iter().chain(requests).reduce(f64::max).map(|share| share.min(1.0))
     }
 
-    /// What was noticed so far; complete once [`TraceReader::next`] has returned `None`.
+    /// Returns the notes so far; complete once [`TraceReader::next`] has returned `None`.
     pub fn notes(&self) -> &TraceNotes {
         self.scan.notes()
     }
 
-    /// Requests handed out so far, those without a place left out; `None` if some were refused a place.
+    /// Returns the number of requests handed out so far, excluding those without a place; `None` if some were refused
+    /// a place.
     pub fn handed_out(&self) -> Option<u64> {
         let notes = self.notes();
         (notes.beyond_device == 0).then(|| notes.delivered - notes.trims_of_nothing)
     }
 
-    /// How long the requests handed out so far took when they were recorded; empty if the trace does not say.
+    /// Returns the recorded response times of the requests handed out so far; empty if the trace has none.
     pub fn recorded(&self) -> &Recorded {
         &self.recorded
     }
 
-    /// Whether the next request is one more fragment of the one handed out last: a remap has put its bytes apart.
+    /// Returns true if the next request is one more fragment of the one handed out last: a remap has separated its
+    /// bytes.
     pub fn continues(&self) -> bool {
         self.following.is_some()
     }
 
-    /// The next request, or the next fragment of one; times never decrease. `None` at the end of the trace or of the clip.
+    /// Returns the next request, or the next fragment of one; times never decrease. `None` at the end of the trace or
+    /// of the clip.
     ///
     /// # Errors
-    /// A bad line, damaged data, a request beyond the device, more disorder than the sort window holds, or a span
-    /// beyond the simulator's clock. Reading on after an error is allowed and skips what was wrong.
+    /// If a line is bad, data is damaged, a request is beyond the device, the trace is more out of order than the
+    /// sort window allows, or a span exceeds the simulator's clock. Reading on after an error is allowed and skips
+    /// the bad part.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<IoRequest>, Diagnostic> {
         loop {
@@ -199,7 +204,7 @@ impl TraceReader {
         }
     }
 
-    /// The next request inside the clip and the limit, and where it is on the clock: inside or beyond it.
+    /// Returns the next request inside the clip and the limit, and its position on the clock: inside or beyond it.
     pub(super) fn upcoming(&mut self) -> Result<Option<(RawRequest, Clock)>, Diagnostic> {
         loop {
             let limit = self.options.max_requests;
@@ -214,7 +219,7 @@ impl TraceReader {
             };
             match self.clock(&request) {
                 Clock::Before => self.scan.notes_mut().clipped += 1,
-                // In order of time: nothing later is inside the clip.
+                // Requests come in order of time: nothing later is inside the clip.
                 Clock::After => self.stop(),
                 inside => {
                     self.scan.notes_mut().delivered += 1;
@@ -227,7 +232,7 @@ impl TraceReader {
         }
     }
 
-    /// Raw time of the earliest request, if there is one.
+    /// Returns the raw time of the earliest request, if there is one.
     pub(super) fn first_time(&mut self) -> Result<Option<u128>, Diagnostic> {
         self.fill()?;
         Ok(self.window.first())
@@ -249,7 +254,7 @@ impl TraceReader {
         Ok(())
     }
 
-    /// The earliest request, in the trace's own time.
+    /// Returns the earliest request, in the trace's own time.
     fn take(&mut self) -> Result<Option<RawRequest>, Diagnostic> {
         self.fill()?;
         let Some(mut request) = self.window.pop() else {
@@ -286,7 +291,7 @@ impl TraceReader {
         Ok(())
     }
 
-    /// Reads the rest of the trace to say which sort window would do.
+    /// Reads the rest of the trace to find a sufficient sort window.
     fn too_late(&mut self, request: &RawRequest) -> Diagnostic {
         let behind = self.taken - request.at;
         while let Ok(Some(next)) = self.scan.next() {
@@ -295,23 +300,23 @@ impl TraceReader {
         self.stop();
         let needed = self.disorder.window();
         let what = format!(
-            "the request comes {} behind one that was already run: the trace is more out of order than a sort window \
-             of {} requests can mend",
+            "the request is {} earlier than one that was already issued: the trace is more out of order than a sort window \
+             of {} requests can sort",
             human::span(behind),
             human::count(self.options.sort_window as u64)
         );
         Diagnostic::new(what).at(self.place_of(request)).help(format!(
-            "--sort-window {needed} is enough for this trace; --lenient moves late requests to the time of the one before"
+            "--sort-window {needed} is enough for this trace; --lenient moves late requests to the time of the previous one"
         ))
     }
 
-    /// Hands out no more.
+    /// Stops handing out requests.
     fn stop(&mut self) {
         self.at_end = true;
         self.window = SortWindow::new(0);
     }
 
-    /// The request's time on the simulator's clock.
+    /// Returns the request's time on the simulator's clock.
     fn clock(&self, request: &RawRequest) -> Clock {
         // With the clock of all, none is before time zero, but one that comes later than any sort window.
         let since_first = request.at.saturating_sub(self.origin.or(self.base).unwrap_or(request.at));
@@ -330,14 +335,14 @@ impl TraceReader {
 
     fn too_long(&self, request: &RawRequest, ps: u128) -> Diagnostic {
         let what = format!(
-            "the request comes {} after the start: the simulator's clock ends at {}",
+            "the request is {} after the start, but the simulator's clock ends at {}",
             human::span(ps),
             human::span(u128::from(u64::MAX))
         );
         Diagnostic::new(what).at(self.place_of(request)).help(together::remedies(ps, &self.options))
     }
 
-    /// The volume that a flow's addresses belong to.
+    /// Returns the volume to which a flow's addresses belong.
     fn volume(&self, flow: u16) -> u32 {
         let file = u32::from(self.number) << 16;
         match self.options.volumes {
@@ -347,12 +352,12 @@ impl TraceReader {
         }
     }
 
-    /// The next piece of what is left of a request.
+    /// Returns the next piece of what is left of a request.
     fn place_rest(&mut self) -> Result<Option<IoRequest>, Diagnostic> {
         self.rest.take().map_or(Ok(None), |rest| self.place(rest))
     }
 
-    /// The next piece of a request at its place on the device; `None` if it was skipped.
+    /// Returns the next piece of a request at its place on the device; `None` if it was skipped.
     fn place(&mut self, rest: Rest) -> Result<Option<IoRequest>, Diagnostic> {
         let Rest { at, request, pieces } = rest;
         let RawRequest { op, flow, fua, .. } = request;
@@ -387,7 +392,7 @@ impl TraceReader {
     fn beyond_device(&self, request: &RawRequest, beyond: &Beyond) -> Diagnostic {
         let help = match self.options.remap {
             Remap::Error => {
-                "--remap wrap folds addresses into the device, --remap compact packs what the trace touches"
+                "--remap wrap folds addresses into the device, --remap compact packs the regions that the trace touches"
             }
             Remap::Wrap => "the device must hold the largest request",
             Remap::Compact | Remap::Fit => {

@@ -1,4 +1,4 @@
-//! Records of a trace's lines: requests in its own time, faults of single lines, and the notes of a reader.
+//! Records of a trace's lines: requests in trace time, faults of single lines, and the notes of a reader.
 
 use proto::IoOp;
 
@@ -12,27 +12,28 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use text::shown;
 
-/// The longest read or write: beyond it (NVMe stops at 32 MiB, Linux well below) the unit must be wrong.
+/// Largest read or write in bytes: beyond it (NVMe stops at 32 MiB, Linux well below) the unit must be wrong.
 pub(crate) const MAX_TRANSFER: u64 = 1 << 30;
 
-/// Where the zero of a trace's clock is in [`RawRequest::at`], in picoseconds: a whole number of seconds, beyond any negative time.
+/// Zero of a trace's clock in [`RawRequest::at`], in picoseconds: a whole number of seconds, beyond any negative
+/// time.
 pub(crate) const ZERO: u128 = MAX_TIME;
 
-/// A request as the trace has it, its time not yet rebased.
+/// A request as recorded, its time not yet rebased.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RawRequest {
-    /// Picoseconds on the trace's own clock, whose zero is [`ZERO`].
+    /// Time in picoseconds on the trace's own clock, whose zero is [`ZERO`].
     pub(crate) at: u128,
     pub(crate) offset: u64,
     pub(crate) bytes: u64,
-    /// The line it stands on, counted from one.
+    /// Line number, counted from one.
     pub(crate) line: u64,
     pub(crate) flow: u16,
-    /// The part of the trace that the line is in.
+    /// Part of the trace that contains the line.
     pub(crate) part: u16,
     pub(crate) op: IoOp,
     pub(crate) fua: bool,
-    /// How long it took when it was recorded, in picoseconds, if the trace says so.
+    /// Recorded response time in picoseconds, if the trace has it.
     pub(crate) response: Option<u64>,
 }
 
@@ -44,10 +45,10 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// Nothing: the extent of a flush.
+    /// Empty extent: that of a flush.
     pub(crate) const NONE: Extent = Extent { offset: 0, bytes: 0 };
 
-    /// The extent of `op` from two fields and the bytes that one of each means.
+    /// Reads the extent of `op` from two fields and the bytes per unit of each.
     pub(crate) fn read(
         op: IoOp,
         offset: Field<'_>,
@@ -59,7 +60,7 @@ impl Extent {
         Extent::of(op, units, offset.fault(FaultKind::TooLarge, ""), size.fault(FaultKind::TooLarge, ""))
     }
 
-    /// The extent of `op` from offset and size in their units; the faults say where the two stand.
+    /// Returns the extent of `op` from offset and size in their units; the faults point to their fields.
     pub(crate) fn of(
         op: IoOp,
         (offset, offset_unit, size, size_unit): (u64, u64, u64, u64),
@@ -86,12 +87,12 @@ impl Extent {
     }
 }
 
-/// Where a parser puts what it reads.
+/// Output of a parser.
 #[derive(Default)]
 pub(crate) struct Sheet {
     /// Requests of the current line, in reverse order.
     pending: [Option<RawRequest>; 2],
-    /// How often the last of them comes again.
+    /// Number of repetitions of the last of them.
     again: u64,
     /// The current line.
     pub(crate) line: u64,
@@ -101,8 +102,8 @@ pub(crate) struct Sheet {
 }
 
 impl Sheet {
-    /// Adds a request of the current line, at so many picoseconds of the trace's clock; a line gives two at most (a flush and the write
-    /// behind it).
+    /// Adds a request of the current line at this many picoseconds of the trace's clock; a line gives at most two (a
+    /// flush and the write after it).
     pub(crate) fn request(&mut self, at: i128, op: IoOp, extent: Extent, flow: u16, fua: bool) {
         self.notes.negative += u64::from(at < 0);
         let request = RawRequest {
@@ -118,17 +119,17 @@ impl Sheet {
         };
         self.pending[1] = self.pending[0].replace(request).or(self.pending[1]);
     }
-    /// Says how long the request added last took when it was recorded; none took no time.
+    /// Sets the recorded response time of the request added last; zero means none.
     pub(crate) fn responded(&mut self, ps: u128) {
         if let Some(last) = &mut self.pending[0] {
             last.response = u64::try_from(ps).ok().filter(|ps| *ps > 0);
         }
     }
-    /// Makes the request added last `times` requests at the same time.
+    /// Repeats the request added last `times` times at the same time.
     pub(crate) fn repeat(&mut self, times: u64) {
         self.again = times.saturating_sub(1);
     }
-    /// The next request of the current line.
+    /// Returns the next request of the current line.
     pub(crate) fn take(&mut self) -> Option<RawRequest> {
         if let Some(first) = self.pending[1].take() {
             return Some(first);
@@ -139,16 +140,16 @@ impl Sheet {
         }
         self.pending[0].take()
     }
-    /// Whether the current line gave no request (any more).
+    /// Returns true if the current line has no (more) requests.
     pub(crate) fn is_empty(&self) -> bool {
         self.pending[0].is_none()
     }
-    /// Forgets what a bad line gave before its fault.
+    /// Discards the requests of a bad line from before its fault.
     pub(crate) fn discard(&mut self) {
         self.pending = [None, None];
         self.again = 0;
     }
-    /// The flow that `key` names.
+    /// Returns the flow named `key`.
     pub(crate) fn flow(&mut self, key: Field<'_>) -> Result<u16, Fault> {
         self.notes.flows.number(key.text).ok_or(key.fault(FaultKind::LongName, "up to 255 bytes"))
     }
@@ -156,40 +157,40 @@ impl Sheet {
 
 // Faults of one line.
 
-/// The kinds of bad lines; `lenient` skips and counts them by kind.
+/// Kinds of bad lines; `lenient` skips and counts them by kind.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
     /// The line ends before a field.
     MissingField,
-    /// The line goes on after the last field.
+    /// The line continues after the last field.
     ExtraField,
     /// A field that must be a number is not.
     NotANumber,
-    /// A number, or an offset plus a length, beyond what 64 bits hold.
+    /// A number, or an offset plus a length, exceeds 64 bits.
     TooLarge,
-    /// A word or code that names no operation of the format.
+    /// A word or code is not an operation of the format.
     UnknownOperation,
-    /// A request that moves data, of length zero.
+    /// A request that moves data has length zero.
     ZeroLength,
-    /// A read or write of more than 1 GiB: the unit is wrong.
+    /// A read or write is larger than 1 GiB: the unit is wrong.
     ImplausibleLength,
-    /// A line beyond 64 KiB.
+    /// A line is longer than 64 KiB.
     LongLine,
-    /// Control characters: not text.
+    /// Control characters: the content is not text.
     NotText,
     /// The first line is not the format's header.
     BadHeader,
-    /// A word that the format does not know.
+    /// A word is unknown to the format.
     UnknownWord,
-    /// A name of more than 255 bytes.
+    /// A name is longer than 255 bytes.
     LongName,
-    /// A record of bytes that the file does not hold to its end.
+    /// A binary record is cut off by the end of the file.
     CutOff,
 }
 
 impl FaultKind {
-    /// As a person would say it.
+    /// Returns the name shown to people.
     pub const fn name(self) -> &'static str {
         match self {
             FaultKind::MissingField => "missing field",
@@ -209,27 +210,27 @@ impl FaultKind {
     }
 }
 
-/// One bad line. Plain data: a lenient pass over millions of them allocates nothing.
+/// A bad line. Plain data: a lenient pass over millions of them allocates nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Fault {
     pub(crate) kind: FaultKind,
-    /// The field it is about.
+    /// Field at fault.
     pub(crate) field: &'static str,
-    /// Where the field starts in the line, in bytes from zero.
+    /// Start of the field in the line, in bytes from zero.
     pub(crate) at: usize,
-    /// How long the field is in bytes.
+    /// Length of the field in bytes.
     pub(crate) len: usize,
-    /// What the field may be.
+    /// Allowed values of the field.
     pub(crate) allowed: &'static str,
 }
 
 impl Fault {
-    /// A fault of a whole line.
+    /// Returns a fault of a whole line.
     pub(crate) fn line(kind: FaultKind, field: &'static str, allowed: &'static str) -> Fault {
         Fault { kind, field, at: 0, len: 0, allowed }
     }
 
-    /// As a diagnostic; `record` is the layout of a line of `format`.
+    /// Converts the fault to a diagnostic; `record` is the layout of a line of `format`.
     pub(crate) fn diagnostic(
         &self,
         format: &str,
@@ -247,7 +248,7 @@ impl Fault {
             FaultKind::UnknownOperation => format!("unknown {}: `{given}`", self.field),
             FaultKind::ZeroLength => format!("a request of length zero ({})", self.field),
             FaultKind::ImplausibleLength => {
-                format!("the {} is more than 1 GiB: `{given}`; the unit must be wrong", self.field)
+                format!("the {} is more than 1 GiB: `{given}`; the unit is probably wrong", self.field)
             }
             FaultKind::LongLine => "a line longer than 64 KiB".to_owned(),
             FaultKind::NotText => "control characters: this is not text".to_owned(),
@@ -268,89 +269,89 @@ impl Fault {
             diagnostic.allowed = vec![self.allowed.to_owned()];
         }
         diagnostic.help(format!(
-            "a line of `{format}` is `{record}`; --format chooses another format, --lenient skips and counts bad lines"
+            "a line of `{format}` is `{record}`; --format chooses a different format, --lenient skips and counts bad lines"
         ))
     }
 }
 
 impl Fault {
-    /// The fault of a record of bytes, and the record, as they are in hexadecimal.
+    /// Returns the fault of a binary record and the record, both in hexadecimal.
     pub(crate) fn in_hex(self, record: &[u8]) -> (Fault, String) {
         let text: Vec<String> = record.iter().take(64).map(|byte| format!("{byte:02x}")).collect();
         (Fault { at: self.at * 3, len: (self.len * 3).saturating_sub(1), ..self }, text.join(" "))
     }
 }
 
-/// Whether bytes hold control characters that no text trace has.
+/// Returns true if bytes hold control characters that no text trace has.
 pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     bytes.iter().any(|b| matches!(b, 0..=8 | 14..=31 | 127))
 }
 
-// The notes of a reader: nothing that was changed, skipped or guessed goes unsaid.
+// Notes of a reader: everything that was changed, skipped or guessed is reported.
 
-/// What happened while a trace was read. Complete once the reader has returned `None`.
+/// Notes on how a trace was read. Complete once the reader has returned `None`.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct TraceNotes {
-    /// The format it was read as.
+    /// Format of the trace.
     pub format: &'static str,
-    /// How the file was packed: `plain`, `gzip` …
+    /// Compression of the file: `plain`, `gzip` …
     pub compression: &'static str,
-    /// Other formats that the content fits as well.
+    /// Other formats that the content fits.
     pub also_fits: Vec<&'static str>,
     /// Remarks that are not counts: ambiguity, time resolution …
     pub remarks: Vec<String>,
-    /// Lines taken.
+    /// Number of lines read.
     pub lines: u64,
-    /// Requests that the lines held.
+    /// Number of requests in the lines.
     pub requests: u64,
-    /// Requests handed out, before those split by a remap.
+    /// Number of requests handed out, before a remap splits them.
     pub delivered: u64,
-    /// Lines without a request of their own: headers, comments, events of another kind.
+    /// Number of lines without a request: headers, comments, other events.
     pub other_lines: u64,
-    /// Pass-through commands (blkparse), which address no data.
+    /// Number of pass-through commands (blkparse), which address no data.
     pub passthrough: u64,
     /// Bad lines that `lenient` skipped, by kind.
     pub skipped: BTreeMap<FaultKind, Skipped>,
-    /// Why the first of them are bad, a line each.
+    /// Reasons of the first bad lines, one line each.
     pub bad_lines: Vec<String>,
-    /// Requests that `lenient` skipped because they fit the device under no address.
+    /// Number of requests that `lenient` skipped because they fit the device at no address.
     pub beyond_device: u64,
-    /// Requests before the start of the clip.
+    /// Number of requests before the start of the clip.
     pub clipped: u64,
-    /// Whether all streams are put on one device as they are, with the same addresses.
+    /// True if all streams are put on one device unchanged, with shared addresses.
     pub one_device: bool,
-    /// Requests moved to another address.
+    /// Number of requests moved to a different address.
     pub remapped: u64,
-    /// Requests of which `compact` cut a part off or apart: their regions do not lie side by side.
+    /// Number of requests split by `compact`: their regions are not adjacent.
     pub split: u64,
-    /// Trims of regions that no request had touched, dropped by `compact`.
+    /// Number of trims of untouched regions, dropped by `compact`.
     pub trims_of_nothing: u64,
-    /// Requests that come after a later one in the file.
+    /// Number of requests that come after a later one in the file.
     pub unsorted: u64,
-    /// How much earlier such a request is than one before it, at most, in picoseconds.
+    /// Largest difference between such a request and an earlier one in the file, in picoseconds.
     pub lateness_ps: u128,
-    /// A sort window that puts everything read so far in order; zero if it was in order.
+    /// Sort window that sorts everything read so far; zero if it was in order.
     pub sort_window_needed: u64,
-    /// Requests whose times are negative.
+    /// Number of requests with negative times.
     pub negative: u64,
-    /// How often a clock of 32 bits began again at zero.
+    /// Number of times that a 32-bit clock wrapped to zero.
     pub wraps: u64,
-    /// How long it takes to, in picoseconds.
+    /// Period of that clock in picoseconds.
     pub wraps_after_ps: u128,
-    /// Late requests that `lenient` moved to the time of the request before.
+    /// Number of late requests that `lenient` moved to the time of the previous request.
     pub clamped: u64,
-    /// Requests that are later than the sort window reaches, where no time is used.
+    /// Number of requests later than the sort window reaches, when times are not used.
     pub taken_late: u64,
-    /// The streams by flow number.
+    /// Streams by flow number.
     pub flows: FlowNames,
 }
 
 /// Bad lines of one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Skipped {
-    /// How many.
+    /// Number of such lines.
     pub count: u64,
-    /// Number of the first, counted from one.
+    /// Number of the first line, counted from one.
     pub first_line: u64,
 }
 
@@ -359,14 +360,14 @@ impl TraceNotes {
     pub(crate) fn skip(&mut self, kind: FaultKind, line: u64) {
         self.skipped.entry(kind).or_insert(Skipped { count: 0, first_line: line }).count += 1;
     }
-    /// Notes something once.
+    /// Adds a remark once.
     pub(crate) fn remark(&mut self, remark: String) {
         if !self.remarks.contains(&remark) {
             self.remarks.push(remark);
         }
     }
 
-    /// Everything a user must know, a sentence each.
+    /// Returns everything a user must know, one sentence each.
     pub fn warnings(&self) -> Vec<String> {
         let mut all = self.remarks.clone();
         let mut counted = |count: u64, text: &str| {
@@ -376,26 +377,26 @@ impl TraceNotes {
         };
         counted(
             self.negative,
-            "requests have negative times: the earliest request is moved to time zero, the others keep their distance from it",
+            "requests have negative times: all are shifted so that the earliest is at time zero",
         );
         let clock = format!(
-            "times the clock begins again at zero after {}, 2^32 of its units: it has 32 bits, and the times behind are counted on",
+            "times the 32-bit clock wraps to zero after {} (2^32 of its units): later times continue from there",
             human::span(self.wraps_after_ps)
         );
         counted(self.wraps, &clock);
         let late = format!(
-            "requests are out of order, by up to {}; they were put in order (a sort window of {} is enough)",
+            "requests are out of order, by up to {}; they were sorted (a sort window of {} is enough)",
             human::span(self.lateness_ps),
             human::count(self.sort_window_needed),
         );
         counted(self.unsorted, &late);
         counted(
             self.clamped,
-            "requests were later than the sort window allows: moved to the time of the request before",
+            "requests were later than the sort window allows: moved to the time of the previous request",
         );
         counted(
             self.taken_late,
-            "requests come after later ones, further than the sort window reaches: they keep their place, no time is used",
+            "requests are out of order beyond the sort window: they keep their place, as no times are used",
         );
         for (kind, skipped) in &self.skipped {
             let text = format!("lines skipped: {}, first on line {}", kind.name(), skipped.first_line);
@@ -405,13 +406,13 @@ impl TraceNotes {
         counted(self.passthrough, "pass-through commands skipped: they address no data");
         counted(self.clipped, "requests before the start of the clip dropped");
         counted(self.remapped, "requests moved to fit the device");
-        counted(self.split, "of them split, because their regions do not lie side by side");
-        counted(self.trims_of_nothing, "trims dropped: no request had touched what they deallocate");
+        counted(self.split, "of them split, because their regions are not adjacent");
+        counted(self.trims_of_nothing, "trims dropped: no request had touched their data");
         counted(self.flows.shared(), "requests of streams beyond the 65,535th share the flow `other`");
         let streams = self.flows.names().len() as u64;
         if self.one_device && streams > 1 {
-            let shared = "streams, each with addresses of its own, share the addresses of one device; \
-                          --remap compact lays them apart, --volumes one says that they are one";
+            let shared = "streams, each with its own addresses, share the addresses of one device; \
+                          --remap compact separates them, --volumes one declares them one volume";
             all.push(format!("{} {shared}", human::count(streams)));
         }
         all

@@ -1,4 +1,4 @@
-//! Making a trace's addresses fit a device.
+//! Remapping of a trace's addresses to a device.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,17 +9,17 @@ use crate::trace::human;
 use crate::trace::options::Remap;
 use crate::trace::record::Extent;
 
-/// The unit of [`Remap::Compact`].
+/// Unit of [`Remap::Compact`] in bytes.
 pub(crate) const REGION: u64 = 1 << 20;
 
-/// Why a request has no address on the device.
+/// Reason why a request has no address on the device.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Beyond {
-    /// It ends beyond the device.
+    /// The request ends beyond the device.
     End,
-    /// It is larger than the device.
+    /// The request is larger than the device.
     Larger,
-    /// All of the device is taken by regions touched before.
+    /// All of the device is taken by regions touched earlier.
     Full,
 }
 
@@ -43,37 +43,37 @@ pub(crate) struct Remapper {
     places: Places,
 }
 
-/// (volume, region of it) to region of the device, in the order of first touch. Sorted, so that a trim of a whole disk finds what was
-/// touched without asking for every region.
+/// Map of (volume, region of it) to the region of the device, in the order of first touch. Sorted, so that a trim of
+/// a whole disk finds the touched regions without asking for every region.
 type Regions = BTreeMap<(u32, u64), u64>;
 
-/// Where regions lie on a device, of all the traces that are read for it.
+/// Places of regions on a device, shared by all the traces that are read for it.
 #[derive(Clone, Default)]
 pub(crate) struct Places(Arc<Mutex<Regions>>);
 
 impl Places {
-    /// The regions; a reader that has panicked leaves them whole.
+    /// Locks the regions; a reader that has panicked leaves them intact.
     fn regions(&self) -> MutexGuard<'_, Regions> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A part of a request that lies in one run on the device.
+/// Part of a request that is contiguous on the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Piece {
-    /// Bytes of the request in front of it that touch nothing.
+    /// Bytes of the request before it that touch nothing.
     pub(crate) skipped: u64,
-    /// Its place; no bytes if nothing of the request is left.
+    /// Place on the device; zero bytes if nothing of the request is left.
     pub(crate) there: Extent,
 }
 
 impl Remapper {
-    /// A remapper that shares its places with those of other traces.
+    /// Creates a remapper that shares its places with those of other traces.
     pub(crate) fn new(policy: Remap, capacity: Option<u64>, places: Places) -> Remapper {
         Remapper { policy, capacity, places }
     }
 
-    /// The first piece of `extent` on the device. Only `compact` makes pieces shorter than the extent.
+    /// Returns the first piece of `extent` on the device. Only `compact` makes pieces shorter than the extent.
     pub(crate) fn piece(&mut self, op: IoOp, volume: u32, extent: Extent) -> Result<Piece, Beyond> {
         let whole = |there| Ok(Piece { skipped: 0, there });
         let Some(capacity) = self.capacity else {
@@ -93,7 +93,7 @@ impl Remapper {
 
 fn compact(regions: &mut Regions, volume: u32, extent: Extent, capacity: u64) -> Result<Extent, Beyond> {
     let first = touch(regions, volume, extent.offset / REGION, capacity)?;
-    // That the rest does not fit is told when its turn comes.
+    // If the rest does not fit, its own turn reports it.
     Ok(run(extent, first, |region| touch(regions, volume, region, capacity).ok()))
 }
 
@@ -109,7 +109,7 @@ fn touch(regions: &mut Regions, volume: u32, region: u64, capacity: u64) -> Resu
     Ok(there)
 }
 
-/// A trim reaches regions that something else has touched; the others hold nothing to deallocate.
+/// Places a trim, which reaches only touched regions; the others hold nothing to deallocate.
 fn compact_trim(regions: &Regions, volume: u32, extent: Extent) -> Piece {
     let end = extent.offset + extent.bytes;
     let range = (volume, extent.offset / REGION)..=(volume, (end - 1) / REGION);
@@ -122,7 +122,8 @@ fn compact_trim(regions: &Regions, volume: u32, extent: Extent) -> Piece {
     Piece { skipped: offset - extent.offset, there }
 }
 
-/// The place of `extent` from its start to where its regions no longer lie side by side; the first lies at `first`.
+/// Returns the place of `extent` from its start up to the first gap between its regions; the first region is at
+/// `first`.
 fn run(extent: Extent, first: u64, mut place_of: impl FnMut(u64) -> Option<u64>) -> Extent {
     let inside = extent.offset % REGION;
     let mut bytes = (REGION - inside).min(extent.bytes);
@@ -134,7 +135,7 @@ fn run(extent: Extent, first: u64, mut place_of: impl FnMut(u64) -> Option<u64>)
     Extent { offset: first * REGION + inside, bytes }
 }
 
-/// Whether an extent lies on the device as it is.
+/// Returns true if an extent fits the device unchanged.
 pub(crate) fn fits(extent: Extent, capacity: u64) -> bool {
     extent.offset.checked_add(extent.bytes).is_some_and(|end| end <= capacity)
 }
@@ -178,7 +179,7 @@ mod tests {
         let mut remap = Remapper::new(Remap::Compact, Some(4 * REGION), Places::default());
         assert_eq!(moved(&mut remap, 0, at(70 * REGION + 512, 512)), Ok(at(512, 512)));
         assert_eq!(moved(&mut remap, 1, at(70 * REGION + 512, 512)), Ok(at(REGION + 512, 512)));
-        // Region 69 is new and goes behind the others: it does not lie beside region 70 any more.
+        // Region 69 is new and goes after the others: it is no longer adjacent to region 70.
         assert_eq!(moved(&mut remap, 0, at(69 * REGION, 2 * REGION)), Ok(at(2 * REGION, REGION)));
         assert_eq!(moved(&mut remap, 0, at(70 * REGION, REGION)), Ok(at(0, REGION)));
         assert_eq!(moved(&mut remap, 2, at(0, 512)), Ok(at(3 * REGION, 512)));
@@ -206,7 +207,8 @@ mod tests {
     }
 
     proptest! {
-        /// Compact is a bijection on bytes: two bytes of the trace never meet, one byte never moves.
+        /// Checks that compact is a bijection on bytes: two bytes of the trace never share a place, and a byte never
+        /// moves.
         #[test]
         fn compact_is_one_to_one(requests in prop::collection::vec((0_u32..3, 0_u64..40, 1_u64..3 * 2048), 1..60)) {
             let mut remap = Remapper::new(Remap::Compact, Some(1 << 40), Places::default());

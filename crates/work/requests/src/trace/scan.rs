@@ -1,4 +1,4 @@
-//! The requests of a file in the order of its lines, each line checked.
+//! Scan of a file: its requests in the order of lines, each line checked.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
@@ -19,39 +19,39 @@ use crate::trace::record::{Fault, FaultKind, RawRequest, Sheet, TraceNotes, ZERO
 
 /// Reads a file line by line, or the parts of a trace one after another.
 pub(crate) struct Scan {
-    /// The parts that have been opened, the present one the last.
+    /// Parts that have been opened, the current one last.
     sources: Vec<String>,
-    /// The parts to come.
+    /// Parts still to come.
     to_come: VecDeque<PathBuf>,
     part: Part,
-    /// Bytes of the parts before.
+    /// Bytes of the earlier parts.
     taken: u64,
     format: &'static Format,
     sheet: Sheet,
     options: TraceOptions,
-    /// The clock of the recorder.
+    /// Clock of the recorder.
     clock: Clock,
-    /// The earliest and the latest time so far.
+    /// Earliest and latest time so far.
     earliest: u128,
     latest: u128,
-    /// Whether no request of the present part has been seen.
+    /// True if no request of the current part has been seen.
     fresh: bool,
 }
 
-/// A file under way.
+/// A file being read.
 struct Part {
     lines: Lines,
     compression: Compression,
     meter: Arc<Meter>,
     parser: Box<dyn LineParser>,
     framing: Framing,
-    /// What separates the fields, if it is not the format's own character, and a line as the format writes it.
+    /// Separator of the fields, if it differs from the format's, and a line rewritten with the format's.
     translation: Option<Translation>,
     translated: Vec<u8>,
 }
 
 impl Part {
-    /// Recognises the packing and the format of `input`.
+    /// Detects the compression and the format of `input`.
     fn new(
         source: &str,
         input: impl Read + Send + 'static,
@@ -77,7 +77,7 @@ impl Part {
 }
 
 impl Scan {
-    /// Recognises the packing and the format of `input`; `source` is what diagnostics call it.
+    /// Detects the compression and the format of `input`; `source` is its name in diagnostics.
     pub(crate) fn new(
         source: &str,
         input: impl Read + Send + 'static,
@@ -105,46 +105,46 @@ impl Scan {
         })
     }
 
-    /// Opens the first of `parts`; the others follow it, in its format.
+    /// Opens the first of `parts`; the others follow in the same format.
     pub(crate) fn open(parts: &[PathBuf], options: &TraceOptions) -> Result<Scan, Diagnostic> {
-        let (first, others) = parts.split_first().ok_or_else(|| Diagnostic::new("a trace without a part"))?;
+        let (first, others) = parts.split_first().ok_or_else(|| Diagnostic::new("the trace has no parts"))?;
         let mut scan = Scan::new(&first.display().to_string(), open_file(first)?, options)?;
         scan.to_come = others.iter().cloned().collect();
         scan.options.format = Some(scan.format.info.name.to_owned());
         Ok(scan)
     }
 
-    /// What is known of the format.
+    /// Returns the description of the format.
     pub(crate) fn info(&self) -> &'static FormatInfo {
         &self.format.info
     }
 
-    /// What diagnostics call the part that is read.
+    /// Returns the name of the current part in diagnostics.
     pub(crate) fn source(&self) -> &str {
         self.sources.last().map_or("", String::as_str)
     }
-    /// What diagnostics call a part, counted from zero.
+    /// Returns the name of a part in diagnostics, counted from zero.
     pub(crate) fn source_of(&self, part: u16) -> &str {
         self.sources.get(usize::from(part)).map_or("", String::as_str)
     }
-    /// Bytes taken from the files, packed as they are.
+    /// Returns the bytes taken from the files, as packed.
     pub(crate) fn bytes_taken(&self) -> u64 {
         self.taken + self.part.meter.bytes()
     }
-    /// Time from the earliest request so far to the latest.
+    /// Returns the time from the earliest to the latest request so far.
     pub(crate) fn span(&self) -> u128 {
         self.latest.saturating_sub(self.earliest)
     }
-    /// What was noticed so far.
+    /// Returns the notes so far.
     pub(crate) fn notes(&self) -> &TraceNotes {
         &self.sheet.notes
     }
-    /// What was noticed so far, to add to it.
+    /// Returns the notes so far, to add to them.
     pub(crate) fn notes_mut(&mut self) -> &mut TraceNotes {
         &mut self.sheet.notes
     }
 
-    /// The next request, or `None` at the end.
+    /// Returns the next request, or `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<RawRequest>, Diagnostic> {
         loop {
             if let Some(mut request) = self.sheet.take() {
@@ -168,7 +168,7 @@ impl Scan {
         }
     }
 
-    /// Goes on with the next part; false if there is none.
+    /// Continues with the next part; false at the end.
     fn next_part(&mut self) -> Result<bool, Diagnostic> {
         let Some(path) = self.to_come.pop_front() else { return Ok(false) };
         let source = path.display().to_string();
@@ -177,19 +177,19 @@ impl Scan {
         self.part = part;
         self.sources.push(source);
         self.sheet.part = u16::try_from(self.sources.len() - 1)
-            .map_err(|_| Diagnostic::new("a trace in more than 65,536 parts"))?;
+            .map_err(|_| Diagnostic::new("the trace has more than 65,536 parts"))?;
         self.fresh = true;
         Ok(true)
     }
 
-    /// A part must not begin before those in front of it end.
+    /// Checks that a part does not begin before the earlier ones end.
     fn check_order(&mut self, first: &RawRequest) -> Result<(), Diagnostic> {
         if first.at >= self.latest || !self.options.timed {
             return Ok(());
         }
         let before = self.source_of(self.sheet.part.saturating_sub(1));
         let what = format!(
-            "the part begins {} before what stands in front of it ends: {before}",
+            "the part begins {} before the previous part ends: {before}",
             human::span(self.latest - first.at)
         );
         if self.options.lenient {
@@ -199,8 +199,8 @@ impl Scan {
         }
         let place = Place { source: self.source().to_owned(), line: first.line, ..Place::default() };
         Err(Diagnostic::new(what).at(place).help(
-            "parts stand in the order of their times; what was recorded at the same time is a --workload of its own (--volumes one if it is \
-             the same volume); --lenient puts parts that overlap in order as far as the sort window reaches",
+            "list parts in order of time; give a trace recorded at the same time its own --workload (--volumes one if it is \
+             the same volume); --lenient sorts overlapping parts within the sort window",
         ))
     }
 
@@ -280,7 +280,7 @@ impl Scan {
         Err(diagnostic)
     }
 
-    /// The diagnostic of a file that holds no request at all, if it holds none.
+    /// Returns the diagnostic of a file without any request, if it has none.
     pub(crate) fn nothing_found(&self) -> Option<Diagnostic> {
         let notes = self.notes();
         if notes.requests > 0 {
@@ -296,16 +296,16 @@ impl Scan {
         let place = Place { source: self.source().to_owned(), ..Place::default() };
         let reasons: String = notes.bad_lines.iter().map(|reason| format!("{reason}; ")).collect();
         Some(Diagnostic::new(what).at(place).help(format!(
-            "{reasons}a line of `{}` is `{}`; --format chooses another format, --action another blkparse event",
+            "{reasons}a line of `{}` is `{}`; --format chooses a different format, --action a different blkparse event",
             self.format.info.name, self.format.info.record
         )))
     }
 }
 
-/// Bad lines of which `lenient` keeps the reason: *chosen*, what a page has room for.
+/// Number of bad lines of which `lenient` keeps the reason: *chosen*, to fit a page.
 const EXAMPLES: usize = 5;
 
-/// Why a line is bad, in a line.
+/// Returns the reason why a line is bad, on one line.
 fn reason(number: u64, diagnostic: &Diagnostic) -> String {
     let allowed = match diagnostic.allowed.as_slice() {
         [] => String::new(),
@@ -327,14 +327,15 @@ fn describe(
         notes.remarks.extend(detected.warning());
     }
     if format.info.untimed {
-        notes.remark("no times are recorded: the requests have an order alone".to_owned());
+        notes.remark("no times are recorded: requests have only an order".to_owned());
     }
     if format.info.whole_seconds {
         notes.remark("times are whole seconds: the requests of a second arrive at one instant".to_owned());
     }
 }
 
-/// A diagnostic about unpacked content: where a codec checks its data only at the end, damage looks like bad content.
+/// Returns a diagnostic about unpacked content: where a codec checks its data only at the end, damage looks like bad
+/// content.
 fn unpacked(mut fault: Diagnostic, compression: Compression) -> Diagnostic {
     if compression != Compression::Plain {
         fault.what = format!("unpacked from {}, {}", compression.name(), fault.what);
@@ -342,7 +343,7 @@ fn unpacked(mut fault: Diagnostic, compression: Compression) -> Diagnostic {
     fault
 }
 
-/// Opens a file, or says why not.
+/// Opens a file.
 fn open_file(path: &Path) -> Result<File, Diagnostic> {
     let source = path.display().to_string();
     if path.is_dir() {
@@ -362,13 +363,13 @@ fn read_once(path: &Path, source: &str) -> Result<(), Diagnostic> {
     if read.insert(path.to_owned()) {
         return Ok(());
     }
-    let what = Diagnostic::new("a pipe gives its bytes once, and they were read already");
+    let what = Diagnostic::new("the pipe was already read and cannot be read again");
     Err(what.at(Place { source: source.to_owned(), ..Place::default() }).help(
-        "write the trace to a file where it is read more than once: by several workloads, seeds or points of a sweep, or in several passes",
+        "write the trace to a file if it is read more than once: by several workloads, seeds or points of a sweep, or in several passes",
     ))
 }
 
-/// The diagnostic of an input that cannot be opened or read at all.
+/// Returns the diagnostic of an input that cannot be opened or read at all.
 pub(crate) fn cannot_read(source: &str, error: &io::Error) -> Diagnostic {
     let place = Place { source: source.to_owned(), ..Place::default() };
     let help = match error.kind() {
@@ -379,11 +380,11 @@ pub(crate) fn cannot_read(source: &str, error: &io::Error) -> Diagnostic {
     Diagnostic::new(format!("cannot read the trace: {error}")).at(place).help(help)
 }
 
-/// The diagnostic of an input that fails after `line` whole lines.
+/// Returns the diagnostic of an input that fails after `line` whole lines.
 fn broken(source: &str, compression: Compression, meter: &Meter, line: u64, error: &io::Error) -> Diagnostic {
     let detail = shown(error.to_string().as_bytes(), 200);
     let what = match compression {
-        Compression::Plain => format!("reading fails: {detail}"),
+        Compression::Plain => format!("read error: {detail}"),
         _ if meter.at_end() => {
             format!("the {} data ends early: the file is cut off or damaged", compression.name())
         }
@@ -395,5 +396,5 @@ fn broken(source: &str, compression: Compression, meter: &Meter, line: u64, erro
         human::count(line)
     );
     let place = Place { source: source.to_owned(), line: line + 1, column: 0, text, key: String::new() };
-    Diagnostic::new(what).at(place).help("fetch or pack the file again")
+    Diagnostic::new(what).at(place).help("download or compress the file again")
 }

@@ -11,17 +11,18 @@ use crate::trace::record::Extent;
 use crate::trace::remap::{Places, fits};
 use crate::trace::{human, scan::cannot_read};
 
-/// Requests after which a look at a trace guesses how far it reaches.
+/// Requests after which the length of a trace is estimated.
 const GLANCE: u64 = 65_536;
-/// How much further than its beginning promises a trace may reach: *chosen*, so that a trace of a week is not read twice.
+/// Factor by which a trace may exceed the estimate from its beginning: *chosen*, so that a trace of a week is not
+/// read twice.
 const MARGIN: f64 = 16.0;
-/// Picoseconds of a day.
+/// One day in picoseconds.
 const DAY: u128 = 86_400_000_000_000_000;
 
 /// Opens traces by their names, to be read side by side. `fit` is settled for all of them.
 ///
 /// # Errors
-/// As [`TraceReader::open`]; traces of which nobody knows how their clocks lie to each other.
+/// As [`TraceReader::open`]; or if the offset between the clocks of the traces is unknown.
 pub fn open_together(
     names: &[impl AsRef<Path>],
     options: &TraceOptions,
@@ -36,7 +37,7 @@ pub fn open_together(
     if several && options.timed && options.align == Align::Clock {
         one_clock(&mut readers)?;
     }
-    // Two traces are two volumes: both cannot lie as they were recorded.
+    // Two traces are two volumes: they cannot both keep their recorded addresses.
     let mut all_fit = options.remap == Remap::Fit && (!several || options.volumes == Volumes::One);
     if options.capacity.is_some() {
         for reader in &readers {
@@ -53,8 +54,8 @@ pub fn open_together(
     for (number, reader) in (0..).zip(&mut readers) {
         reader.settle(remap, number, places.clone());
         if shared {
-            let what = "shares the addresses of the device with the other traces; --remap compact lays them apart, --volumes one says that \
-                        they are one volume";
+            let what = "shares the addresses of the device with the other traces; --remap compact separates them, --volumes one declares \
+                        them one volume";
             reader.scan.notes_mut().remark(what.to_owned());
         }
     }
@@ -68,17 +69,17 @@ pub(crate) fn open_one(name: &Path, options: &TraceOptions) -> Result<TraceReade
     readers.pop().ok_or_else(|| Diagnostic::new("no trace"))
 }
 
-/// A trace that has an order alone cannot run at times of its own.
+/// Refuses to run a trace with an order but no times at its own times.
 fn refuse_untimed(reader: &TraceReader, options: &TraceOptions) -> Result<(), Diagnostic> {
     let info = reader.scan.info();
     if !info.untimed || !options.timed || options.capacity.is_none() {
         return Ok(());
     }
     let place = Place { source: reader.scan.source().to_owned(), ..Place::default() };
-    let what = format!("a trace of `{}` has an order and no times", info.name);
+    let what = format!("a trace of `{}` has an order but no times", info.name);
     Err(Diagnostic::new(what)
         .at(place)
-        .help("--queue-depth N runs it in its order, with N requests outstanding"))
+        .help("--queue-depth N runs it in order, with N requests outstanding"))
 }
 
 /// Counts the times of all traces from the first request of all.
@@ -87,11 +88,11 @@ fn one_clock(readers: &mut [TraceReader]) -> Result<(), Diagnostic> {
     if let Some(other) = formats.iter().position(|format| *format != formats[0]) {
         let (one, two) = (readers[0].scan.source(), readers[other].scan.source());
         let what = format!(
-            "no common clock: times of `{}` ({one}) and `{}` ({two}) count from different moments",
+            "no common clock: times of `{}` ({one}) and `{}` ({two}) have different origins",
             formats[0], formats[other]
         );
         return Err(Diagnostic::new(what).help(
-            "--align start lets each trace begin at time zero; `trace convert` writes them in one format; --queue-depth needs no times",
+            "--align start starts each trace at time zero; `trace convert` writes them in one format; --queue-depth needs no times",
         ));
     }
     let firsts = readers.iter_mut().map(TraceReader::first_time).collect::<Result<Vec<_>, _>>()?;
@@ -101,7 +102,7 @@ fn one_clock(readers: &mut [TraceReader]) -> Result<(), Diagnostic> {
         let late = first.map_or(0, |first| first - origin);
         if late > 0 {
             let what = format!(
-                "begins {} after the first request of all: traces keep their distance on one clock (--align start lets each begin at zero)",
+                "begins {} after the first request of all traces: traces keep their relative times (--align start starts each at zero)",
                 human::span(late)
             );
             reader.scan.notes_mut().remark(what);
@@ -110,10 +111,10 @@ fn one_clock(readers: &mut [TraceReader]) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Goes through the files of a reader before it is used, as far as there is something to find out: whether all requests are of one
-/// volume and lie on the device, if `may_fit`; whether all are inside the simulator's clock.
+/// Scans the files of a reader before it is used, as far as needed: whether all requests are of one volume and fit
+/// the device, if `may_fit`; whether all are within the simulator's clock.
 ///
-/// What is wrong with a line is told when its turn comes. A pipe cannot be looked through: it does not fit.
+/// Bad lines are reported when they are read. A pipe cannot be scanned: it does not fit.
 fn look(reader: &TraceReader, may_fit: bool) -> Result<bool, Diagnostic> {
     let (Some(files), Some(bytes)) = (&reader.files, reader.file_bytes) else { return Ok(false) };
     let options = TraceOptions { remap: Remap::Error, ..reader.options.clone() };
@@ -138,7 +139,7 @@ fn look(reader: &TraceReader, may_fit: bool) -> Result<bool, Diagnostic> {
     }
     let Some(ps) = beyond else { return Ok(fit) };
     let place = Place { source: reader.scan.source().to_owned(), ..Place::default() };
-    let what = format!("the trace goes on for {}: {}", human::span(ps), clock_ends());
+    let what = format!("the trace lasts {}: {}", human::span(ps), clock_ends());
     Err(Diagnostic::new(what).at(place).help(remedies(ps, &options)))
 }
 
@@ -146,13 +147,13 @@ fn clock_ends() -> String {
     format!("the simulator's clock ends at {}", human::span(u128::from(u64::MAX)))
 }
 
-/// What a user must know of a trace that goes on for `ps`, if the simulator's clock does not.
+/// Returns the diagnostic of a trace that lasts `ps`, if it exceeds the simulator's clock.
 pub(crate) fn too_long(ps: u128, options: &TraceOptions) -> Option<String> {
     (ps > options.time_scale.unscaled(u64::MAX))
         .then(|| format!("{}: {}", clock_ends(), remedies(ps, options)))
 }
 
-/// What makes a trace that goes on for `ps` after its start fit the clock.
+/// Returns ways to make a trace that lasts `ps` fit the clock.
 pub(crate) fn remedies(ps: u128, options: &TraceOptions) -> String {
     let reach = options.time_scale.unscaled(u64::MAX);
     let times = u64::try_from(ps / reach.max(1) + 1).unwrap_or(u64::MAX);
@@ -164,22 +165,23 @@ pub(crate) fn remedies(ps: u128, options: &TraceOptions) -> String {
         days => format!("{days}d"),
     };
     format!(
-        "{scale}--end {end} runs it up to there, with --start any other part; --queue-depth needs no times. Is the unit of time right \
+        "{scale}--end {end} runs it up to there, --start begins at a later part; --queue-depth needs no times. Is the unit of time right \
          (--time-unit)?"
     )
 }
 
-// The files of a trace: one, `-` for standard input, or several that are its parts: `A+B`, or `@LIST`, a text file with the name of a part on each line.
+// Files of a trace: one, `-` for standard input, or several parts: `A+B`, or `@LIST`, a text file with one part name
+// per line.
 
-/// Standard input as a file.
+/// Path of standard input.
 const STDIN: &str = "/dev/stdin";
 
-/// The files of a trace in their order: one if the name is that of a file or says nothing else.
+/// Returns the files of a trace in order: one if the name is that of a file or has no other meaning.
 ///
-/// A file of the whole name goes before parts. Names in a list are relative to its folder.
+/// A file with the whole name takes precedence over parts. Names in a list are relative to its folder.
 ///
 /// # Errors
-/// A part that is not there while others are, a list that cannot be read or is empty.
+/// If a part does not exist while others do, or a list cannot be read or is empty.
 pub fn parts(name: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
     let whole = || Ok(vec![name.to_owned()]);
     if name == Path::new("-") {
@@ -192,7 +194,7 @@ pub fn parts(name: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
     let pieces: Vec<&str> = text.split('+').collect();
     let (mut found, mut at) = (Vec::new(), 0);
     while at < pieces.len() {
-        // A name may have a `+` of its own: the shortest that is there.
+        // A name may contain a `+`: take the shortest that exists.
         let ends = at + 1..=pieces.len();
         let there = |end: &usize| Path::new(&pieces[at..*end].join("+")).exists();
         let end = ends.into_iter().find(there);
@@ -203,7 +205,7 @@ pub fn parts(name: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
         None => Ok(found.into_iter().map(|(part, _)| part).collect()),
         Some(_) if found.iter().all(|(_, there)| !there) => whole(),
         Some((missing, _)) => {
-            let what = format!("the part {} of the trace is not there", missing.display());
+            let what = format!("part {} of the trace does not exist", missing.display());
             Err(Diagnostic::new(what)
                 .help("`A+B` reads A, then B, as one trace; `@LIST` takes the names from a file"))
         }
@@ -217,9 +219,9 @@ fn listed_parts(list: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
     let names = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let parts: Vec<PathBuf> = names.map(|name| folder.join(name)).collect();
     if parts.is_empty() {
-        return Err(Diagnostic::new("the list names no part of a trace")
+        return Err(Diagnostic::new("the list names no trace parts")
             .at(Place { source, ..Place::default() })
-            .help("a list has the name of a file on each line, relative to its own folder"));
+            .help("write one file name per line, relative to the list's folder"));
     }
     Ok(parts)
 }
@@ -245,11 +247,11 @@ mod tests {
         assert_eq!(of("c+d"), [name("c+d")]);
         assert_eq!(of(&format!("a+{}", name("b"))), [name("a"), name("b")]);
         assert_eq!(of(&format!("c+d+{}+{}", name("e"), name("a"))), [name("c+d"), name("e"), name("a")]);
-        // A file of the whole name goes first.
+        // A file with the whole name takes precedence.
         assert_eq!(of("e+f"), [name("e+f")]);
         assert_eq!(of("none+nothing"), [name("none+nothing")]);
         let missing = parts(&at("a+nothing")).expect_err("a part is missing").to_string();
-        assert!(missing.contains("the part nothing"), "{missing}");
+        assert!(missing.contains("part nothing"), "{missing}");
         assert_eq!(parts(Path::new("-")).expect("parts"), [PathBuf::from("/dev/stdin")]);
         let list = PathBuf::from(format!("@{}", name("list")));
         assert_eq!(parts(&list).expect("parts"), [at("a"), at("b")]);

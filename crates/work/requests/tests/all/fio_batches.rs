@@ -1,4 +1,5 @@
-//! Batches of fio's queues (`iodepth_batch*`, `iodepth_low`): when requests reach a drive of constant latency, and how long they take.
+//! Batches of fio's queues (`iodepth_batch*`, `iodepth_low`): arrival times of requests at a drive of constant
+//! latency, and their durations.
 //!
 //! Expected times are arithmetic on fio's documentation and on `do_io`, `wait_for_completions` and `td_io_getevents` of fio 3.42.
 
@@ -65,7 +66,7 @@ impl Source for Job {
     }
 }
 
-/// What a job did: when each request reached the drive, and how long the slowest took, both in microseconds.
+/// Observations of a job: when each request reached the drive, and the longest duration, both in microseconds.
 struct Seen {
     submitted: Vec<u64>,
     slowest: u64,
@@ -73,7 +74,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// How many reached the drive at each time.
+    /// Returns how many requests reached the drive at each time.
     fn groups(&self) -> Vec<(u64, usize)> {
         let mut groups: Vec<(u64, usize)> = Vec::new();
         for at in &self.submitted {
@@ -86,8 +87,8 @@ impl Seen {
     }
 }
 
-/// Runs a job of 4 KiB reads on a drive that takes `latency` for each, `width` at once; the thread needs `thread` for each besides. All in
-/// microseconds.
+/// Runs a job of 4 KiB reads on a drive that takes `latency` for each, `width` at once; the thread needs an
+/// additional `thread` for each. All times are in microseconds.
 fn run(job: &str, latency: u64, width: usize, thread: u64) -> Seen {
     let text = format!("fio:rw=read,bs=4k,{job}");
     let job = parse_inline(&text).and_then(|jobs| jobs.jobs[0].resolve(64 << 20));
@@ -122,7 +123,8 @@ fn run(job: &str, latency: u64, width: usize, thread: u64) -> Seen {
     Seen { submitted, slowest: read.latency.max().unwrap_or(0) / 1_000_000, requests: read.requests }
 }
 
-/// A drive that ends a read every microsecond: a full queue of 32 waits for eight, takes them, and submits as many.
+/// On a drive that ends a read every microsecond, a full queue of 32 waits for eight, takes them, and submits as
+/// many.
 #[test]
 fn a_full_queue_waits_for_a_batch_and_submits_a_batch() {
     let one = run("iodepth=32,number_ios=64", 1, 1, 0);
@@ -130,14 +132,15 @@ fn a_full_queue_waits_for_a_batch_and_submits_a_batch() {
     assert_eq!(one.groups(), alone);
     let eight = run("iodepth=32,iodepth_batch_submit=8,iodepth_batch_complete_min=8,number_ios=64", 1, 1, 0);
     assert_eq!(eight.groups(), [(0, 32), (8, 8), (16, 8), (24, 8), (32, 8)]);
-    // Each waits for those that were submitted before it: both ways for 32 us.
+    // Each waits for those that were submitted before it: 32 us in both cases.
     assert_eq!((one.requests, eight.requests), (64, 64));
     assert_eq!((one.slowest, eight.slowest), (32, 32));
-    // A request that has ended counts on until its batch is taken: of eight that are submitted together, all take as long as the last.
+    // A request that has ended counts until its batch is taken: of eight submitted together, all take as long as the
+    // last.
     let two = run("iodepth=8,iodepth_batch_complete_min=8,number_ios=16", 1, 1, 0);
     assert_eq!(two.groups(), [(0, 8), (8, 8)]);
     assert_eq!(two.slowest, 8);
-    // The aliases, and more than the queue has: as many as it has.
+    // The aliases, and more than the queue has: limited to the queue.
     let all = run("iodepth=8,iodepth_batch=100,iodepth_batch_complete=100,number_ios=16", 1, 1, 0);
     assert_eq!(all.groups(), two.groups());
 }
@@ -147,7 +150,7 @@ fn a_full_queue_waits_for_a_batch_and_submits_a_batch() {
 fn a_full_queue_drains_to_its_low_mark() {
     let seen = run("iodepth=16,iodepth_low=4,number_ios=40", 1, 1, 0);
     assert_eq!(seen.groups(), [(0, 16), (12, 12), (24, 12)]);
-    // Eight at a time: 16, 8, 0 are left; with four to be left, the second batch is waited for too.
+    // Eight at a time: 16, 8, 0 are left; with a low mark of four, the second batch is waited for too.
     let seen = run("iodepth=16,iodepth_low=4,iodepth_batch_complete_min=8,number_ios=32", 1, 1, 0);
     assert_eq!(seen.groups(), [(0, 16), (16, 16)]);
     // Zero, and more than the queue has, are the queue's depth.
@@ -157,8 +160,9 @@ fn a_full_queue_drains_to_its_low_mark() {
     }
 }
 
-/// A minimum of zero. fio's documentation has a queue that never waits. fio 3.42 waits for one completion whenever it looks: after each submission if
-/// no maximum is given (`io_in_polling`), else when its queue is full (`wait_for_completions`).
+/// A minimum of zero. By its documentation, fio never waits. fio 3.42 waits for one completion whenever it checks:
+/// after each submission if no maximum is given (`io_in_polling`), otherwise when its queue is full
+/// (`wait_for_completions`).
 #[test]
 fn a_minimum_of_zero_waits_for_one_completion() {
     let full = run("iodepth=16,number_ios=40", 1, 1, 0).groups();
@@ -178,25 +182,25 @@ fn a_minimum_of_zero_waits_for_one_completion() {
     }
 }
 
-/// Eight reads of 10 us at once, and a thread that needs 1 us for each. The first completion is taken alone; when the thread has done with
-/// it, seven have come.
+/// Eight reads of 10 us at once, and a thread that needs 1 us for each. The first completion is taken alone; when the
+/// thread has finished it, seven have arrived.
 #[test]
 fn a_thread_takes_what_has_come_and_submits_a_batch() {
     let groups = |more: &str| run(&format!("iodepth=8,number_ios=16,{more}"), 10, 64, 1).groups();
     let each: Vec<(u64, usize)> = [(0, 8)].into_iter().chain((11..=18).map(|at| (at, 1))).collect();
     assert_eq!(groups("iodepth_batch_submit=1"), each);
     assert_eq!(groups("iodepth_batch_submit=1,iodepth_batch_complete_max=8"), each);
-    // Submissions wait until the thread has drawn as many as are submitted together, or has nothing more to draw.
+    // Submissions wait until the thread has drawn a full batch, or has nothing more to draw.
     let max = "iodepth_batch_complete_max=8";
     assert_eq!(groups(&format!("iodepth_batch_submit=8,{max}")), [(0, 8), (11, 1), (18, 7)]);
     assert_eq!(groups(&format!("iodepth_batch_submit=0,{max}")), [(0, 8), (11, 1), (18, 7)]);
     assert_eq!(groups(&format!("iodepth_batch_submit=4,{max}")), [(0, 8), (11, 1), (15, 4), (18, 3)]);
-    // Three at a time at most.
+    // At most three at a time.
     let some = groups("iodepth_batch_submit=8,iodepth_batch_complete_max=3");
     assert_eq!(some, [(0, 8), (11, 1), (14, 3), (17, 3), (18, 1)]);
 }
 
-/// A queue that never fills: a job that waits for its rate takes each completion as it comes.
+/// A queue that never fills: a job that waits for its rate takes each completion as it arrives.
 #[test]
 fn a_job_that_waits_for_its_rate_waits_for_no_batch() {
     let job = "iodepth=32,rate_iops=1000,iodepth_batch_submit=8,iodepth_batch_complete_min=8,number_ios=5";

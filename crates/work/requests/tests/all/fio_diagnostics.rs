@@ -132,9 +132,9 @@ fn inert_options_are_listed_with_the_reason() {
 #[test]
 fn contradictions_are_errors() {
     for (text, what) in [
-        ("rate=1m,rate_iops=100", "exclude one another"),
+        ("rate=1m,rate_iops=100", "exclude each other"),
         ("time_based", "needs a runtime"),
-        ("bsrange=4k-8k,bssplit=4k/50:8k/50", "exclude one another"),
+        ("bsrange=4k-8k,bssplit=4k/50:8k/50", "exclude each other"),
     ] {
         assert!(error(text).what.contains(what), "{text}");
     }
@@ -144,20 +144,20 @@ fn contradictions_are_errors() {
 fn what_does_not_fit_the_device_is_said_with_the_arithmetic() {
     let fits = error("offset=60m,size=8m").to_string();
     assert!(fits.contains("62914560 + size 8388608 = 71303168") && fits.contains("67108864"), "{fits}");
-    assert!(fits.contains("size may be 4194304"), "{fits}");
+    assert!(fits.contains("size can be at most 4194304"), "{fits}");
     for (text, what) in [
-        ("offset=64m", "is not on the device"),
+        ("offset=64m", "is beyond the end of the device"),
         ("offset_increment=40m,numjobs=3,size=1m", "clone 2"),
-        ("bs=1000", "whole sectors"),
-        ("offset=1000", "whole sectors"),
-        ("rw=randread,ba=1000", "whole sectors"),
-        ("rw=randread,bs=4k,1000,bs_is_seq_rand=1", "whole sectors"),
-        ("rw=read:1000", "whole sectors"),
-        ("size=2k", "no room"),
+        ("bs=1000", "a multiple of the sector"),
+        ("offset=1000", "a multiple of the sector"),
+        ("rw=randread,ba=1000", "a multiple of the sector"),
+        ("rw=randread,bs=4k,1000,bs_is_seq_rand=1", "a multiple of the sector"),
+        ("rw=read:1000", "a multiple of the sector"),
+        ("size=2k", "too small"),
         ("rw=read:128m", "leave the region"),
         ("rw=randread,random_distribution=zoned_abs:50/40m:50/40m", "zones reach"),
         ("rw=randread,size=64k,random_distribution=zoned:50/1:50/99", "has no block"),
-        ("startdelay=200d,runtime=100d", "beyond the horizon"),
+        ("startdelay=200d,runtime=100d", "beyond the limit"),
     ] {
         let error = error(text);
         assert!(error.what.contains(what), "{text}: {error}");
@@ -223,7 +223,7 @@ fn job_files_are_read_section_by_section() {
     assert!(jobs.jobs[0].rw.random && !jobs.jobs[1].rw.random);
     assert_eq!(jobs.notes.inert.len(), 1);
     assert_eq!(jobs.notes.inert[0].job, "global");
-    // kb_base counts for its whole section, wherever it stands in it.
+    // kb_base applies to its whole section, wherever it is.
     let jobs = parse_text("a.fio", "[x]\nsize=64k\nkb_base=1000\n").unwrap();
     assert_eq!(jobs.jobs[0].size, Some(requests::fio::Quantity::Bytes(64_000)));
 }
@@ -237,7 +237,7 @@ fn bad_job_files_say_where() {
         ("[a]\nsize=1m\nverify=md5\n", "verify=md5", 3),
         ("[a\n", "section title", 1),
         ("[globals]\n", "reads [globals] as [global]", 1),
-        ("[a]\nrate=1m\n[b]\nrate_iops=9\nrate=2m\n", "exclude one another", 4),
+        ("[a]\nrate=1m\n[b]\nrate_iops=9\nrate=2m\n", "exclude each other", 4),
     ] {
         let error = file_error(text);
         assert!(error.what.contains(what), "{error}");
@@ -249,12 +249,12 @@ fn bad_job_files_say_where() {
     }
     assert!(file_error("[global]\nbs=4k\n").what.contains("has no job"));
     assert!(file_error("").what.contains("has no job"));
-    // A value inherited from [global] that does not fit is shown where it stands.
+    // An inherited value from [global] that does not fit is shown at its place.
     let jobs = parse_text("g.fio", "[global]\nsize=1g\nfilename=/dev/x\n[a]\n").unwrap();
     assert_eq!(jobs.resolve(CAPACITY).unwrap_err().place.unwrap().line, 2);
 }
 
-/// fio's `direct` is 0 if a file leaves it out.
+/// The default of `direct` in fio is 0.
 #[test]
 fn a_file_that_leaves_out_direct_is_told_so() {
     let said = |text: &str| parse_text("d.fio", text).unwrap().notes.warnings.join("\n");
@@ -270,7 +270,7 @@ fn a_file_that_leaves_out_direct_is_told_so() {
     assert_eq!(notes("fio:rw=read").warnings, Vec::<String>::new());
 }
 
-/// Engines that reach a drive by another driver, with options of their own.
+/// Engines that reach a drive through a different driver and have additional options.
 #[test]
 fn drivers_in_user_space_stand_for_passthrough() {
     for engine in [
@@ -375,7 +375,7 @@ proptest! {
         }
     }
 
-    /// A job that is right, with a few bytes changed, cut off somewhere, or followed by anything.
+    /// Reads a valid job with a few bytes changed, cut off somewhere, or followed by anything.
     #[test]
     fn no_damaged_job_panics(
         choice: u8,
@@ -422,7 +422,8 @@ proptest! {
     }
 }
 
-/// Where direct requests go through a host's kernel, engines are its own; where they do not, any goes straight to the drive.
+/// If direct requests go through a host's kernel, it limits the engines; otherwise, any engine goes straight to the
+/// drive.
 #[test]
 fn ways_through_a_kernel_are_those_that_it_has() {
     let ways = |text: &str, kernel| {
@@ -443,7 +444,7 @@ fn ways_through_a_kernel_are_those_that_it_has() {
     assert_eq!(ways("ioengine=posixaio", true), Ok(None), "without `direct`");
     for (text, what) in [
         ("direct=1,ioengine=posixaio", "does not have this ioengine"),
-        ("direct=1,ioengine=io_uring,hipri=1,fsync=4", "takes no fsync"),
+        ("direct=1,ioengine=io_uring,hipri=1,fsync=4", "does not support fsync"),
         ("direct=1,rw=randtrim", "trims through the kernel"),
         ("ioengine=mmap,rw=randtrim", "trims through the page cache"),
     ] {
@@ -455,8 +456,8 @@ fn ways_through_a_kernel_are_those_that_it_has() {
     };
     assert_eq!(polling("direct=1,ioengine=io_uring", 1), "");
     for (text, what) in [
-        ("direct=1,ioengine=io_uring", "no queue without interrupts"),
-        ("direct=1,ioengine=pvsync2", "polls for io_uring alone"),
+        ("direct=1,ioengine=io_uring", "no polled queue"),
+        ("direct=1,ioengine=pvsync2", "polls only for io_uring"),
         ("direct=0,ioengine=pvsync2", "are not polled"),
         ("ioengine=io_uring", "straight to the drive"),
     ] {

@@ -1,5 +1,5 @@
-//! Which files jobs go over, and where these lie. What is expected follows from fio's HOWTO ("Target file/device", `size`, `filesize`, `offset`) and
-//! from `setup_files` and `get_next_file` of its source.
+//! Files that jobs access, and their places. Expected values follow from fio's HOWTO ("Target file/device", `size`,
+//! `filesize`, `offset`) and from `setup_files` and `get_next_file` of its source.
 
 #![allow(clippy::result_large_err, reason = "a diagnostic is made once")]
 
@@ -14,7 +14,7 @@ fn jobs(text: &str) -> Jobs {
     parse_text("t.fio", text).unwrap_or_else(|fault| panic!("{text}: {fault}"))
 }
 
-/// First byte and length of the region of every clone, in the order of flows, in KiB.
+/// Returns first byte and length of the region of every clone, in the order of flows, in KiB.
 fn regions(text: &str) -> Vec<(u64, u64)> {
     let groups = jobs(text).resolve(ROOM).unwrap_or_else(|fault| panic!("{text}: {fault}"));
     groups.iter().flat_map(|group| &group.jobs).map(|job| (job.start >> 10, job.all_bytes() >> 10)).collect()
@@ -36,7 +36,7 @@ fn a_job_and_a_clone_have_a_file_of_their_own() {
     assert_eq!(regions(text), [(0, 1024), (1024, 1024), (2048, 1024), (3072, 2048)]);
     let names: Vec<_> = laid_out(text).into_iter().map(|file| (file.name, file.files, file.jobs)).collect();
     assert_eq!(names, [("a.0.0".into(), 3, vec!["a".into()]), ("b.0.0".into(), 1, vec!["b".into()])]);
-    // Jobs behind a stonewall have theirs as well, and files begin at blocks of a file system.
+    // Jobs behind a stonewall have their own files too, and files begin at blocks of a file system.
     assert_eq!(regions("[a]\nsize=5k\nbs=1k\n[b]\nstonewall\nsize=4k\n"), [(0, 5), (8, 4)]);
 }
 
@@ -44,11 +44,11 @@ fn a_job_and_a_clone_have_a_file_of_their_own() {
 #[test]
 fn a_name_that_is_given_is_one_file() {
     assert_eq!(regions("[global]\nfilename=f\nsize=1m\n[a]\nnumjobs=2\n[b]\n"), [(0, 1024); 3]);
-    // It is as long as the job that needs most of it; offsets count from its start.
+    // The file is as long as the job that needs most of it; offsets count from its start.
     let text =
         "[x]\nsize=1m\n[a]\nfilename=f\nsize=1m\noffset=2m\n[b]\nfilename=f\nsize=50%\n[c]\nfilename=f\n";
     assert_eq!(regions(text), [(0, 1024), (3072, 1024), (1024, 1536), (1024, 3072)]);
-    // Directories go before names, and make others of them.
+    // Directories are prefixes of names, and so make different names.
     assert_eq!(
         regions("[global]\nsize=1m\nfilename=f\n[a]\ndirectory=/x\n[b]\ndirectory=/y\n[c]\ndirectory=/x/\n"),
         [(0, 1024), (1024, 1024), (0, 1024)]
@@ -75,7 +75,7 @@ fn a_format_makes_names() {
     assert!(said.contains("`$job`") && said.contains("$jobname"), "{said}");
 }
 
-/// A device is shared, whatever it is called; so is the drive that an inline job means.
+/// A device is shared, whatever its name; so is the drive of an inline job.
 #[test]
 fn a_named_device_is_shared() {
     for name in
@@ -112,7 +112,7 @@ fn size_is_divided_among_files() {
         groups[0].jobs.iter().flat_map(of).map(|region| (region.start, region.bytes)).collect()
     };
     assert_eq!(files("[a]\nsize=1m\nnrfiles=4\n"), [0, 1, 2, 3].map(|n| (n << 18, 1 << 18)));
-    // 40960 / 3 = 13653 bytes are 26 sectors and a bit; the byte that is left over is no block.
+    // 40960 / 3 = 13653 bytes are 26 sectors and a bit; the remaining byte is not a block.
     assert_eq!(
         files("[a]\nsize=40k\nnrfiles=3\n").iter().map(|file| file.1).collect::<Vec<_>>(),
         [13_312; 3]
@@ -122,7 +122,7 @@ fn size_is_divided_among_files() {
         files("[a]\nfilesize=64k\nnrfiles=2\n[b]\nnrfiles=1\nsize=8k\nfilename=x:y\n"),
         [(0, 65_536), (65_536, 65_536), (131_072, 4096), (135_168, 4096)]
     );
-    // `filename` sets how many there are.
+    // The number of names in `filename` sets the number of files.
     assert_eq!(files("[a]\nfilename=x:y\nnrfiles=9\nsize=8k\n"), [(0, 4096), (4096, 4096)]);
     for (_, bytes) in files("[a]\nfilesize=16k-64k\nnrfiles=50\nbs=4k\n") {
         assert!((16_384..=65_536).contains(&bytes) && bytes % 4096 == 0, "{bytes}");
@@ -142,7 +142,7 @@ fn beside_a_file_size_size_says_how_much_is_done() {
     assert_eq!((on_device.bytes(), on_device.job.bytes), (64 << 10, 64 << 10));
 }
 
-/// The order of blocks in several files, as `get_next_file` makes it.
+/// Order of blocks in several files, as in `get_next_file`.
 #[test]
 fn files_are_served_as_their_type_says() {
     let order = |more: &str| -> Vec<u64> {
@@ -165,7 +165,7 @@ fn files_are_served_as_their_type_says() {
     assert_eq!(twice, (0..24).map(|n| n / 2).collect::<Vec<u64>>());
 }
 
-/// Requests of each file under a `file_service_type`.
+/// Returns the requests of each file under a `file_service_type`.
 fn served(more: &str, files: u64, seed: u64) -> Vec<f64> {
     let text = format!("[a]\nrw=randread\nsize=8m\nnorandommap\nio_size=160m\nnrfiles={files}\n{more}\n");
     let job =
@@ -179,8 +179,9 @@ fn served(more: &str, files: u64, seed: u64) -> Vec<f64> {
     counts
 }
 
-/// "*zipf*: Use a *Zipf* distribution to decide what file to access", and so on; the number behind it as in `random_distribution`. fio gives each
-/// file 1024 ranks (`init_rand_file_service`), and the center is where the first of them, or the median, lies.
+/// "*zipf*: Use a *Zipf* distribution to decide what file to access", and so on; the number after it as in
+/// `random_distribution`. fio gives each file 1024 ranks (`init_rand_file_service`), and the center is the place of
+/// the first of them, or of the median.
 #[test]
 fn a_skewed_choice_of_files_follows_its_distribution() {
     // 160 MiB of 4 KiB: 40,960 requests. Five standard deviations of a binomial share are at most 507.
@@ -206,9 +207,10 @@ fn a_skewed_choice_of_files_follows_its_distribution() {
     let pareto: Vec<f64> = (0..5).map(|k| below(f64::from(k) + 1.0) - below(f64::from(k))).collect();
     assert!((pareto[0] - 0.8).abs() < 1e-9);
     check("file_service_type=pareto:0.2:0", &pareto);
-    // The center moves it, and it wraps.
+    // The center shifts it, and it wraps.
     check("file_service_type=pareto:0.2:0.4", &[pareto[3], pareto[4], pareto[0], pareto[1], pareto[2]]);
-    // The mean of twelve uniform draws: a standard deviation of a twelfth, so that two files beside the middle get 99.73 % (three deviations).
+    // The mean of twelve uniform draws: a standard deviation of a twelfth, so two files beside the middle get 99.73 %
+    // (three deviations).
     for option in ["normal", "gauss", "normal:0", "gauss:0:0.5"] {
         let counts = served(&format!("file_service_type={option}"), 4, 1);
         let middle = counts[1] + counts[2];
@@ -221,7 +223,7 @@ fn a_skewed_choice_of_files_follows_its_distribution() {
     assert!((moved[0] + moved[1]) / total > 0.995, "{moved:?}");
 }
 
-/// The draw hangs on the seed alone; every request is drawn anew, and files that are exhausted start over.
+/// The draw depends only on the seed; every request is drawn anew, and exhausted files start over.
 #[test]
 fn a_skewed_choice_of_files_is_that_of_the_seed() {
     let zipf = "file_service_type=zipf";
@@ -234,12 +236,12 @@ fn a_skewed_choice_of_files_is_that_of_the_seed() {
     let mut all: Vec<usize> = (1..20).map(hottest).collect();
     all.dedup();
     assert!(all.len() > 3, "{all:?}");
-    // 12 blocks in three files, of which the hottest is read again and again.
+    // 12 blocks in three files, of which the hottest is read repeatedly.
     let text = "[a]\nrw=read\nsize=48k\nnrfiles=3\nfile_service_type=zipf:3:0\n";
     let offsets = run_file(text).remove(0).remove(0).offsets();
     assert_eq!(offsets.len(), 12);
     assert!(offsets.iter().filter(|offset| **offset == 0).count() > 1, "{offsets:?}");
-    // Of files in service, however improbable: the draw comes to an end.
+    // Among files in use, however improbable: the draw terminates.
     let text = "[a]\nrw=read\nsize=48k\nnrfiles=3\nopenfiles=1\nfile_service_type=zipf:40:0.9\n";
     assert_eq!(run_file(text).remove(0).remove(0).offsets().len(), 12);
     for (wrong, said) in [
@@ -253,7 +255,8 @@ fn a_skewed_choice_of_files_is_that_of_the_seed() {
     }
 }
 
-/// fio refuses to lay out a file without a size, and to trim a file: such a job goes over the drive, and the result says so.
+/// fio refuses to lay out a file without a size, and to trim a file: such a job covers the drive, and the result says
+/// so.
 #[test]
 fn what_fio_would_not_lay_out_goes_over_the_drive() {
     assert_eq!(regions("[a]\n"), [(0, ROOM >> 10)]);
@@ -263,7 +266,7 @@ fn what_fio_would_not_lay_out_goes_over_the_drive() {
         ("[a]\nsize=100%\n", "`a.0.0`"),
         ("[a]\nfilename=x\n", "filename"),
         ("[a]\nrw=randtrim\nsize=1m\n", "trims"),
-        ("[a]\nsize=1m\n[b]\n", "`b` go over the whole drive, on which the files of `a` lie"),
+        ("[a]\nsize=1m\n[b]\n", "`b` cover the whole drive, which also holds the files of `a`"),
     ] {
         assert!(notes(text).contains(said), "{text}: {}", notes(text));
     }
@@ -291,7 +294,7 @@ fn files_that_do_not_fit_are_refused_with_the_room() {
     }
 }
 
-/// Files of equal names are one, also of different workloads.
+/// Files with equal names are one file, also across workloads.
 #[test]
 fn workloads_side_by_side_lie_side_by_side() {
     let (a, b) = (jobs("[a]\nsize=1m\n"), jobs("[b]\nsize=1m\n[a]\nsize=2m\n"));

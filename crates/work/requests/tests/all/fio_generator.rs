@@ -1,4 +1,4 @@
-//! How a generator behaves between the injector and the clock.
+//! Behaviour of a generator between the injector and the clock.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ fn requests(run: &Run) -> Vec<IoRequest> {
 
 #[test]
 fn the_short_way_draws_what_the_long_way_draws() {
-    // A flush every 10^9 writes never comes, but keeps every poll on the long way.
+    // A flush every 10^9 writes never happens, but keeps every poll on the slow path.
     for text in [
         "rw=randwrite,size=4m,iodepth=4",
         "rw=randrw,size=4m,rwmixread=30,bsrange=4k-32k,loops=2",
@@ -98,7 +98,7 @@ fn a_late_request_of_a_rate_counts_from_when_it_was_due() {
 
 #[test]
 fn a_poisson_process_waits_for_nothing_but_the_depth() {
-    // M/D/infinity: with rate 1000 and 10 ms service the mean in flight is 10 and varies as Poisson does.
+    // M/D/infinity: with rate 1000 and 10 ms service the mean in flight is 10 and varies like a Poisson variable.
     let run = drive(job("rw=randread,size=64m,iodepth=1000,rate_iops=1000,rate_process=poisson"), 1, |_| {
         Time::from_ms(10)
     });
@@ -119,7 +119,7 @@ fn rates_of_their_own_override_the_mix() {
     let capped = run("rw=randrw,rwmixread=50,size=16m,rate_iops=2000,1000,iodepth=8");
     let shares = capped.count(Read) as f64 / capped.count(Write) as f64;
     assert!((shares - 2.0).abs() < 0.02, "{shares}");
-    // A cap on writes alone leaves reads as fast as the device is.
+    // A cap on writes only leaves reads as fast as the device.
     let half = run("rw=randrw,rwmixread=50,size=16m,rate_iops=,1000,");
     let span = half.ended.as_s_f64();
     assert!((half.count(Write) as f64 - 1000.0 * span).abs() <= 2.0);
@@ -152,7 +152,7 @@ fn requests_before_the_end_of_the_ramp_do_not_count() {
     // 10 us each: 100 in the ramp of 1 ms, then the count starts again.
     let run = run("rw=read,size=64m,number_ios=150,ramp_time=1ms");
     assert_eq!((run.data().count(), run.ramp_until), (250, Time::from_ms(1)));
-    // fio 3.33 ends a job that reaches its number within the ramp; so it is here.
+    // As in fio 3.33, a job ends if it reaches its number within the ramp.
     assert_eq!(crate::fio_common::run("rw=read,size=64m,number_ios=50,ramp_time=1ms").data().count(), 50);
     // Bytes do count in the ramp, as in fio.
     assert_eq!(crate::fio_common::run("rw=read,size=400k,ramp_time=100us").data().count(), 100);

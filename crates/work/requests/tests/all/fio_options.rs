@@ -1,4 +1,4 @@
-//! For every honoured option a change of it, and the change it must make in the requests.
+//! A change of every honoured option, and the change it must make in the requests.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use proto::IoOp::{self, Flush, Read, Trim, Write};
 use proto::file::{Advice, Way};
 use requests::fio::{Class, Scheduler, options, parse_inline};
 
-/// An option, a job without it, what to add, and what must hold of the two runs.
+/// An option, a job without it, the addition, and the condition on the two runs.
 type Case = (&'static str, &'static str, &'static str, fn(&Run, &Run) -> bool);
 
 fn sizes(run: &Run) -> BTreeSet<u64> {
@@ -23,12 +23,12 @@ fn ops(run: &Run) -> BTreeSet<IoOp> {
 fn share(run: &Run, condition: impl Fn(u64) -> bool) -> f64 {
     run.data().filter(|r| condition(r.offset)).count() as f64 / run.data().count() as f64
 }
-/// Share of requests that start where the one before ended.
+/// Returns the share of requests that start where the previous one ended.
 fn sequential(run: &Run) -> f64 {
     let all: Vec<_> = run.data().collect();
     all.windows(2).filter(|w| w[1].offset == w[0].offset + w[0].bytes).count() as f64 / (all.len() - 1) as f64
 }
-/// Whether the second half repeats the first.
+/// Returns true if the second half repeats the first.
 fn repeats(run: &Run) -> bool {
     let offsets = run.offsets();
     offsets[..offsets.len() / 2] == offsets[offsets.len() / 2..]
@@ -39,7 +39,7 @@ fn second(run: &Run, n: usize) -> Time {
 fn near(measured: f64, expected: f64, within: f64) -> bool {
     (measured - expected).abs() <= within
 }
-/// Share of requests to the most requested of `n` blocks of 4 KiB.
+/// Returns the share of requests to the most requested of `n` blocks of 4 KiB.
 fn hottest(run: &Run, n: usize) -> f64 {
     let mut counts = vec![0u32; n];
     run.offsets().iter().for_each(|offset| counts[(offset / 4096) as usize] += 1);
@@ -134,7 +134,7 @@ const TIMING: &[Case] = &[
         (a.depth(), b.depth()) == (1, 8) && a.ended == LATENCY.times(256) && b.ended == LATENCY.times(32)
     }),
     ("iodepth_low", "size=1m,iodepth=8", "iodepth_low=2", |a, b| {
-        // Requests 8 to 15: as soon as one has ended, or when two are left, which is at once on a drive of this kind.
+        // Requests 8 to 15: as soon as one has ended, or when two are left; on this kind of drive, these are at once.
         (a.issued[8].outstanding, b.issued[8].outstanding) == (8, 3)
     }),
     ("direct", "iodepth=8,size=1m,direct=1", "direct=0", |a, b| (a.depth(), b.depth()) == (8, 1)),
@@ -192,7 +192,7 @@ const TIMING: &[Case] = &[
         "size=64k,iodepth=8,thinktime=90,thinktime_blocks=4",
         "thinktime_blocks_type=issue",
         |a, b| {
-            // Completions are only counted once the queue is full; issues are counted as they go.
+            // Completions are only counted once the queue is full; issues are counted immediately.
             second(a, 4) == Time::ZERO && second(b, 3) == Time::ZERO && second(b, 4) == Time::from_us(100)
         },
     ),
@@ -203,7 +203,8 @@ const TIMING: &[Case] = &[
     }),
 ];
 
-/// Options that change jobs, not the requests of one: tested by name below; and what only an injector does, in `fio_batches`.
+/// Options that change jobs, not the requests of one, tested by name below; and effects of an injector only, in
+/// `fio_batches`.
 const WHOLE: &[&str] = &[
     "numjobs",
     "offset_increment",
@@ -216,7 +217,7 @@ const WHOLE: &[&str] = &[
     "filesize",
     "openfiles",
     "file_service_type",
-    // In `machine/tests/all/fio.rs`: they say something of a whole run.
+    // In `machine/tests/all/fio.rs`: they concern a whole run.
     "max_latency",
     "rate_min",
     "rate_iops_min",
@@ -273,7 +274,8 @@ fn clones_draw_different_numbers() {
     }
 }
 
-/// A job tells the kernel what `rw` says unless `fadvise_hint` says something else, as in fio, whose default is 1.
+/// A job passes the advice of `rw` to the kernel unless `fadvise_hint` gives a different one, as in fio, whose
+/// default is 1.
 #[test]
 fn hints_are_those_of_the_job() {
     let advice = |text: &str| {
@@ -309,7 +311,7 @@ fn hints_are_those_of_the_job() {
     warned("fio:rw=write,bs=4k,ioengine=mmap,direct=1", "msync after each write");
 }
 
-/// The names that Linux has, and had; a drive has one of them.
+/// Current and former names in Linux; a drive has one of them.
 #[test]
 fn schedulers_are_those_of_the_block_layer() {
     let jobs = |text: &str| requests::fio::parse_text("t.fio", text);

@@ -1,7 +1,7 @@
-//! The same jobs by fio itself: its null engine writes down what it issues.
+//! The same jobs run by fio itself: its null engine logs what it issues.
 //!
-//! Deterministic patterns must agree request by request, random ones in what they cover and how often. Without fio
-//! on the machine nothing is compared.
+//! Deterministic patterns must agree request by request, random ones in coverage and frequency. Without fio on the
+//! machine nothing is compared.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -12,7 +12,7 @@ use requests::fio::{option, options};
 
 type Issue = (IoOp, u64, u64);
 
-/// Patterns without chance in them. `runtime` guards are absent on purpose: all of these end by themselves.
+/// Deterministic patterns. They have no `runtime` guards on purpose: all of them terminate.
 const EXACT: &[(&str, &str)] = &[
     ("seq", "rw=read bs=4k size=64k"),
     ("seq_remainder", "rw=write bs=4k size=10k"),
@@ -38,7 +38,7 @@ const EXACT: &[(&str, &str)] = &[
     ("no_randomness", "rw=randread bs=4k size=32k percentage_random=0"),
 ];
 
-/// Patterns compared by what they cover and how often.
+/// Patterns compared by coverage and frequency.
 const RANDOM: &[(&str, &str)] = &[
     ("each_once", "rw=randread bs=4k size=4m"),
     ("each_once_odd", "rw=randwrite bs=4k size=4100k"),
@@ -80,7 +80,7 @@ fn by_fio(sections: &[(&str, &str)]) -> Option<BTreeMap<String, Vec<Issue>>> {
     Some(sections.iter().map(|(name, _)| ((*name).to_owned(), parse_log(&read(name)))).collect())
 }
 
-/// iolog version 2 or 3: `[time] file action offset length`.
+/// Reads iolog version 2 or 3: `[time] file action offset length`.
 fn parse_log(text: &str) -> Vec<Issue> {
     let skip = usize::from(text.starts_with("fio version 3"));
     let line = |line: &str| {
@@ -97,7 +97,7 @@ fn parse_log(text: &str) -> Vec<Issue> {
     text.lines().skip(1).filter_map(line).collect()
 }
 
-/// The same section here. `filesize` says how large fio's file is; the device is that large.
+/// Runs the same section here. `filesize` is the size of fio's file; the device has that size.
 fn here(name: &str, options: &str) -> Run {
     let kept: Vec<&str> = options.split(' ').filter(|o| !o.starts_with("filesize=")).collect();
     run_file(&format!("[{name}]\nioengine=psync\n{}\n", kept.join("\n"))).remove(0).remove(0)
@@ -122,7 +122,7 @@ fn deterministic_patterns_agree_request_by_request() {
     }
 }
 
-/// Requests per block of `unit` bytes.
+/// Counts requests per block of `unit` bytes.
 fn coverage(issues: &[Issue], unit: u64) -> BTreeMap<u64, u32> {
     let mut blocks = BTreeMap::new();
     for (_, offset, bytes) in issues {
@@ -137,14 +137,14 @@ fn share(issues: &[Issue], condition: impl Fn(&Issue) -> bool) -> f64 {
     issues.iter().filter(|i| condition(i)).count() as f64 / issues.len() as f64
 }
 
-/// Two shares of `n` draws each agree within five standard deviations of their difference.
+/// Checks that two shares of `n` draws each agree within five standard deviations of their difference.
 fn agree(what: &str, ours: f64, theirs: f64, n: usize) {
     let p = (ours + theirs) / 2.0;
     let sigma = (2.0 * p * (1.0 - p) / n as f64).sqrt();
     assert!((ours - theirs).abs() <= 5.0 * sigma.max(1e-6), "{what}: {ours} here, {theirs} by fio");
 }
 
-/// The number of issues, the coverage and the share of each size and operation.
+/// Compares the number of issues, the coverage and the share of each size and operation.
 fn compare(name: &str, ours: &[Issue], theirs: &[Issue]) {
     let mapped = ["each_once", "each_once_odd", "passes", "passes_seeded", "range_mapped", "split_mapped"];
     if mapped.contains(&name) {
@@ -155,7 +155,7 @@ fn compare(name: &str, ours: &[Issue], theirs: &[Issue]) {
     for op in [IoOp::Read, IoOp::Write, IoOp::Trim] {
         agree(name, share(ours, |i| i.0 == op), share(theirs, |i| i.0 == op), n);
     }
-    // Requests cut short by the map depend on one another: those shares are no binomial.
+    // Requests cut short by the map depend on each other: those shares are not binomial.
     if !name.ends_with("_mapped") {
         for bytes in [4096, 8192, 12_288, 16_384, 65_536] {
             agree(name, share(ours, |i| i.2 == bytes), share(theirs, |i| i.2 == bytes), n);
@@ -172,7 +172,7 @@ fn repeat_share(issues: &[Issue]) -> f64 {
     issues.windows(2).filter(|w| w[1].1 == w[0].1).count() as f64 / (issues.len() - 1) as f64
 }
 
-/// Share of the requests that go to the `top` most requested blocks.
+/// Returns the share of the requests to the `top` most requested blocks.
 fn top_share(issues: &[Issue], top: usize) -> f64 {
     let mut counts: Vec<u32> = coverage(issues, 4096).into_values().collect();
     counts.sort_unstable_by(|a, b| b.cmp(a));

@@ -1,4 +1,4 @@
-//! Several targets of an injector: each has queues of its own, and none knows of the others.
+//! Several targets of an injector: each has separate queues, and they are independent.
 
 use config::units::Duration;
 use config::{Diagnostic, SleepSpec};
@@ -28,7 +28,7 @@ engine::context! {
     },
 }
 
-/// Says these at their times, then that nothing follows.
+/// Source that issues these requests at their times, then ends.
 struct Script(VecDeque<IoRequest>);
 
 impl Source for Script {
@@ -45,7 +45,7 @@ impl Source for Script {
     }
 }
 
-/// Keeps so many reads in flight, of each flow in turn, until it has issued so many.
+/// Source that keeps a number of reads in flight, of each flow in turn, up to a total.
 struct Closed {
     depth: u32,
     flows: u16,
@@ -83,15 +83,15 @@ fn read(at: Time, offset: u64, flow: u16) -> IoRequest {
     IoRequest { at, op: IoOp::Read, offset, bytes: 4096, flow, fua: false }
 }
 
-/// What a target has seen: when, in which queue, of which flow, which offset.
+/// Commands seen by a target: time, queue, flow, offset.
 type Log = Vec<(Time, u16, u16, u64)>;
 
-/// Runs an injector before devices that take each command for a time of their own, all side by side.
+/// Runs an injector in front of devices that take each command for a given time, all side by side.
 struct Bench {
     injector: Injector,
     service: Vec<Box<dyn Fn(u64) -> Time>>,
     seen: Vec<Log>,
-    /// The most that each target held in each of its queues.
+    /// Maximum that each target held in each of its queues.
     most: BTreeMap<(u16, u16), u64>,
 }
 
@@ -185,7 +185,7 @@ fn equal_loads_on_equal_targets_give_equal_figures() {
     let sources = (0..3).map(|target| (closed(16, 4, 1500), target)).collect();
     let bench = Bench::run(sources, vec![queues; 3], vec![uneven(), uneven(), uneven()]);
     assert!(bench.seen[0] == bench.seen[1] && bench.seen[1] == bench.seen[2]);
-    // The flows of a target take its own queues in turn, wherever else flows have appeared between them.
+    // The flows of a target are assigned to its queues in turn, whatever flows have appeared elsewhere in between.
     for target in 0..3 {
         assert_eq!((0..4).map(|queue| bench.most[&(target, queue)]).collect::<Vec<_>>(), [2; 4]);
     }
@@ -206,8 +206,9 @@ fn the_window_is_that_of_every_target() {
     assert_eq!(bench.injector.answered_in_window(), 0);
 }
 
-/// A thread that needs 3 us a request. One at a time: a request takes as long as ever, and the next comes 3 us after it. Eight
-/// at a time: the thread is the limit, and the latency is the time of the others' turns, by Little's law.
+/// A thread needs 3 us per request. One at a time: a request takes as long as without it, and the next comes 3 us
+/// later. Eight at a time: the thread is the limit, and the latency is the time of the others' turns, by Little's
+/// law.
 #[test]
 fn a_thread_sees_and_issues_one_request_after_the_other() {
     let cost = HostCost { thread: Time::from_us(3), ..HostCost::default() };
@@ -222,12 +223,12 @@ fn a_thread_sees_and_issues_one_request_after_the_other() {
     assert_eq!(run(1, true), (Time::from_us(999 * 13 + 10), us(10)));
     let (end, mean) = run(8, true);
     assert_eq!(end, Time::from_us(10 + 999 * 3));
-    // In the steady state 8 requests share 3 us each: 24 us a cycle, of which the thread's own turn is no latency.
+    // In the steady state 8 requests share 3 us each: 24 us per cycle, of which the thread's own turn is not latency.
     assert!((mean / us(21) - 1.0).abs() < 0.01, "{mean}");
     assert_eq!(run(1, false), (Time::from_us(10 * 1000), us(10)));
 }
 
-/// A core that sleeps when it has had nothing to do for 8 us, and needs 40 us to wake. One request of 10 us at a time: each is seen 40 us
+/// A core sleeps after 8 us without work, and needs 40 us to wake. One request of 10 us at a time: each is seen 40 us
 /// late. Two at a time with 3 us of thread for each: the core waits 7 us between its rounds, and stays awake.
 #[test]
 fn a_core_that_has_slept_sees_its_completion_later() {
@@ -247,7 +248,7 @@ fn a_core_that_has_slept_sees_its_completion_later() {
     // A flow without a thread has no core.
     assert_eq!(run(1, false, 8), (Time::from_us(10 * 1000), us(10)));
     let (end, mean) = run(2, true, 8);
-    // The first two find it asleep; then a round is 13 us for two requests.
+    // The first two find it asleep; then a round takes 13 us for two requests.
     assert_eq!(end, Time::from_us(53 + 499 * 13));
     assert!((mean / us(10) - 1.0).abs() < 0.01, "{mean}");
 }
@@ -258,8 +259,9 @@ fn a_target_that_is_none_is_refused() {
     let _ = Injector::over(vec![(closed(1, 1, 1), 2)], vec![Queues::UNBOUNDED; 2], HostCost::default());
 }
 
-/// What one target sees, by the words of the rule: the n-th flow that appears has queue n modulo their count; a queue takes its
-/// requests in the order in which they came, each when an entry is free, which it keeps until it is done.
+/// Returns the commands of one target by the definition of the rule: the n-th flow that appears has queue n modulo
+/// their count; a queue takes its requests in the order of arrival, each when an entry is free, which it keeps until
+/// it is done.
 fn by_rule(arrivals: &[IoRequest], queues: Queues, service: impl Fn(u64) -> Time) -> Log {
     let mut order = Vec::new();
     let mut entries = vec![vec![Time::ZERO; queues.depth as usize]; queues.count.into()];

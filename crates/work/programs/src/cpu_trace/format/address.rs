@@ -1,7 +1,8 @@
-//! Lists of addresses, as courses on caches use them: `l 0x1fffff58 6`, a load or store, its address in hexadecimal and the
-//! instructions between it and the access before. Source: the traces of UCSD's CSE 240A.
+//! Lists of addresses, as used in courses on caches: `l 0x1fffff58 6`, a load or store, its address in hexadecimal
+//! and the instructions between it and the previous access. Source: the traces of UCSD's CSE 240A.
 //!
-//! The instructions between are told without the access itself: `mcf` has 727,230 accesses and 286,478 instructions between.
+//! The number of instructions between excludes the access itself: `mcf` has 727,230 accesses and 286,478 instructions
+//! between.
 
 use config::Diagnostic;
 use text::{Bad, Base, Fields};
@@ -17,12 +18,12 @@ pub(in crate::cpu_trace) static FORMAT: Format = Format {
     reader: |input, source| Box::new(Addresses { lines: Meant::new(input, source), left: None }),
 };
 
-const HELP: &str = "a line is `l|s 0xADDRESS INSTRUCTIONS`: load or store, the address, and the instructions since the access before";
+const HELP: &str = "a line is `l|s 0xADDRESS INSTRUCTIONS`: load or store, the address, and the instructions since the previous access";
 
-/// The most instructions between two accesses: a larger number is of another format.
+/// Maximum instructions between two accesses: a larger number indicates a different format.
 const MOST_BETWEEN: u64 = u32::MAX as u64;
 
-/// An access, and the instructions between it and the one before.
+/// An access, and the number of instructions between it and the previous one.
 type Line = (Access, u64);
 
 fn parse(line: &[u8]) -> Result<Option<Line>, Bad> {
@@ -44,7 +45,7 @@ fn fields(line: &[u8]) -> Result<Line, Bad> {
     let at = fields.at();
     let between = fields.number("number of instructions", Base::Decimal)?;
     if between > MOST_BETWEEN {
-        return Err(Bad::new(format!("{between} instructions between two accesses")).at(at));
+        return Err(Bad::new(format!("too many instructions between two accesses: {between}")).at(at));
     }
     fields.end()?;
     Ok((Access::untold(address, store), between))
@@ -52,7 +53,7 @@ fn fields(line: &[u8]) -> Result<Line, Bad> {
 
 struct Addresses {
     lines: Meant,
-    /// An access that is still to be told, and the instructions before it.
+    /// Access still to be returned, and the number of instructions before it.
     left: Option<Line>,
 }
 

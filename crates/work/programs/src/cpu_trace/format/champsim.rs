@@ -1,9 +1,10 @@
 //! ChampSim: records of 64 bytes, little-endian, `input_instr` of ChampSim's `inc/trace_instruction.h`.
 //!
-//! The kind of a branch is what ChampSim makes of the registers (`inc/instruction.h`): one is conditional if it leaves the stack pointer
-//! alone and reads the flags, or the instruction pointer and another register; one that was not taken is conditional
-//! whatever it reads. As in ChampSim, the stack pointer of pushes, pops, calls and returns is known when they are decoded
-//! (`do_stack_pointer_folding` of `src/ooo_cpu.cc`), and nothing waits for the instruction pointer.
+//! The kind of a branch follows ChampSim's interpretation of the registers (`inc/instruction.h`). A branch is
+//! conditional if it does not touch the stack pointer and reads the flags, or the instruction pointer and another
+//! register; a branch that was not taken is conditional whatever it reads. As in ChampSim, the stack pointer of
+//! pushes, pops, calls and returns is known when they are decoded (`do_stack_pointer_folding` of `src/ooo_cpu.cc`),
+//! and nothing waits for the instruction pointer.
 
 use std::io::{self, BufReader, Read};
 
@@ -25,11 +26,11 @@ pub(in crate::cpu_trace) static FORMAT: Format = Format {
 
 /// Bytes of a record.
 const RECORD: usize = 64;
-/// Registers with a meaning.
+/// Registers with a special meaning.
 const STACK_POINTER: u8 = 6;
 const FLAGS: u8 = 25;
 const INSTRUCTION_POINTER: u8 = 26;
-/// How far from each other two instructions of a program are, most of the time.
+/// Usual maximum distance between consecutive instructions of a program, in bytes.
 const NEAR: u64 = 16 << 20;
 
 fn word(record: &[u8; RECORD], at: usize) -> u64 {
@@ -38,8 +39,8 @@ fn word(record: &[u8; RECORD], at: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// Whether bytes can be records. There is no magic number: every record must be one, addresses must be of 57 bits or of the
-/// kernel, and half of the instructions must lie near the one before them.
+/// Returns true if bytes can be records. There is no magic number: every record must be valid, addresses must be of
+/// 57 bits or of the kernel, and half of the instructions must be near the previous one.
 fn is(start: &[u8]) -> bool {
     let (records, _) = start.as_chunks::<RECORD>();
     let canonical = |address: u64| address >> 56 == 0 || address >> 56 == 0xff;
@@ -56,7 +57,7 @@ fn is(start: &[u8]) -> bool {
     !records.is_empty() && records.iter().all(possible) && nears * 2 >= records.len() - 1
 }
 
-/// What a record says.
+/// Reads a record.
 fn read(record: &[u8; RECORD], into: &mut Instruction) -> Result<(), Bad> {
     into.clear();
     let flag = |value: u8, what: &str| match value {
@@ -67,8 +68,8 @@ fn read(record: &[u8; RECORD], into: &mut Instruction) -> Result<(), Bad> {
     let is_branch = flag(record[8], "is_branch")?;
     let taken = flag(record[9], "branch_taken")?;
     if taken && !is_branch {
-        let help = "`branch_taken` is 0 where `is_branch` is";
-        return Err(Bad::new("`branch_taken` is 1 for an instruction that is no branch").help(help));
+        let help = "`branch_taken` must be 0 where `is_branch` is 0";
+        return Err(Bad::new("`branch_taken` is 1 for an instruction that is not a branch").help(help));
     }
     let to = [record[10], record[11]];
     let from = [record[12], record[13], record[14], record[15]];
@@ -92,12 +93,12 @@ fn read(record: &[u8; RECORD], into: &mut Instruction) -> Result<(), Bad> {
     Ok(())
 }
 
-/// A register, if an instruction can wait for it.
+/// Returns a register, if an instruction can wait for it.
 fn waited_for(register: u8) -> u8 {
     if register == INSTRUCTION_POINTER { 0 } else { register }
 }
 
-/// Whether a register has no meaning of its own.
+/// Returns true if a register has no special meaning.
 fn is_ordinary(register: u8) -> bool {
     ![0, STACK_POINTER, FLAGS, INSTRUCTION_POINTER].contains(&register)
 }
@@ -111,7 +112,7 @@ fn is_conditional(to: [u8; 2], from: [u8; 4]) -> bool {
 struct Records {
     bytes: BufReader<Box<dyn Read + Send>>,
     source: String,
-    /// Records that have been read.
+    /// Number of records read.
     number: u64,
 }
 

@@ -1,17 +1,19 @@
-//! The format that `nandscape trace capture` writes: what all the others say, in a few bytes an instruction.
+//! Format written by `nandscape trace capture`: the content of all the others, in a few bytes per instruction.
 //!
-//! A file is compressed by gzip, or not at all, and begins with `nandscape-cpu` and a line feed, and a byte with the version, 1. Then
-//! comes a record for each instruction, and behind them an end: a byte `0x0c` and the number of records. A file without an
-//! end is truncated. Numbers are LEB128; a difference is a number whose lowest bit is its sign (zigzag), from zero at the beginning.
+//! A file is compressed by gzip or uncompressed. It begins with `nandscape-cpu`, a line feed, and a byte with the
+//! version, 1. Then comes a record for each instruction, followed by the end: a byte `0x0c` and the number of
+//! records. A file without an end is truncated. Numbers are LEB128; a difference is a number whose lowest bit is its
+//! sign (zigzag), from zero at the beginning.
 //!
-//! | part of a record | there if | content |
+//! | part of a record | present if | content |
 //! |---|---|---|
 //! | head | always | a byte: bit 0 place, bit 1 count, bits 2 and 3 branch (1 not taken, 2 taken), bit 4 registers, bits 5 to 7 accesses (7: their number follows) |
-//! | place | bit 0 | difference from the place of the record before that has one |
-//! | count | bit 1 | instructions that it stands for, 1 to 1000; one if left out |
-//! | registers | bit 4 | six bytes: two written, four read; zero is none |
+//! | place | bit 0 | difference from the place of the previous record that has one |
+//! | count | bit 1 | number of instructions, 1 to 1000; one if absent |
+//! | registers | bit 4 | six bytes: two written, four read; zero for none |
 //! | accesses | bits 5 to 7 are 7 | their number |
-//! | access | each | bytes times two, plus one for a store; difference of its address from that of the access of the same kind before |
+//! | access | each | bytes times two, plus one for a store; difference of its address from that of the previous
+//! access of the same kind |
 
 use super::super::{Branch, Instruction, MOST_COUNT, Reader};
 use crate::cpu_trace::format::{
@@ -36,19 +38,19 @@ pub(in crate::cpu_trace) static FORMAT: Format = Format {
 const MAGIC: &[u8] = b"nandscape-cpu\n";
 const VERSION: u8 = 1;
 
-/// Bits of the head.
+/// Bits of the record head.
 const PLACE: u8 = 1;
 const COUNT: u8 = 1 << 1;
 const BRANCH: u32 = 2;
 const BRANCH_MASK: u8 = 3;
 const REGISTERS: u8 = 1 << 4;
 const ACCESSES: u32 = 5;
-/// Accesses that the head has no room for.
+/// Number of accesses that does not fit the head.
 const MANY: u8 = 7;
-/// The head of the end: the fourth branch.
+/// Head of the end: the fourth branch value.
 const END: u8 = 3 << BRANCH;
 
-/// What differences are taken from.
+/// Bases of differences.
 #[derive(Clone, Copy, Default)]
 struct Last {
     pc: u64,
@@ -56,12 +58,12 @@ struct Last {
     addresses: [u64; 2],
 }
 
-// Writing captures.
+// Writer of captures.
 
-/// Bytes that are gathered before they are compressed.
+/// Bytes that are buffered before compression.
 const BUFFER: usize = 64 << 10;
 
-/// Writes a capture, compressed.
+/// Writer of a compressed capture.
 pub(in crate::cpu_trace) struct Writer<W: Write> {
     to: GzEncoder<W>,
     buffer: Vec<u8>,
@@ -116,7 +118,7 @@ impl<W: Write> Writer<W> {
         if self.buffer.len() >= BUFFER { self.flush() } else { Ok(()) }
     }
 
-    /// Ends the capture; what it was written to.
+    /// Ends the capture; returns the underlying writer.
     pub(in crate::cpu_trace) fn finish(mut self) -> io::Result<W> {
         self.buffer.push(END);
         put(&mut self.buffer, self.records);
@@ -131,19 +133,19 @@ impl<W: Write> Writer<W> {
     }
 }
 
-// Reading captures.
+// Reader of captures.
 
-/// Accesses of an instruction at most: far more than any has, and few enough to be held.
+/// Maximum accesses of an instruction: far more than any has, and few enough to be held.
 const MOST_ACCESSES: u64 = 4096;
 
 const HELP: &str = "the file is damaged: capture it again";
 
-/// Reads records.
+/// Reader of records.
 struct Records {
     bytes: BufReader<Box<dyn Read + Send>>,
     source: String,
     last: Last,
-    /// Records that have been read.
+    /// Number of records read.
     records: u64,
     begun: bool,
 }
@@ -157,7 +159,7 @@ impl Records {
     fn fill(&mut self, into: &mut [u8]) -> Result<(), Bad> {
         self.bytes.read_exact(into).map_err(|error| match error.kind() {
             ErrorKind::UnexpectedEof => {
-                Bad::new("the file ends without its end: it is truncated").help("capture it again")
+                Bad::new("the file has no end record: it is truncated").help("capture it again")
             }
             _ => unreadable(&error),
         })
@@ -193,12 +195,12 @@ impl Records {
         let mut magic = [0; MAGIC.len()];
         self.fill(&mut magic)?;
         if magic != MAGIC {
-            return Err(Bad::new("no capture").help("a capture begins with `nandscape-cpu`"));
+            return Err(Bad::new("not a capture").help("a capture begins with `nandscape-cpu`"));
         }
         match self.byte()? {
             VERSION => Ok(()),
-            other => Err(Bad::new(format!("a capture of version {other}")).help(format!(
-                "version {VERSION} is read: capture it again, or take the nandscape that wrote it"
+            other => Err(Bad::new(format!("unsupported capture version {other}")).help(format!(
+                "version {VERSION} is supported: capture it again, or use the nandscape that wrote it"
             ))),
         }
     }
@@ -216,7 +218,7 @@ impl Records {
             0 => Branch::None,
             1 => Branch::NotTaken,
             2 => Branch::Taken,
-            _ => return Err(Bad::new(format!("the head is 0x{head:02x}")).help(HELP)),
+            _ => return Err(Bad::new(format!("unknown record head 0x{head:02x}")).help(HELP)),
         };
         if head & PLACE != 0 {
             self.last.pc = self.last.pc.wrapping_add(self.difference()?);
@@ -224,7 +226,7 @@ impl Records {
         }
         if head & COUNT != 0 {
             let count = self.number()?;
-            let allowed = || Bad::new(format!("it stands for {count} instructions")).help(HELP);
+            let allowed = || Bad::new(format!("it has {count} instructions")).help(HELP);
             into.count =
                 u16::try_from(count).ok().filter(|n| (1..=MOST_COUNT).contains(n)).ok_or_else(allowed)?;
         }
@@ -236,7 +238,7 @@ impl Records {
             few => u64::from(few),
         };
         if accesses > MOST_ACCESSES {
-            return Err(Bad::new(format!("{accesses} accesses of one instruction")).help(HELP));
+            return Err(Bad::new(format!("one instruction has {accesses} accesses")).help(HELP));
         }
         for _ in 0..accesses {
             let told = self.number()?;
@@ -256,13 +258,13 @@ impl Records {
     fn end(&mut self) -> Result<(), Bad> {
         let (told, read) = (self.number()?, self.records);
         if told != read {
-            let what = format!("the end tells of {told} records, and {read} have been read");
+            let what = format!("the end record counts {told} records, but {read} were read");
             return Err(Bad::new(what).help(HELP));
         }
-        // What follows would be lost; and a decoder compares its checksum only when it is read to its end.
+        // Anything that follows would be lost; and a decoder checks its checksum only when it is read to its end.
         match self.bytes.read(&mut [0]) {
             Ok(0) => Ok(()),
-            Ok(_) => Err(Bad::new("something stands behind the end").help(HELP)),
+            Ok(_) => Err(Bad::new("data after the end record").help(HELP)),
             Err(error) => Err(unreadable(&error)),
         }
     }
@@ -377,14 +379,14 @@ mod tests {
         let with = |version: u8, records: &[u8]| read([MAGIC, &[version], records].concat()).unwrap_err();
         for (version, records, said) in [
             (2, &[0x0c, 0][..], "version 2"),
-            (1, &[0x02, 0, 0x0c, 1], "record 1: it stands for 0 instructions"),
-            (1, &[0, 0x02, 0xe9, 0x07, 0x0c, 2], "record 2: it stands for 1001 instructions"),
+            (1, &[0x02, 0, 0x0c, 1], "record 1: it has 0 instructions"),
+            (1, &[0, 0x02, 0xe9, 0x07, 0x0c, 2], "record 2: it has 1001 instructions"),
             (1, &[0x20, 1, 0, 0x0c, 1], "record 1: an access of 0 bytes"),
             (1, &[0x20, 8, 1, 0x0c, 1], "record 1: an access of 4 bytes at 0xffffffffffffffff"),
-            (1, &[0, 0x0c, 7], "the end tells of 7 records, and 1 have been read"),
-            (1, &[0x0d, 1], "record 1: the head is 0x0d"),
-            (1, &[0, 0x0c, 1, 9], "behind the end"),
-            (1, &[0xe0, 0xff, 0xff, 0xff, 0xff, 0x0f], "record 1: 4294967295 accesses"),
+            (1, &[0, 0x0c, 7], "the end record counts 7 records, but 1 were read"),
+            (1, &[0x0d, 1], "record 1: unknown record head 0x0d"),
+            (1, &[0, 0x0c, 1, 9], "after the end record"),
+            (1, &[0xe0, 0xff, 0xff, 0xff, 0xff, 0x0f], "record 1: one instruction has 4294967295 accesses"),
             (
                 1,
                 &[1, 255, 255, 255, 255, 255, 255, 255, 255, 255, 2],

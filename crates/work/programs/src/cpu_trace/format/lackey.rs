@@ -1,5 +1,6 @@
-//! Valgrind's lackey, `valgrind --tool=lackey --trace-mem=yes`: `I  0401ab70,3`, ` L 1ffeffe7c8,8`, ` S …`, ` M …` (a load and
-//! a store), addresses in hexadecimal and bytes in decimal. Source: `lackey/lk_main.c` and the manual of lackey.
+//! Output of Valgrind's lackey, `valgrind --tool=lackey --trace-mem=yes`: `I  0401ab70,3`, ` L 1ffeffe7c8,8`, ` S …`,
+//! ` M …` (a load and a store), addresses in hexadecimal and bytes in decimal. Source: `lackey/lk_main.c` and the
+//! manual of lackey.
 
 use text::{Bad, Base, unsigned};
 
@@ -14,9 +15,9 @@ pub(in crate::cpu_trace) static FORMAT: Format = Format {
 };
 
 const HELP: &str = "a line is `I  address,size`, ` L address,size`, ` S address,size` or ` M address,size`; record with \
-                    --log-file or --log-fd, so that what the program itself prints is not among them";
+                    --log-file or --log-fd, so that the program's own output is not mixed in";
 
-/// What a line tells. Valgrind's own words begin with the number of the process between `==`, `--` or `**`.
+/// Reads a line. Valgrind's own messages begin with the process number between `==`, `--` or `**`.
 fn parse(line: &[u8]) -> Result<Option<Told>, Bad> {
     if line.trim_ascii().is_empty() || [&b"=="[..], b"--", b"**"].iter().any(|mark| line.starts_with(mark)) {
         return Ok(None);
@@ -25,7 +26,7 @@ fn parse(line: &[u8]) -> Result<Option<Told>, Bad> {
     let blanks = line.iter().take_while(|byte| **byte == b' ').count();
     let (kind, rest) = (line.get(blanks), line.get(blanks + 1..).unwrap_or_default());
     let Some(kind) = kind.filter(|kind| b"ILSM".contains(kind) && rest.first() == Some(&b' ')) else {
-        return Err(bad("no line of lackey".to_owned(), 0));
+        return Err(bad("not a line of lackey".to_owned(), 0));
     };
     let from = blanks + 1 + rest.iter().take_while(|byte| **byte == b' ').count();
     let Some(comma) = line[from..].iter().position(|byte| *byte == b',') else {
@@ -33,7 +34,7 @@ fn parse(line: &[u8]) -> Result<Option<Told>, Bad> {
     };
     let number = |what: &str, text: &[u8], at: usize, base: Base| {
         unsigned(text, base)
-            .ok_or_else(|| bad(format!("the {what} is no number of 64 bits: `{}`", text.escape_ascii()), at))
+            .ok_or_else(|| bad(format!("the {what} is not a number of 64 bits: `{}`", text.escape_ascii()), at))
     };
     let address = number("address", &line[from..from + comma], from, Base::Hex)?;
     let at = from + comma + 1;

@@ -1,5 +1,5 @@
-//! memtrace, a lackey with words: `readi 0x4001ab70 3`, `readd 0x1ffeffe7c8 8`, `write 0x1ffeffe7c0 8`, the size in decimal.
-//! Source: the repository oslab-ewha/memtrace.
+//! Output of memtrace, a lackey with words: `readi 0x4001ab70 3`, `readd 0x1ffeffe7c8 8`, `write 0x1ffeffe7c0 8`, the
+//! size in decimal. Source: the repository oslab-ewha/memtrace.
 
 use text::{Bad, Base, Fields};
 
@@ -16,7 +16,7 @@ pub(in crate::cpu_trace) static FORMAT: Format = Format {
 const WORDS: [&str; 3] = ["readi", "readd", "write"];
 const HELP: &str = "a line is `readi|readd|write 0xADDRESS SIZE`";
 
-/// What a line tells; a line of Valgrind's own or a blank one nothing.
+/// Reads a line; none for a message of Valgrind or a blank line.
 fn parse(line: &[u8]) -> Result<Option<Told>, Bad> {
     if line.trim_ascii().is_empty() || line.starts_with(b"==") {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! The formats: one file each, and one line in [`FORMATS`].
+//! Formats of CPU traces: one file each, and one line in [`FORMATS`].
 
 mod address;
 mod champsim;
@@ -13,16 +13,16 @@ use super::Reader;
 
 /// A format.
 pub(super) struct Format {
-    /// What it is called in lists.
+    /// Name in lists.
     pub(super) name: &'static str,
-    /// What it is.
+    /// Title of the format.
     pub(super) title: &'static str,
-    /// Whether a file that begins so is one; `all` says that there is no more of it.
+    /// Returns true if a file with this beginning has the format; `all` says that it is complete.
     pub(super) is: fn(start: &[u8], all: bool) -> bool,
-    /// Reads one; the text is what diagnostics call the file.
+    /// Creates a reader; the text is the file's name in diagnostics.
     pub(super) reader: fn(Input, &str) -> Box<dyn Reader>,
 }
 
-/// Every format, in the order in which content is tried.
+/// All formats, in the order in which content is tried.
 pub(super) static FORMATS: &[&Format] =
     &[&compact::FORMAT, &lackey::FORMAT, &memtrace::FORMAT, &address::FORMAT, &champsim::FORMAT];

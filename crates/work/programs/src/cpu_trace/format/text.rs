@@ -1,4 +1,4 @@
-//! Texts of a trace: lines and their faults, how a text is recognised, and texts of fetches and accesses.
+//! Text traces: lines and their faults, recognition of a text, and texts of fetches and accesses.
 
 use std::io;
 
@@ -7,11 +7,11 @@ use text::{Bad, Input, Line, Lines};
 
 use super::super::{Access, Instruction, Reader};
 
-/// Lines by which a text is recognised.
+/// Number of lines by which a text is recognised.
 const SAMPLE: usize = 256;
 
-/// Whether a text begins with lines of a format. `parse` says nothing of a line that the format passes over. A text with a few bad lines is
-/// still one: reading it says what is wrong with them.
+/// Returns true if a text begins with lines of a format. `parse` returns none for a line that the format skips. A
+/// text with a few bad lines still counts: reading it reports them.
 pub(super) fn begins_with<T>(
     start: &[u8],
     all: bool,
@@ -32,7 +32,7 @@ pub(super) fn begins_with<T>(
     good > 0 && good >= bad
 }
 
-/// What cannot be read of a file.
+/// Returns the fault of a file that cannot be read.
 pub(super) fn unreadable(error: &io::Error) -> Bad {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => Bad::new("the file ends within its compressed data: it is truncated")
@@ -41,7 +41,7 @@ pub(super) fn unreadable(error: &io::Error) -> Bad {
     }
 }
 
-/// The lines of a text that mean something.
+/// Lines of a text with content.
 pub(super) struct Meant {
     lines: Lines,
     source: String,
@@ -52,7 +52,7 @@ impl Meant {
         Meant { lines: Lines::new(input.bytes), source: source.to_owned() }
     }
 
-    /// What the next line says that `parse` does not pass over; `None` behind the last.
+    /// Returns the content of the next line that `parse` does not skip; `None` at the end.
     pub(super) fn next<T>(
         &mut self,
         mut parse: impl FnMut(&[u8]) -> Result<Option<T>, Bad>,
@@ -76,27 +76,28 @@ impl Meant {
     }
 }
 
-/// An access of a width that the trace says; `at` is where in the line the width stands.
+/// Returns an access with a recorded width; `at` is the position of the width in the line.
 pub(super) fn access(address: u64, width: u64, store: bool, at: usize) -> Result<Access, Bad> {
     let allowed = || format!("an access has 1 to {} bytes", u16::MAX);
     let Some(width) = u16::try_from(width).ok().filter(|width| *width > 0) else {
         return Err(Bad::new(format!("an access of {width} bytes")).at(at).help(allowed()));
     };
     if address.checked_add(u64::from(width) - 1).is_none() {
-        let what = format!("an access of {width} bytes at 0x{address:x} ends beyond 64 bits of address");
+        let what = format!("an access of {width} bytes at 0x{address:x} ends beyond the 64-bit address space");
         return Err(Bad::new(what)
             .at(at)
-            .help("the last byte of an access is at 0xffffffffffffffff at most"));
+            .help("the last byte of an access must be at or below 0xffffffffffffffff"));
     }
     Ok(Access { address, width, store })
 }
 
-// Texts of fetches and accesses, which follow the fetch of their instruction.
+// Texts of fetches and accesses; accesses follow the fetch of their instruction.
 
-/// Accesses of an instruction at most; what has more goes on as another instruction of the same place. A gather of AVX-512 has 16.
+/// Maximum accesses of an instruction; any more continue as a second instruction at the same place. A gather of
+/// AVX-512 has 16.
 const MOST: usize = 64;
 
-/// What a line tells.
+/// Content of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Told {
     /// An instruction at an address.
@@ -107,17 +108,17 @@ pub(super) enum Told {
     Modify(Access),
 }
 
-/// What a line of the format tells; nothing if it is passed over.
+/// Parser of a line of the format; none if the line is skipped.
 pub(super) type Parse = fn(&[u8]) -> Result<Option<Told>, Bad>;
 
-/// Puts accesses to their instructions. An access before all fetches is an instruction of its own: who
-/// records or keeps accesses alone has a trace without fetches.
+/// Assigns accesses to their instructions. An access before all fetches is a separate instruction: traces of accesses
+/// only have no fetches.
 pub(super) struct Events {
     lines: Meant,
     parse: Parse,
-    /// An instruction that has begun and of which no access has been read.
+    /// Instruction that has begun and of which no access has been read.
     begun: Option<u64>,
-    /// A fetch has been read.
+    /// True if a fetch has been read.
     fetched: bool,
 }
 

@@ -182,23 +182,23 @@ fn a_bad_line_is_said_with_its_number() {
     let list = "l 0x10 1\ns 0x20 2\n";
     let words = "readi 0x10 4\nreadd 0x20 8\n";
     for (good, bad, said) in [
-        (LACKEY, "I  0040100g,3", "the address is no number of 64 bits: `0040100g`"),
+        (LACKEY, "I  0040100g,3", "the address is not a number of 64 bits: `0040100g`"),
         (LACKEY, " L 1ffe000668", "the line ends before the size"),
-        (LACKEY, " L 1ffe000668,x", "the size is no number of 64 bits: `x`"),
+        (LACKEY, " L 1ffe000668,x", "the size is not a number of 64 bits: `x`"),
         (LACKEY, " L 1ffe000668,0", "an access of 0 bytes"),
         (LACKEY, " S 1ffe000668,70000", "1 to 65535 bytes"),
-        (LACKEY, " S ffffffffffffffff,2", "ends beyond 64 bits"),
-        (LACKEY, "Hello, world", "no line of lackey"),
-        (LACKEY, " X 1ffe000668,8", "no line of lackey"),
+        (LACKEY, " S ffffffffffffffff,2", "ends beyond the 64-bit"),
+        (LACKEY, "Hello, world", "not a line of lackey"),
+        (LACKEY, " X 1ffe000668,8", "not a line of lackey"),
         (words, "reads 0x10 4", "did you mean `readi`?"),
         (words, "write 0x10", "ends before the size"),
-        (words, "write 0x10 4 5", "more than the line needs: `5`"),
+        (words, "write 0x10 4 5", "text after the last field: `5`"),
         (list, "x 0x10 1", "unknown operation: `x`"),
-        (list, "l 0xfffffffffffffffff 1", "the address is no number"),
+        (list, "l 0xfffffffffffffffff 1", "the address is not a number"),
         (list, "l 0x10", "ends before the number of instructions"),
-        (list, "l 0x10 -1", "the number of instructions is no number: `-1`"),
-        (list, "l 0x10 4294967296", "4294967296 instructions between"),
-        (list, "l 0x10 1 1", "more than the line needs"),
+        (list, "l 0x10 -1", "the number of instructions is not a number: `-1`"),
+        (list, "l 0x10 4294967296", "instructions between two accesses: 4294967296"),
+        (list, "l 0x10 1 1", "text after the last field"),
     ] {
         let text = format!("{good}{bad}\n");
         let fault = refused(text.as_bytes());
@@ -224,7 +224,7 @@ fn a_bad_record_is_said_with_its_number() {
     assert!(fault.contains("record 1025: `is_branch` is 2"), "{fault}");
     let fault = with(Record { branch: [0, 1], ..good() });
     assert!(
-        fault.contains("record 1025: `branch_taken` is 1 for an instruction that is no branch"),
+        fault.contains("record 1025: `branch_taken` is 1 for an instruction that is not a branch"),
         "{fault}"
     );
 }
@@ -256,7 +256,7 @@ fn what_is_no_trace_is_no_trace() {
         let (_folder, path) = file(content);
         assert!(!is_cpu_trace(&path), "{}", content.escape_ascii());
         let fault = refused(content);
-        assert!(fault.contains("no recorded program of a CPU") && fault.contains("ChampSim"), "{fault}");
+        assert!(fault.contains("not a recorded program of a CPU") && fault.contains("ChampSim"), "{fault}");
     }
     let folder = tempfile::tempdir().expect("a folder");
     assert!(!is_cpu_trace(folder.path()));

@@ -5,8 +5,8 @@ use config::Diagnostic;
 use super::{Named, Text};
 use crate::graph::Edges;
 
-/// `c` comments, at most one `p sp n m` line, `a from to weight` lines. With a `p` line, vertices are 1 to `n`; without
-/// one, they are whatever names occur.
+/// Reads `c` comments, at most one `p sp n m` line, and `a from to weight` lines. With a `p` line, vertices are 1 to
+/// `n`; without one, any names.
 pub(super) fn read(text: &mut Text) -> Result<Named, Diagnostic> {
     let mut promised: Option<(u64, u64)> = None;
     let (mut ends, mut weights): (Vec<(u64, u64)>, Vec<u32>) = (Vec::new(), Vec::new());

@@ -4,20 +4,20 @@ use config::Diagnostic;
 
 use super::{Named, Text, Word};
 
-/// Fields of a line at most: two ends, a value, and when the edge came to be (KONECT).
+/// Maximum number of fields of a line: two ends, a value, and when the edge was created (KONECT).
 const FIELDS_MOST: usize = 4;
 
-/// The edges of a list, with values if its lines have them.
+/// Edges of a list, with values if its lines have them.
 #[derive(Default)]
 struct List {
     ends: Vec<(u64, u64)>,
     weights: Vec<u32>,
-    /// Fields of each line; zero before the first.
+    /// Number of fields per line; zero before the first.
     fields: usize,
 }
 
 impl List {
-    /// Takes a line in.
+    /// Adds a line.
     fn line(&mut self, text: &Text, fields: &[Word]) -> Result<(), Diagnostic> {
         let &[from, to, ref others @ ..] = fields else {
             return Err(text.refuse_line("the line ends before the second vertex"));
@@ -47,7 +47,7 @@ impl List {
     }
 }
 
-/// `from to`, and a value if lines have one; lines that begin with `#` or `%` are comments.
+/// Reads `from to`, and a value if lines have one; lines that begin with `#` or `%` are comments.
 pub(super) fn snap(text: &mut Text) -> Result<Named, Diagnostic> {
     let (mut list, mut fields) = (List::default(), Vec::new());
     while text.next()? {
@@ -65,7 +65,7 @@ pub(super) fn snap(text: &mut Text) -> Result<Named, Diagnostic> {
     Ok(list.named())
 }
 
-/// `from,to` or `from|to`, and a value if lines have one. A first line of which no field is a number is a header.
+/// Reads `from,to` or `from|to`, and a value if lines have one. A first line without numbers is a header.
 pub(super) fn csv(text: &mut Text) -> Result<Named, Diagnostic> {
     let (mut list, mut fields) = (List::default(), Vec::new());
     let mut separator = None;

@@ -7,15 +7,15 @@ use crate::graph::Edges;
 
 const BANNER: &str = "%%MatrixMarket matrix coordinate <pattern|integer|real|complex> <general|symmetric|skew-symmetric|hermitian>";
 
-/// What the banner says.
+/// Content of the banner.
 struct Banner {
-    /// Numbers behind row and column.
+    /// Number of values after row and column.
     values: usize,
-    /// Entries stand on one side of the diagonal only.
+    /// True if entries are on one side of the diagonal only.
     one_side: bool,
 }
 
-/// A square matrix, each entry of which is an edge from its row to its column.
+/// Reads a square matrix, each entry of which is an edge from its row to its column.
 pub(super) fn read(text: &mut Text) -> Result<Named, Diagnostic> {
     let Banner { values, one_side } = banner(text)?;
     let (n, entries) = size(text)?;
@@ -62,7 +62,7 @@ fn banner(text: &mut Text) -> Result<Banner, Diagnostic> {
     }
     let expect = |given: &str, what: &str, allowed: &[&str]| {
         allowed.iter().position(|a| *a == given).ok_or_else(|| {
-            let unknown = text.refuse_line(format!("`{given}` is no {what} of a graph"));
+            let unknown = text.refuse_line(format!("`{given}` is not a valid {what} of a graph"));
             unknown.allowed(given, allowed.iter().copied())
         })
     };
@@ -74,7 +74,7 @@ fn banner(text: &mut Text) -> Result<Banner, Diagnostic> {
         _ => refused,
     })?;
     let field = expect(field, "field", &["pattern", "integer", "real", "complex"])?;
-    // What goes together: NIST, "The Matrix Market exchange formats", table of qualifiers.
+    // Allowed combinations: NIST, "The Matrix Market exchange formats", table of qualifiers.
     let allowed: &[&str] = match field {
         0 => &["general", "symmetric"],
         3 => &["general", "symmetric", "skew-symmetric", "hermitian"],
@@ -97,12 +97,12 @@ fn banner(text: &mut Text) -> Result<Banner, Diagnostic> {
 
 fn no_banner(text: &Text) -> Diagnostic {
     let help = format!(
-        "the first line must be `{BANNER}` and the next `rows columns entries`; without them a list of edges is a `.txt`"
+        "the first line must be `{BANNER}` and the next `rows columns entries`; name a plain list of edges `.txt`"
     );
     text.refuse_line("this MatrixMarket file has no banner").help(help)
 }
 
-/// Rows (and columns) and entries.
+/// Reads the number of rows (and columns) and of entries.
 fn size(text: &mut Text) -> Result<(u64, u64), Diagnostic> {
     while text.next()? {
         if text.is_aside() {
@@ -110,7 +110,7 @@ fn size(text: &mut Text) -> Result<(u64, u64), Diagnostic> {
         }
         let (rows, at) = text.next_integer(0, "number of rows", 0..=u64::from(u32::MAX) - 1)?;
         let (_, at) =
-            text.next_integer(at, "number of columns, which a graph has as many as rows", rows..=rows)?;
+            text.next_integer(at, "number of columns (equal to the rows)", rows..=rows)?;
         let (entries, at) = text.next_integer(at, "number of entries", 0..=u64::MAX)?;
         text.no_more(at, "rows columns entries")?;
         return Ok((rows, entries));

@@ -5,18 +5,18 @@ use config::Diagnostic;
 use super::{Named, Text};
 use crate::graph::Edges;
 
-/// What the header says.
+/// Content of the header.
 struct Header {
     vertices: u64,
-    /// Undirected edges: each stands on two lines.
+    /// Number of undirected edges: each is on two lines.
     edges: u64,
-    /// Numbers before a vertex's neighbours: its size, its weights.
+    /// Number of values before a vertex's neighbours: its size, its weights.
     before: u64,
-    /// Whether a weight follows each neighbour.
+    /// True if a weight follows each neighbour.
     weighted: bool,
 }
 
-/// A line a vertex, its neighbours counted from one; lines that begin with `%` are comments.
+/// Reads one line per vertex, with its neighbours counted from one; lines that begin with `%` are comments.
 pub(super) fn read(text: &mut Text) -> Result<Named, Diagnostic> {
     if !next(text)? {
         return Err(text.refuse_file("the file is empty: a first line `n m [fmt [ncon]]` is missing"));
@@ -59,7 +59,7 @@ pub(super) fn read(text: &mut Text) -> Result<Named, Diagnostic> {
     Ok(Named::Counted(header.vertices as usize, edges))
 }
 
-/// The next line that is no comment. An empty one is a vertex without neighbours.
+/// Reads the next line that is not a comment. An empty one is a vertex without neighbours.
 fn next(text: &mut Text) -> Result<bool, Diagnostic> {
     while text.next()? {
         if text.line().first() != Some(&b'%') {

@@ -1,4 +1,4 @@
-//! Reading graphs from files, plain or compressed: lines and words, and a format for each file here.
+//! Readers of graph files, plain or compressed: lines and words, and one file here per format.
 
 mod dimacs;
 mod list;
@@ -15,14 +15,14 @@ use text::{Bytes, Input};
 
 use crate::graph::{Edges, Graph, Keep};
 
-/// How a file says its edges.
+/// Format of a graph file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
     /// SNAP edge list: `from to`, or `from to value`; comments begin with `#` or `%`.
     Snap,
-    /// `from,to` or `from|to`, or with a value behind, with or without a header line.
+    /// Comma-separated list: `from,to` or `from|to`, optionally with a value, with or without a header line.
     Csv,
-    /// METIS: `n m [fmt [ncon]]`, then the neighbours of each vertex on a line of its own, counted from one.
+    /// METIS: `n m [fmt [ncon]]`, then one line per vertex with its neighbours, counted from one.
     Metis,
     /// DIMACS shortest paths: `a from to weight`, the `p sp n m` line optional.
     Dimacs,
@@ -31,7 +31,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Every format with its name.
+    /// All formats with their names.
     pub const ALL: [(&'static str, Format); 5] = [
         ("snap", Format::Snap),
         ("csv", Format::Csv),
@@ -40,7 +40,7 @@ impl Format {
         ("mtx", Format::MatrixMarket),
     ];
 
-    /// What a file's name says, compression suffixes left out.
+    /// Returns the format indicated by a file's name, ignoring compression suffixes.
     fn of_name(name: &str) -> Option<Format> {
         let lower = name.to_lowercase();
         let plain = [".gz", ".xz", ".zst", ".bz2"].iter().find_map(|s| lower.strip_suffix(s));
@@ -56,34 +56,34 @@ impl Format {
     }
 }
 
-/// How vertices of a format that does not count them are numbered.
+/// Numbering of vertices in formats that do not count them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// By their names in the file, ascending.
+    /// Order of their names in the file, ascending.
     Sorted,
-    /// By their first appearance.
+    /// Order of first appearance.
     Appearance,
 }
 
-/// What becomes of the values that a file has for its edges.
+/// Treatment of edge values in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Values {
-    /// They are weights, whole numbers that fit 32 bits.
+    /// Weights: whole numbers that fit 32 bits.
     Weights,
-    /// They are not needed: any numbers are taken, and none are kept.
+    /// Ignored: any numbers are accepted, and none are kept.
     Ignored,
 }
 
-/// How to read.
+/// Options for reading a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReadOptions {
-    /// The format; what the file's name says if none.
+    /// Format of the file; by its name if none.
     pub format: Option<Format>,
-    /// Which edges the graph keeps.
+    /// Edges that the graph keeps.
     pub keep: Keep,
-    /// How its vertices are numbered.
+    /// Numbering of its vertices.
     pub order: Order,
-    /// What becomes of values.
+    /// Treatment of values.
     pub values: Values,
 }
 
@@ -93,7 +93,7 @@ impl Default for ReadOptions {
     }
 }
 
-/// What a file's edges refer to.
+/// Vertices to which a file's edges refer.
 enum Named {
     /// Vertices counted by the format, numbered from zero.
     Counted(usize, Edges),
@@ -101,16 +101,16 @@ enum Named {
     Free(Vec<(u64, u64)>, Option<Vec<u32>>),
 }
 
-/// Reads a graph. Vertices are renumbered from zero; those without an edge stay only where the format counts vertices
-/// (METIS, MatrixMarket, DIMACS with a `p` line).
+/// Reads a graph. Vertices are renumbered from zero; vertices without an edge are kept only if the format counts
+/// vertices (METIS, MatrixMarket, DIMACS with a `p` line).
 ///
 /// # Errors
-/// A file that cannot be read or is not of its format: line, value, and what is allowed.
+/// If a file cannot be read or does not have its format: line, value, and what is allowed.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Graph, Diagnostic> {
     read_counted(path, options).map(|(graph, _)| graph)
 }
 
-/// As [`read`], with the edges that the file lists.
+/// Reads a graph like [`read`], and returns the counts of the listed edges as well.
 ///
 /// # Errors
 /// As [`read`].
@@ -121,18 +121,18 @@ pub fn read_counted(path: &Path, options: &ReadOptions) -> Result<(Graph, Listed
     counted(&shown, file, options)
 }
 
-/// What a file lists, before anything is dropped.
+/// Counts of a file's list, before anything is dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Listed {
-    /// Edges, each as often as it stands there.
+    /// Number of edges, with repetitions.
     pub edges: u64,
-    /// Those of them from a vertex to itself.
+    /// Number of edges from a vertex to itself.
     pub loops: u64,
-    /// Whether edges have values.
+    /// True if edges have values.
     pub valued: bool,
 }
 
-/// Reads a graph from bytes that are called `name` in diagnostics.
+/// Reads a graph from bytes; `name` is their name in diagnostics.
 ///
 /// # Errors
 /// As [`read`].
@@ -151,8 +151,8 @@ fn counted(
 ) -> Result<(Graph, Listed), Diagnostic> {
     let Some(format) = options.format.or_else(|| Format::of_name(name)) else {
         let help =
-            "name the format; file names tell .txt .el .edges .snap .tsv, .csv, .graph .metis, .gr, .mtx";
-        let mut unknown = Diagnostic::new(format!("`{name}` does not say what format it has")).help(help);
+            "set the format, or use a known extension: .txt .el .edges .snap .tsv, .csv, .graph .metis, .gr, .mtx";
+        let mut unknown = Diagnostic::new(format!("the name `{name}` does not tell the format")).help(help);
         unknown.allowed = Format::ALL.map(|(name, _)| name.to_owned()).to_vec();
         return Err(unknown);
     };
@@ -175,7 +175,7 @@ fn counted(
     };
     if edges.ends.len() >= 1 << 31 {
         return Err(Diagnostic::new(format!(
-            "`{name}` has 2^31 edges or more, which no graph here can hold"
+            "`{name}` has 2^31 edges or more, more than a graph can hold"
         )));
     }
     let loops = edges.ends.iter().filter(|(from, to)| from == to).count() as u64;
@@ -186,7 +186,7 @@ fn counted(
     Ok((Graph::new(vertices, &edges, options.keep), listed))
 }
 
-/// Numbers from zero for the names that occur.
+/// Numbers the names that occur from zero.
 fn renumber(ends: &[(u64, u64)], order: Order) -> (usize, Vec<(u32, u32)>) {
     let mut names: Vec<u64> = Vec::new();
     let mut numbers: FxHashMap<u64, u32> = FxHashMap::default();
@@ -206,15 +206,15 @@ fn renumber(ends: &[(u64, u64)], order: Order) -> (usize, Vec<(u32, u32)>) {
     (names.len(), renumbered)
 }
 
-// Lines and words of a graph's file.
+// Lines and words of a graph file.
 
-/// The longest line: a vertex of METIS with eight million neighbours.
+/// Maximum length of a line: a METIS vertex with eight million neighbours.
 const LONGEST: usize = 64 << 20;
 
 /// Bytes of a line that a diagnostic shows.
 const SHOWN: usize = 200;
 
-/// A file's lines, one at a time.
+/// Lines of a file, one at a time.
 struct Text {
     name: String,
     source: BufReader<Bytes>,
@@ -223,7 +223,7 @@ struct Text {
     values: Values,
 }
 
-/// A word of a line and where it begins.
+/// Position of a word in a line.
 #[derive(Clone, Copy)]
 struct Word {
     from: usize,
@@ -241,12 +241,12 @@ impl Text {
         }
     }
 
-    /// Whether values are needed, as weights.
+    /// Returns true if values are needed, as weights.
     fn wants_weights(&self) -> bool {
         self.values == Values::Weights
     }
 
-    /// Whether the line has no edge: it is blank or a comment.
+    /// Returns true if the line has no edge: it is blank or a comment.
     fn is_aside(&self) -> bool {
         self.word(0, None).is_none_or(|word| matches!(self.line[word.from], b'#' | b'%'))
     }
@@ -273,12 +273,12 @@ impl Text {
         Ok(length > 0)
     }
 
-    /// The line.
+    /// Returns the line.
     fn line(&self) -> &[u8] {
         &self.line
     }
 
-    /// The next word from byte `at` on; words stand between blanks, or between `separator`s.
+    /// Returns the next word from byte `at` on; words are separated by blanks, or by `separator`.
     fn word(&self, at: usize, separator: Option<u8>) -> Option<Word> {
         let Some(separator) = separator else {
             let from = at + self.line.get(at..)?.iter().position(|b| !b.is_ascii_whitespace())?;
@@ -296,12 +296,12 @@ impl Text {
         Some(Word { from, to })
     }
 
-    /// The text of a word.
+    /// Returns the text of a word.
     fn text(&self, word: Word) -> &[u8] {
         &self.line[word.from..word.to]
     }
 
-    /// A word's value, if it is a whole number below 2^64.
+    /// Returns a word's value, if it is a whole number below 2^64.
     fn number(&self, word: Word) -> Option<u64> {
         let digits = self.text(word);
         let digit = |value: u64, byte: u8| {
@@ -311,7 +311,7 @@ impl Text {
         (!digits.is_empty()).then(|| digits.iter().try_fold(0, |value, b| digit(value, *b))).flatten()
     }
 
-    /// A whole number of `range`, called `what`.
+    /// Reads a whole number in `range`, called `what`.
     fn integer(
         &self,
         word: Word,
@@ -328,7 +328,7 @@ impl Text {
         })
     }
 
-    /// The next word, which must be a whole number of `range`, and the byte behind it.
+    /// Reads the next word, which must be a whole number in `range`; also returns the byte after it.
     fn next_integer(
         &self,
         at: usize,
@@ -339,7 +339,8 @@ impl Text {
         Ok((self.integer(word, what, range)?, word.to))
     }
 
-    /// An edge's value in a word: a whole number from `least` on if it is a weight; else any number, and zero comes back.
+    /// Reads an edge's value: a whole number from `least` on if it is a weight; otherwise any number, and zero is
+    /// returned.
     fn value(&self, word: Word, what: &str, least: u32) -> Result<u32, Diagnostic> {
         if !self.wants_weights() {
             return self.number_at_all(word, what).map(|()| 0);
@@ -353,7 +354,7 @@ impl Text {
         })
     }
 
-    /// A number of any kind. Fortran writes exponents with a D.
+    /// Reads a number of any kind. Fortran writes exponents with a D.
     fn real(&self, word: Word) -> Option<f64> {
         let shown = String::from_utf8_lossy(self.text(word)).replace(['d', 'D'], "e");
         shown.parse().ok().filter(|real: &f64| real.is_finite())
@@ -364,7 +365,7 @@ impl Text {
         self.real(word).map(|_| ()).ok_or_else(|| self.refuse(word, what, "a number"))
     }
 
-    /// The value in the next word, and the byte behind it.
+    /// Reads the value in the next word; also returns the byte after it.
     fn next_value(&self, at: usize, what: &str, least: u32) -> Result<(u32, usize), Diagnostic> {
         let word = self.next_word(at, what)?;
         Ok((self.value(word, what, least)?, word.to))
@@ -377,23 +378,23 @@ impl Text {
         })
     }
 
-    /// Refuses words from byte `at` on; `layout` is what a line is.
+    /// Refuses words from byte `at` on; `layout` describes a line.
     fn no_more(&self, at: usize, layout: &str) -> Result<(), Diagnostic> {
         let Some(word) = self.word(at, None) else { return Ok(()) };
         let shown = String::from_utf8_lossy(self.text(word)).into_owned();
         Err(self.place(format!("more fields than `{layout}`: `{shown}`"), word))
     }
 
-    /// A diagnostic about a word that is not what it must be.
+    /// Returns a diagnostic about an invalid word.
     fn refuse(&self, word: Word, what: &str, allowed: impl Into<String>) -> Diagnostic {
         let end = word.to.min(word.from + SHOWN);
         let shown = String::from_utf8_lossy(&self.line[word.from..end]).into_owned();
-        let mut refused = self.place(format!("`{shown}` is no {what}"), word);
+        let mut refused = self.place(format!("`{shown}` is not a valid {what}"), word);
         refused.allowed = vec![allowed.into()];
         refused
     }
 
-    /// A diagnostic about the whole line.
+    /// Returns a diagnostic about the whole line.
     fn refuse_line(&self, what: impl Into<String>) -> Diagnostic {
         self.place(what.into(), Word { from: 0, to: 0 })
     }
@@ -409,7 +410,7 @@ impl Text {
         Diagnostic::new(what).at(place)
     }
 
-    /// A diagnostic about the whole file.
+    /// Returns a diagnostic about the whole file.
     fn refuse_file(&self, what: impl Into<String>) -> Diagnostic {
         let place = Place { source: self.name.clone(), ..Place::default() };
         Diagnostic::new(what).at(place)

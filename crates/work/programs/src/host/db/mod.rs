@@ -1,4 +1,4 @@
-//! `db-s` and `db-u`: point selects and updates by key, as sysbench asks InnoDB for them.
+//! Programs `db-s` and `db-u`: point selects and updates by key, as sysbench requests them from InnoDB.
 
 mod pool;
 #[cfg(test)]
@@ -54,35 +54,35 @@ const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         name: "cpu",
-        what: "time of a core for a request besides its system calls",
+        what: "core time per request, excluding its system calls",
         default: "100us",
         range: Range::Span(Time::ZERO, Time::from_s(1)),
-        source: "chosen: about 10,000 point selects a second and core of 2 GHz",
+        source: "chosen: about 10,000 point selects per second on a core of 2 GHz",
     },
     Parameter {
         name: "pool",
-        what: "bytes of the buffer pool, from 1 MiB on",
+        what: "bytes of the buffer pool, at least 1 MiB",
         default: "128MiB",
         range: Range::Size(1 << 20, 1 << 40),
         source: "MySQL 8.0: innodb_buffer_pool_size",
     },
     Parameter {
         name: "flush",
-        what: "innodb_flush_method: fsync goes through the page cache, O_DIRECT reads and writes pages of the table past it",
+        what: "innodb_flush_method: fsync uses the page cache, O_DIRECT bypasses it for pages of the table",
         default: "fsync",
         range: Range::Word(&["fsync", "O_DIRECT"]),
         source: "MySQL 8.0",
     },
     Parameter {
         name: "doublewrite",
-        what: "whether pages are written to a file of their own and synced before they are written to their places",
+        what: "whether pages are first written to a separate file and synced before they go to their places",
         default: "yes",
         range: SWITCH,
         source: "MySQL 8.0: innodb_doublewrite",
     },
     Parameter {
         name: "log",
-        what: "bytes of the redo log, a circle",
+        what: "bytes of the circular redo log",
         default: "96MiB",
         range: Range::Size(4 << 20, 1 << 39),
         source: "MySQL 8.0: two of innodb_log_file_size",
@@ -103,21 +103,21 @@ const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         name: "io_capacity",
-        what: "pages a second that the page cleaner writes at 100 %",
+        what: "pages per second that the page cleaner writes at 100 %",
         default: "200",
         range: Range::Count(1, 1_000_000),
         source: "MySQL 8.0: innodb_io_capacity",
     },
     Parameter {
         name: "io_capacity_max",
-        what: "pages a second that the page cleaner writes at most; at least `io_capacity`",
+        what: "most pages per second that the page cleaner writes; at least `io_capacity`",
         default: "2000",
         range: Range::Count(1, 1_000_000),
         source: "MySQL 8.0: innodb_io_capacity_max",
     },
     Parameter {
         name: "dirty_low",
-        what: "percent of dirty pages from which on the page cleaner writes; 0: from `dirty_most` on",
+        what: "percent of dirty pages at which the page cleaner starts to write; 0: at `dirty_most`",
         default: "10",
         range: Range::Count(0, 99),
         source: "MySQL 8.0: innodb_max_dirty_pages_pct_lwm",
@@ -139,11 +139,11 @@ const PARAMETERS: &[Parameter] = &[
     DRIVE,
 ];
 
-/// Percent of the requests that update.
+/// Returns the parameter for the percentage of updates.
 const fn updates(default: &'static str) -> Parameter {
     Parameter {
         name: "updates",
-        what: "percent of the requests that update a row",
+        what: "percent of requests that update a row",
         default,
         range: Range::Real(0.0, 100.0),
         source: "the program's name",
@@ -153,7 +153,7 @@ const fn updates(default: &'static str) -> Parameter {
 const WHAT: &str =
     "rows of a table by key: a B-tree of 16 KiB pages, a buffer pool, a redo log that is synced at commit";
 
-/// Point selects.
+/// Program of point selects.
 pub(super) const SELECT: Entry = Entry {
     name: "db-s",
     source: "sysbench 1.0 on MySQL 8.0, InnoDB",
@@ -162,7 +162,7 @@ pub(super) const SELECT: Entry = Entry {
     build,
 };
 
-/// Updates by key.
+/// Program of updates by key.
 pub(super) const UPDATE: Entry = Entry {
     name: "db-u",
     source: "sysbench 1.0 on MySQL 8.0, InnoDB",
@@ -197,7 +197,7 @@ enum Phase {
     /// Waits for room in the log.
     NoRoom,
     Commit,
-    /// Writes the log for all.
+    /// Writes the log for all threads.
     Lead,
     Sync,
     Synced,
@@ -253,7 +253,7 @@ impl Database {
             most: options.whole("io_capacity_max"),
             low_dirty: options.whole("dirty_low"),
             most_dirty: options.whole("dirty_most"),
-            // Never so deep that what is in use is written and dropped for it.
+            // Limited so that pages in use are not written and evicted for it.
             depth: (options.whole("lru_depth") as u32).min(frames / 4),
         };
         let job = Job { update: false, row: 0, lsn: 0, phase: Phase::Done, flush: Flush::default() };
@@ -276,7 +276,7 @@ impl Database {
         }
     }
 
-    /// Looks for a page of the row's path; what the worker does next if it takes time.
+    /// Looks for a page of the row's path; returns the worker's next step if it takes time.
     fn find(&mut self, at: usize, depth: u32, now: Time) -> Option<Next> {
         let page = self.tree.page(self.jobs[at].row, depth);
         if self.pool.find(page, now).is_some() {
@@ -303,7 +303,7 @@ impl Database {
         next
     }
 
-    /// A page of the row's path is in memory.
+    /// Handles a page of the row's path that is in memory.
     fn found(&mut self, at: usize, depth: u32) {
         let job = &mut self.jobs[at];
         job.phase = match depth + 1 < self.tree.height() {
@@ -313,16 +313,16 @@ impl Database {
         };
     }
 
-    /// Changes the row and appends what the log needs, if it has room for it.
+    /// Changes the row and appends its record to the log, if there is room.
     fn append(&mut self, at: usize, now: Time) -> Option<Next> {
         if self.redo.age() + self.record > self.redo.most() {
-            // log_free_check: the page cleaner is woken, and the worker looks again a little later.
+            // As log_free_check: the page cleaner is woken, and the worker checks again a little later.
             self.jobs[at].phase = Phase::NoRoom;
             return Some(Next::Wake(self.jobs.len() as u32));
         }
         let leaf = self.tree.page(self.jobs[at].row, self.tree.height() - 1);
         let Some(frame) = self.pool.find(leaf, now) else {
-            // It has left while there was no room.
+            // The page was evicted while there was no room.
             self.jobs[at].phase = Phase::Find(self.tree.height() - 1);
             return None;
         };

@@ -1,9 +1,9 @@
-//! The buffer pool: which pages are in memory, which of them are dirty, and which leave.
+//! The buffer pool: resident pages, dirty pages, and eviction.
 //!
-//! MySQL 8.0, `storage/innobase/buf/buf0lru.cc` and `buf0flu.cc`: a list by use whose last 37 % are old. A page is read to the head of the
-//! old part, and moves to the head of the list when it is used a second or more after its first use
-//! (`buf_page_make_young_if_needed`; here a young page always moves, not only one beyond the first quarter). Dirty pages are in a
-//! list by their first change, until they are written.
+//! As in MySQL 8.0, `storage/innobase/buf/buf0lru.cc` and `buf0flu.cc`: an LRU list whose last 37 % are old. A page
+//! is read to the head of the old part, and moves to the head of the list when it is used a second or more after its
+//! first use (`buf_page_make_young_if_needed`; here a young page always moves, not only one beyond the first
+//! quarter). Dirty pages are in a list by their first change, until they are written.
 
 use engine::Time;
 use rustc_hash::FxHashMap;
@@ -12,34 +12,34 @@ use rustc_hash::FxHashMap;
 const OLD_PERCENT: u32 = 37;
 /// `innodb_old_blocks_time`.
 const OLD_TIME: Time = Time::from_s(1);
-/// Fewer frames have no old part: `BUF_LRU_OLD_MIN_LEN`.
+/// Minimum number of frames with an old part: `BUF_LRU_OLD_MIN_LEN`.
 const OLD_LEAST: u32 = 512;
-/// Frames from the end in which a clean one is looked for: `BUF_LRU_SEARCH_SCAN_THRESHOLD`.
+/// Number of frames from the end among which a clean one is sought: `BUF_LRU_SEARCH_SCAN_THRESHOLD`.
 const SCAN: usize = 100;
 
 #[derive(Clone, Copy, Default)]
 struct Frame {
     page: u32,
-    /// First use.
+    /// Time of first use.
     used: Time,
     old: bool,
     dirty: bool,
-    /// Being written.
+    /// True while it is being written.
     flushing: bool,
-    /// Changed while it was being written.
+    /// True if it changed while it was being written.
     changed: bool,
     /// Log sequence number of the first change.
     since: u64,
 }
 
-/// A frame for a page that is not in memory.
+/// Frame for a page that is not in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Room {
-    /// This frame, which is the caller's now.
+    /// A free frame, now owned by the caller.
     Free(u32),
-    /// This one must be written first, which the caller has to do.
+    /// A frame that the caller must write first.
     Write(u32),
-    /// All are being written.
+    /// No frame: all are being written.
     None,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Pool {
     by_page: FxHashMap<u32, u32>,
     free: Vec<u32>,
     uses: Ring,
-    /// The first frame of the old part, and how many there are.
+    /// First frame of the old part, and number of its frames.
     old: (Option<u32>, u32),
     changes: Ring,
 }
@@ -71,22 +71,22 @@ impl Pool {
         self.frames[frame as usize].page
     }
 
-    /// Frames that hold nothing.
+    /// Returns the number of free frames.
     pub(super) fn free(&self) -> u32 {
         self.free.len() as u32
     }
 
-    /// Percent of the pages in memory that are dirty.
+    /// Returns the percentage of resident pages that are dirty.
     pub(super) fn dirty_percent(&self) -> u64 {
         u64::from(self.changes.len()) * 100 / u64::from(self.uses.len().max(1))
     }
 
-    /// The first change that is not written.
+    /// Returns the oldest change that is not written.
     pub(super) fn oldest(&self) -> Option<u64> {
         self.changes.first().map(|frame| self.frames[frame as usize].since)
     }
 
-    /// A page that is in memory is used.
+    /// Uses a resident page.
     pub(super) fn find(&mut self, page: u32, now: Time) -> Option<u32> {
         let frame = *self.by_page.get(&page)?;
         let Frame { old, used, .. } = self.frames[frame as usize];
@@ -100,7 +100,7 @@ impl Pool {
         Some(frame)
     }
 
-    /// A frame to read a page into.
+    /// Returns a frame to read a page into.
     pub(super) fn room(&mut self) -> Room {
         if let Some(frame) = self.free.pop() {
             return Room::Free(frame);
@@ -130,10 +130,10 @@ impl Pool {
         }
     }
 
-    /// A page was read into a frame that was free.
+    /// Inserts a page that was read into a free frame.
     pub(super) fn insert(&mut self, frame: u32, page: u32, now: Time) -> u32 {
         if let Some(there) = self.by_page.get(&page) {
-            // Another thread has read it meanwhile.
+            // A different thread has read it meanwhile.
             self.free.push(frame);
             return *there;
         }
@@ -151,7 +151,7 @@ impl Pool {
         frame
     }
 
-    /// A page is changed, by what the log has from `lsn` on.
+    /// Changes a page; its record starts at `lsn` in the log.
     pub(super) fn change(&mut self, frame: u32, lsn: u64) {
         let Frame { dirty, flushing, changed, since, .. } = &mut self.frames[frame as usize];
         if !*dirty {
@@ -162,7 +162,7 @@ impl Pool {
         }
     }
 
-    /// A page was written; `lsn` is the end of the log, from which a change meanwhile counts.
+    /// Marks a page as written; `lsn` is the end of the log, from which a change made meanwhile counts.
     pub(super) fn written(&mut self, frame: u32, lsn: u64) {
         let state = &mut self.frames[frame as usize];
         (state.dirty, state.flushing) = (false, false);
@@ -173,7 +173,8 @@ impl Pool {
         }
     }
 
-    /// Frees clean frames among the last `depth` until `enough` are free, and appends dirty ones among them to `out`, at most `most`.
+    /// Frees clean frames among the last `depth` until `enough` are free, and appends dirty ones among them to `out`,
+    /// at most `most`.
     pub(super) fn sweep(&mut self, depth: u32, enough: u32, most: usize, out: &mut Vec<u32>) {
         let mut at = self.uses.last();
         for _ in 0..depth {
@@ -213,7 +214,7 @@ impl Pool {
         self.free.push(frame);
     }
 
-    /// Takes a frame out of the list by use.
+    /// Removes a frame from the LRU list.
     fn leave(&mut self, frame: u32) {
         if self.frames[frame as usize].old {
             if self.old.0 == Some(frame) {
@@ -224,7 +225,7 @@ impl Pool {
         self.uses.remove(frame);
     }
 
-    /// Moves the border so that the old part has its share.
+    /// Moves the boundary so that the old part has its share.
     fn balance(&mut self) {
         let len = self.uses.len();
         let target = if len < OLD_LEAST { 0 } else { len * OLD_PERCENT / 100 };
@@ -245,12 +246,12 @@ impl Pool {
     }
 }
 
-// Lists of frames in which a frame is found, taken out and put beside another in constant time.
+// Lists of frames in which a frame is found, removed, and inserted next to a different one in constant time.
 
 /// No frame.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A doubly linked list over frames `0..n`, each in it at most once.
+/// Doubly linked list over frames `0..n`, each in it at most once.
 pub(super) struct Ring {
     /// Neighbours of each frame: towards the first, towards the last.
     links: Vec<(u32, u32)>,
@@ -276,19 +277,19 @@ impl Ring {
         (self.last != NONE).then_some(self.last)
     }
 
-    /// The neighbour towards the first.
+    /// Returns the neighbour towards the first.
     pub(super) fn before(&self, frame: u32) -> Option<u32> {
         let before = self.links[frame as usize].0;
         (before != NONE).then_some(before)
     }
 
-    /// The neighbour towards the last.
+    /// Returns the neighbour towards the last.
     pub(super) fn after(&self, frame: u32) -> Option<u32> {
         let after = self.links[frame as usize].1;
         (after != NONE).then_some(after)
     }
 
-    /// Puts a frame in front of another one; behind all if that is none.
+    /// Inserts a frame before `place`; at the end if that is none.
     pub(super) fn insert_before(&mut self, place: Option<u32>, frame: u32) {
         let (before, after) = match place {
             Some(place) => (self.links[place as usize].0, place),
@@ -324,7 +325,7 @@ impl Ring {
 mod tests {
     use super::*;
 
-    /// A list that is searched, against the pool: same frames by use, same border, same dirty pages in order.
+    /// Compares the pool with a searched list: the same frames by use, boundary, and dirty pages in order.
     #[test]
     fn the_pool_is_a_list_that_is_searched() {
         let (frames, pages) = (900_u32, 2_000);

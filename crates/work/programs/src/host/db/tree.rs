@@ -1,16 +1,16 @@
-//! The table: a B+-tree of pages, packed by a bulk load, and the keys that are asked for.
+//! The table: a B+-tree of pages, packed by a bulk load, and the requested keys.
 
 use engine::Rng;
 use requests::synth::{Permutation, Zipf};
 
 use super::PAGE;
 
-/// A bulk load leaves a sixteenth of a page free: `innodb_fill_factor` 100 reserves 1/16.
+/// Bytes of a page filled by a bulk load: `innodb_fill_factor` 100 reserves 1/16.
 const FILLED: u64 = PAGE / 16 * 15;
 /// Bytes of an entry of an inner page: header of 5, key of 4, page number of 4.
 const POINTER: u64 = 13;
 
-/// A tree whose pages are numbered by level, leaves first.
+/// Tree whose pages are numbered by level, leaves first.
 pub(super) struct Tree {
     rows: u64,
     rows_of_leaf: u64,
@@ -20,7 +20,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// The tree in at most `bytes`, with rows of `row` bytes.
+    /// Creates the tree in at most `bytes`, with rows of `row` bytes.
     pub(super) fn new(bytes: u64, row: u64) -> Tree {
         let (rows_of_leaf, fan_out) = ((FILLED / row).max(1), FILLED / POINTER);
         let total = |leaves: u64| {
@@ -52,17 +52,17 @@ impl Tree {
         self.rows
     }
 
-    /// Bytes of the file.
+    /// Returns the bytes of the file.
     pub(super) fn bytes(&self) -> u64 {
         self.pages * PAGE
     }
 
-    /// Levels, the leaves included.
+    /// Returns the number of levels, including the leaves.
     pub(super) fn height(&self) -> u32 {
         self.levels.len() as u32
     }
 
-    /// The page of a row's path at `depth` below the root.
+    /// Returns the page of a row's path at `depth` below the root.
     pub(super) fn page(&self, row: u64, depth: u32) -> u32 {
         let level = self.levels.len() - 1 - depth as usize;
         let mut entry = row / self.rows_of_leaf;
@@ -73,14 +73,15 @@ impl Tree {
     }
 }
 
-/// Which rows are asked for.
+/// Distribution of the requested rows.
 pub(super) enum Keys {
-    /// sysbench's `special` (`sb_rand_special`): a quarter of the draws are the mean of twelve uniform ones, the others fall into the hundredth in the
-    /// middle of the table, of which they meet the last three quarters, as the draw that chose between them is used again.
+    /// As sysbench's `special` (`sb_rand_special`): a quarter of the draws are the mean of twelve uniform ones. The
+    /// others fall into the middle hundredth of the table, of which they hit the last three quarters, as the draw
+    /// that chose between the two is reused.
     Special,
-    /// All alike.
+    /// Uniform distribution.
     Uniform,
-    /// Zipf's law, scattered.
+    /// Scattered Zipf distribution.
     Zipf(Box<(Zipf, Permutation)>),
 }
 

@@ -1,7 +1,8 @@
-//! Writing back: the redo log, which one thread makes durable for all that have appended, and the page cleaner, which writes
-//! dirty pages once a second, as many as the log and the pool ask for.
+//! Write-back: the redo log, which one thread makes durable for all that have appended, and the page cleaner, which
+//! writes dirty pages once a second, as many as the log and the pool demand.
 //!
-//! MySQL 8.0, `buf0flu.cc`: `page_cleaner_flush_pages_recommendation` (without its average over the last rounds), `buf_flush_LRU_list`.
+//! As in MySQL 8.0, `buf0flu.cc`: `page_cleaner_flush_pages_recommendation` (without its average over the last
+//! rounds), `buf_flush_LRU_list`.
 
 use engine::Time;
 use proto::file::{Call, Next};
@@ -9,19 +10,19 @@ use proto::file::{Call, Next};
 use super::pool::Pool;
 use super::{DOUBLEWRITE, LOG, PAGE, TABLE};
 
-/// A round begins so often.
+/// Interval between rounds.
 const ROUND: Time = Time::from_s(1);
-/// While the log presses and others write all dirty pages, it looks again so often.
+/// Interval of checks while the log presses and other threads write all dirty pages.
 const AGAIN: Time = Time::from_ms(1);
-/// Pages that go through the doublewrite file together: `srv_doublewrite_batch_size`.
+/// Number of pages per doublewrite batch: `srv_doublewrite_batch_size`.
 pub(super) const BATCH: usize = 120;
 /// `innodb_adaptive_flushing_lwm`, percent of the log.
 const LOW_AGE: u64 = 10;
 
-/// What the cleaner is told.
+/// Settings of the cleaner.
 #[derive(Clone, Copy)]
 pub(super) struct Capacity {
-    /// `innodb_io_capacity`: pages a second.
+    /// Value of `innodb_io_capacity`, pages per second.
     pub(super) usual: u64,
     /// `innodb_io_capacity_max`.
     pub(super) most: u64,
@@ -34,7 +35,8 @@ pub(super) struct Capacity {
 }
 
 impl Capacity {
-    /// Pages of a round: the larger of `af_get_pct_for_dirty` and `af_get_pct_for_lsn`, in percent of the usual ones, at most the most.
+    /// Returns the pages of a round: the larger of `af_get_pct_for_dirty` and `af_get_pct_for_lsn`, in percent of the
+    /// usual number, limited to the maximum.
     pub(super) fn pages(&self, dirty_percent: u64, age: u64, redo: &Redo) -> u64 {
         let dirty = match self.low_dirty {
             0 if dirty_percent >= self.most_dirty => 100,
@@ -58,11 +60,11 @@ pub(super) struct Cleaner {
     doublewrite: bool,
     flush: Flush,
     next_round: Time,
-    /// Pages that the round may still write from the end of the list by use, and from the list by change.
+    /// Pages that the round may still write from the end of the LRU list, and from the list by change.
     left: (u64, u64),
-    /// The checkpoint has moved: its block in the log's header is to be written, then synced.
+    /// Set when the checkpoint has moved: its block in the log's header must be written, then synced.
     header: Option<bool>,
-    /// It looked for pages since the log presses and has found none.
+    /// True if it has looked for pages since the log presses and found none.
     found_none: bool,
 }
 
@@ -80,7 +82,7 @@ impl Cleaner {
         }
     }
 
-    /// What its thread does next.
+    /// Returns the next step of its thread.
     pub(super) fn next(&mut self, pool: &mut Pool, redo: &mut Redo, now: Time) -> Next {
         loop {
             if self.flush.is_busy() {
@@ -128,7 +130,7 @@ impl Cleaner {
                 self.next_round = now + ROUND;
                 let pages = self.capacity.pages(pool.dirty_percent(), redo.age(), redo);
                 self.left = (u64::from(depth), pages);
-                // What is not dirty any more, by whoever has written it, is behind the checkpoint.
+                // Pages that are no longer dirty, whichever thread wrote them, are before the checkpoint.
                 if redo.check(pool.oldest()) {
                     self.header = Some(false);
                 }
@@ -147,7 +149,7 @@ impl Cleaner {
 
 const _: () = assert!(PAGE == 16_384, "counts of pages above are of pages of 16 KiB");
 
-// Writes pages of the pool: to the doublewrite file first, then to their places.
+// Writes of pool pages: to the doublewrite file first, then to their places.
 
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum Phase {
@@ -162,25 +164,25 @@ enum Phase {
 /// Pages that one thread writes.
 #[derive(Clone, Default)]
 pub(super) struct Flush {
-    /// Their frames.
+    /// Frames of the pages.
     pub(super) frames: Vec<u32>,
     at: usize,
     phase: Phase,
 }
 
 impl Flush {
-    /// Whether pages are being written, or a write has just returned.
+    /// Returns true if pages are being written, or a write has just returned.
     pub(super) fn is_busy(&self) -> bool {
         self.phase != Phase::Idle
     }
 
-    /// Begins to write the frames.
+    /// Starts writing the frames.
     pub(super) fn begin(&mut self, doublewrite: bool) {
         self.at = 0;
         self.phase = if doublewrite { Phase::Copies } else { Phase::Pages };
     }
 
-    /// The next call; none once all are written, and then the pool knows.
+    /// Returns the next call; none once all are written and the pool knows.
     pub(super) fn next(&mut self, pool: &mut Pool, lsn: u64) -> Option<Call> {
         let pages = self.frames.len() as u64;
         let (after, call) = match self.phase {
@@ -209,24 +211,25 @@ impl Flush {
 
 // The redo log: appended by all, made durable by one thread for all that have appended.
 //
-// `log_write_up_to` of InnoDB without threads of the log's own: who finds nobody at work writes all that is there and syncs it; the others
-// wait, and go on if that has covered them.
+// As `log_write_up_to` of InnoDB without dedicated log threads: a thread that finds no other one at work writes and
+// syncs everything there is; the others wait, and continue if that has covered them.
 
-/// Writes are whole blocks of this: `OS_FILE_LOG_BLOCK_SIZE`.
+/// Block of a log write in bytes: `OS_FILE_LOG_BLOCK_SIZE`.
 const BLOCK: u64 = 512;
 
-/// Before the records: `LOG_FILE_HDR_SIZE`.
+/// Bytes before the records: `LOG_FILE_HDR_SIZE`.
 const HEADER: u64 = 2_048;
 
-/// The first write into an area of this goes on to its end, so that the kernel need not read the rest: `innodb_log_write_ahead_size`.
+/// Size of an area: the first write into it continues to its end, so that the kernel need not read the rest:
+/// `innodb_log_write_ahead_size`.
 const AHEAD: u64 = 8_192;
 
-/// What a thread that commits does.
+/// Next step of a committing thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Commit {
-    /// Goes on: it is durable.
+    /// Continues: its record is durable.
     Durable,
-    /// Writes and syncs for all.
+    /// Writes and syncs for all threads.
     Lead,
     /// Sleeps until it is woken.
     Wait,
@@ -234,15 +237,15 @@ pub(super) enum Commit {
 
 pub(super) struct Redo {
     capacity: u64,
-    /// End of what was appended.
+    /// End of the appended records.
     end: u64,
-    /// End of what is durable.
+    /// End of the durable records.
     durable: u64,
-    /// Where the pages' changes begin that are not written.
+    /// Start of the records whose page changes are not written.
     checkpoint: u64,
-    /// The thread that writes and syncs for all, or was woken to do so.
+    /// Thread that writes and syncs for all, or was woken to do so.
     leader: Option<u32>,
-    /// How far it has written and will write.
+    /// Position to which it has written, and to which it will write.
     writes: (u64, u64),
     /// End of the areas that were written to their ends.
     ahead: u64,
@@ -250,7 +253,7 @@ pub(super) struct Redo {
 }
 
 impl Redo {
-    /// A log in a file of so many bytes.
+    /// Creates a log in a file of `bytes` bytes.
     pub(super) fn new(bytes: u64) -> Redo {
         let capacity = (bytes - HEADER) / AHEAD * AHEAD;
         Redo {
@@ -269,23 +272,23 @@ impl Redo {
         self.end
     }
 
-    /// Appends a record; where it ends.
+    /// Appends a record; returns its end.
     pub(super) fn append(&mut self, bytes: u64) -> u64 {
         self.end += bytes;
         self.end
     }
 
-    /// Changes that a crash would have to repeat.
+    /// Returns the bytes of changes that a crash would have to repeat.
     pub(super) fn age(&self) -> u64 {
         self.end - self.checkpoint
     }
 
-    /// From this age on pages are written at any price: 7/8 of the log, less what is reserved.
+    /// Returns the age from which pages are written at any price: 7/8 of the log, less what is reserved.
     pub(super) fn pressing(&self) -> u64 {
         self.capacity / 8 * 7
     }
 
-    /// At this age nothing can be appended before pages are written: 15/16 of the log.
+    /// Returns the age at which nothing can be appended before pages are written: 15/16 of the log.
     pub(super) fn most(&self) -> u64 {
         self.capacity / 16 * 15
     }
@@ -294,16 +297,16 @@ impl Redo {
         self.capacity
     }
 
-    /// The checkpoint moves on; whether it did.
+    /// Advances the checkpoint; returns whether it moved.
     pub(super) fn check(&mut self, oldest: Option<u64>) -> bool {
-        // What is not durable yet may not be left out.
+        // Records that are not durable yet must be kept.
         let to = oldest.unwrap_or(self.durable).min(self.durable);
         let moved = to > self.checkpoint;
         self.checkpoint = self.checkpoint.max(to);
         moved
     }
 
-    /// A thread must have the log durable up to `lsn`.
+    /// Requests that the log is durable up to `lsn` for a thread.
     pub(super) fn commit(&mut self, thread: u32, lsn: u64) -> Commit {
         if lsn <= self.durable {
             return Commit::Durable;
@@ -316,14 +319,14 @@ impl Redo {
         Commit::Wait
     }
 
-    /// The next write of the thread that leads, offset in the file and length; none once all is written.
+    /// Returns the leading thread's next write, as offset in the file and length; none once all is written.
     pub(super) fn write(&mut self) -> Option<(u64, u64)> {
         let (from, to) = self.writes;
         if from == to {
             return None;
         }
         let start = from / BLOCK * BLOCK;
-        // A write ends where the file does.
+        // A write ends at the end of the file.
         let turn = (start / self.capacity + 1) * self.capacity;
         let mut end = to.next_multiple_of(BLOCK);
         if end > self.ahead {
@@ -335,13 +338,13 @@ impl Redo {
         Some((HEADER + start % self.capacity, end - start))
     }
 
-    /// The sync of the thread that leads has returned.
+    /// Handles the end of the leading thread's sync.
     pub(super) fn synced(&mut self) {
         self.leader = None;
         self.durable = self.writes.1;
     }
 
-    /// A thread to wake: all that are durable, and one more, who leads the next time.
+    /// Returns a thread to wake: all that are durable, and one more, which leads next.
     pub(super) fn wake(&mut self) -> Option<u32> {
         if let Some(at) = self.waiting.iter().position(|(_, lsn)| *lsn <= self.durable) {
             return Some(self.waiting.remove(at).0);
@@ -349,7 +352,7 @@ impl Redo {
         if self.leader.is_some() || self.waiting.is_empty() {
             return None;
         }
-        // Nobody else begins before it.
+        // No other thread begins before it.
         self.leader = Some(self.waiting.remove(0).0);
         self.leader
     }

@@ -1,4 +1,4 @@
-//! The threads of a program: which of them may go on, and where their time goes.
+//! Threads of a program: which of them may continue, and how their time is spent.
 
 use super::{Done, Offload};
 use engine::Time;
@@ -6,50 +6,50 @@ use proto::file::Next;
 use proto::offload::{Action, Order};
 use std::collections::VecDeque;
 
-/// What a thread is at.
+/// Current activity of a thread.
 #[derive(Clone, Copy)]
 pub(super) struct Doing {
     pub(super) phase: Phase,
-    /// Since when.
+    /// Start time.
     pub(super) since: Time,
-    /// Time of a core for it, so far.
+    /// Core time so far.
     pub(super) core: Time,
 }
 
 /// A thread.
 #[derive(Default)]
 pub(super) struct Lane {
-    /// What it does before it looks for an action.
+    /// Steps before it looks for an action.
     pub(super) moves: VecDeque<(Phase, Next)>,
-    /// What it is at; nothing before it has begun, and while it waits.
+    /// Current activity; none before it has begun, and while it waits.
     pub(super) phase: Option<Doing>,
-    /// The first of its actions that is not done, by its place in the plan; as many as there are if all are done.
+    /// First of its actions that is not done, by index in the plan; the number of actions if all are done.
     pub(super) at: usize,
-    /// Whether it is at that one.
+    /// True if it is executing that action.
     pub(super) acts: bool,
-    /// Since when it waits for the other thread.
+    /// Time since which it waits for the other thread.
     pub(super) waits: Option<Time>,
-    /// Whether nobody has woken it since.
+    /// True if it has not been woken since.
     pub(super) sleeps: bool,
 }
 
-/// A thread: the slot that it works for, and which of its threads it is.
+/// Place of a thread: its slot, and its index among the threads of the slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Place {
     pub(super) slot: usize,
     pub(super) lane: usize,
 }
 
-/// An instance under way, and then another.
+/// Slot of an instance in progress, reused for the next one.
 pub(super) struct Slot {
-    /// The application and the instance.
+    /// Application and instance.
     pub(super) at: (usize, u32),
     pub(super) stage: Stage,
-    /// Threads: one, or one that has steps executed and one that moves data.
+    /// Threads: one for everything, or one that has steps executed and one that moves data.
     pub(super) lanes: Vec<Lane>,
-    /// What is known of its instance, by its place among those of the window.
+    /// Record of its instance, by index among those of the window.
     pub(super) executed: Option<usize>,
-    /// Whether no instance is left for it.
+    /// True if no instance is left for it.
     is_over: bool,
 }
 
@@ -60,31 +60,31 @@ impl Slot {
     }
 }
 
-/// How far an instance is.
+/// Progress of an instance.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Its files are not open yet.
+    /// Files are not open yet.
     New,
-    /// They are being opened.
+    /// Files are being opened.
     Begins,
-    /// Its actions are being done.
+    /// Actions are being executed.
     Acts,
-    /// What it leaves is made durable, and its files are closed.
+    /// Results are made durable, and files are closed.
     Ends,
 }
 
-/// What a thread does next.
+/// Next step of a thread.
 pub(super) enum Step {
     Do(Phase, Next),
-    /// It wakes another thread of its slot.
+    /// Wakes a different thread of its slot.
     Wake(usize),
-    /// It waits until the other thread has done more.
+    /// Waits until the other thread has done more.
     Wait,
     End,
 }
 
 impl Offload {
-    /// What a thread does next.
+    /// Returns the next step of a thread.
     pub(super) fn step(&mut self, at: Place, now: Time) -> Step {
         let Place { slot, lane } = at;
         loop {
@@ -123,24 +123,24 @@ impl Offload {
         }
     }
 
-    /// The actions of a slot's instance.
+    /// Returns the actions of a slot's instance.
     fn actions(&self, slot: usize) -> &[Action] {
         &self.applications[self.slots[slot].at.0].plan.actions
     }
 
-    /// Whether all actions of the instance are done.
+    /// Returns true if all actions of the instance are done.
     fn is_through(&self, slot: usize) -> bool {
         let actions = self.actions(slot).len();
         self.slots[slot].lanes.iter().all(|lane| lane.at == actions)
     }
 
-    /// A thread that sleeps although it has something to do.
+    /// Returns a thread that sleeps although it has something to do.
     fn sleeper(&self, slot: usize) -> Option<usize> {
         let sleeps = |lane: &usize| self.slots[slot].lanes[*lane].sleeps;
         (0..self.lanes).filter(sleeps).find(|lane| self.is_due(Place { slot, lane: *lane }))
     }
 
-    /// Whether a thread that waits has something to do.
+    /// Returns true if a waiting thread has something to do.
     fn is_due(&self, at: Place) -> bool {
         match self.slots[at.slot].stage {
             Stage::Acts => self.may_act(at) || (at.lane == 0 && self.is_through(at.slot)),
@@ -148,14 +148,15 @@ impl Offload {
         }
     }
 
-    /// The place of a thread's first action from one on. Of two threads, the first has steps executed and the second moves data.
+    /// Returns the index of a thread's first action from `from` on. Of two threads, the first has steps executed and
+    /// the second moves data.
     fn own(&self, at: Place, from: usize) -> usize {
         let actions = self.actions(at.slot);
         let is_own = |action: &Action| self.lanes == 1 || matches!(action, Action::Work(_)) == (at.lane == 0);
         actions[from..].iter().position(is_own).map_or(actions.len(), |behind| from + behind)
     }
 
-    /// A thread has done the action that it was at, if it was at one.
+    /// Marks the current action of a thread, if any, as done.
     fn acted(&mut self, at: Place) {
         let lane = &mut self.slots[at.slot].lanes[at.lane];
         if std::mem::take(&mut lane.acts) {
@@ -164,7 +165,8 @@ impl Offload {
         }
     }
 
-    /// Whether a thread can begin its next action: a step has all that it needs, and what is moved is nothing that a step under way works on.
+    /// Returns true if a thread can begin its next action: a step has everything it needs, and moved data is not in
+    /// use by a step in progress.
     fn may_act(&self, Place { slot, lane }: Place) -> bool {
         let lanes = &self.slots[slot].lanes;
         let Lane { at, acts, .. } = lanes[lane];
@@ -176,12 +178,12 @@ impl Offload {
         }
         let is_work = |action: &&Action| matches!(action, Action::Work(_));
         let before = plan.actions[works.min(at)..at].iter().filter(is_work).count();
-        // What follows the last step is what it leaves.
+        // The results are what follows the last step.
         let is_ahead = plan.ahead && plan.actions[at..].iter().any(|action| is_work(&action));
         before <= usize::from(is_ahead)
     }
 
-    /// Counts what a thread was at, or waited for, until now.
+    /// Counts the time that a thread has spent on its activity, or waited, until now.
     pub(super) fn spent(&mut self, thread: u32, now: Time) {
         let Place { slot, lane: number } = self.place(thread);
         let lane = &mut self.slots[slot].lanes[number];
@@ -209,33 +211,33 @@ impl Offload {
     }
 }
 
-// The time of an instance, by its phases.
+// Time of an instance, by phase.
 
-/// What a program is at.
+/// Phase of a program.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Phase {
     /// Opens, closes and removes files.
     Files,
     /// Reads files.
     Read,
-    /// Brings data into order.
+    /// Reorders data.
     Marshal,
-    /// Copies between its memory and the driver's.
+    /// Copies between the program's memory and the driver's.
     Copy,
     /// Sends to the coprocessor.
     Send,
-    /// Waits for the coprocessor's work.
+    /// Waits for the coprocessor to execute.
     Work,
     /// Receives from the coprocessor.
     Receive,
     /// Writes files.
     Write,
-    /// Makes durable what it has written.
+    /// Makes the written data durable.
     Sync,
 }
 
 impl Phase {
-    /// All of them.
+    /// All phases.
     pub const ALL: [Phase; 9] = [
         Phase::Files,
         Phase::Read,
@@ -248,7 +250,7 @@ impl Phase {
         Phase::Sync,
     ];
 
-    /// What results call it.
+    /// Returns the name in results.
     pub fn name(self) -> &'static str {
         match self {
             Phase::Files => "files",
@@ -264,40 +266,40 @@ impl Phase {
     }
 }
 
-/// Time of a phase.
+/// Time spent on a phase.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Spent {
-    /// From its beginnings to its ends.
+    /// Elapsed time.
     pub time: Time,
-    /// Of that, time of a core; the rest is waiting.
+    /// Core time included in it; the rest is waiting.
     pub core: Time,
 }
 
-/// The time of an instance by who has it.
+/// Time of an instance by resource.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Shares {
-    /// The program waits for drives, and for others who do.
+    /// Waits for drives, and for other users of them.
     pub storage: Time,
-    /// It has a core, or waits for one while it computes.
+    /// Uses a core, or waits for one while it computes.
     pub cpu: Time,
-    /// It waits for the coprocessor, or for data on the way there or back.
+    /// Waits for the coprocessor, or for data on the way there or back.
     pub accelerator: Time,
 }
 
-/// An instance that was executed, or is.
+/// An instance that was executed, or is being executed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Executed {
-    /// Which of the run's applications it belongs to.
+    /// Index of its application in the run.
     pub application: u32,
-    /// Which of the application's instances it is.
+    /// Index of the instance in the application.
     pub instance: u32,
-    /// When it was begun.
+    /// Start time.
     pub begun: Time,
-    /// When it was over.
+    /// End time.
     pub ended: Option<Time>,
-    /// Bytes that it had sent.
+    /// Bytes sent to the coprocessor.
     pub sent_bytes: u64,
-    /// Bytes that it had received.
+    /// Bytes received from the coprocessor.
     pub received_bytes: u64,
     /// Time for which its first thread waited for the second.
     pub waited: Time,
@@ -330,12 +332,12 @@ impl Executed {
         }
     }
 
-    /// Time of a phase.
+    /// Returns the time of a phase.
     pub fn spent(&self, phase: Phase) -> Spent {
         self.spent[phase as usize]
     }
 
-    /// A thread has spent a time on a phase, and some of a core.
+    /// Adds time of a thread in a phase, including core time.
     pub(super) fn spend(&mut self, lane: usize, phase: Phase, (time, core): (Time, Time)) {
         let at = &mut self.spent[phase as usize];
         at.time += time;
@@ -345,7 +347,7 @@ impl Executed {
         }
     }
 
-    /// Time by who has it: together, that of all phases, of both threads where there are two.
+    /// Returns the time by resource: in total, that of all phases, of both threads if there are two.
     pub fn shares(&self) -> Shares {
         let mut shares = Shares::default();
         for phase in Phase::ALL {
@@ -361,8 +363,8 @@ impl Executed {
         shares
     }
 
-    /// Whether the phases of its first thread last as long as it does, those of the second no longer, and no phase has more of a core than it lasts; true of one that
-    /// is under way.
+    /// Returns true if the phases of its first thread add up to its duration, those of the second do not exceed it,
+    /// and no phase has more core time than elapsed time; true for an instance in progress.
     pub fn is_accounted(&self) -> bool {
         let Some(ended) = self.ended else { return true };
         let (sum, lasts) =

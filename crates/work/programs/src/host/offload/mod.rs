@@ -1,9 +1,11 @@
-//! A program that has a coprocessor execute kernels on data that are in files.
+//! A program that has a coprocessor execute kernels on data in files.
 //!
-//! The coprocessor has no storage: the program reads a part of a file, brings it into order, copies it to the driver and sends it, has the kernel's next step
-//! executed, receives, copies back, brings into order and writes (FlashAbacus, section 3: the execution model of conventional acceleration). One thread does one
-//! thing after another; where a plan lets what is moved be moved beside the step before, a second one moves it. Several of them ([`OffloadCosts::threads`]) take one instance after another, and so move data beside each other's
-//! steps. What is read and sent when is a [`Plan`]'s business; what a call takes is the host's, what an order takes the coprocessor's.
+//! The coprocessor has no storage. The program reads a part of a file, reorders it, copies it to the driver and sends
+//! it, has the kernel's next step executed, receives, copies back, reorders and writes (FlashAbacus, section 3: the
+//! execution model of conventional acceleration). One thread does these one after another; if a plan allows data to
+//! move during the previous step, a second thread moves it. Several of them ([`OffloadCosts::threads`]) take one
+//! instance after another, and so move data during each other's steps. A [`Plan`] determines what is read and sent
+//! when; the host determines the time of a call, the coprocessor that of an order.
 
 mod lane;
 #[cfg(test)]
@@ -22,58 +24,59 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Bytes of a read or write at most (`MAX_RW_COUNT`).
+/// Maximum bytes of a read or write (`MAX_RW_COUNT`).
 const MOST: u64 = 0x7fff_f000;
 
 /// Instances of a plan.
 struct Application {
     plan: Plan,
-    /// How many.
+    /// Number of instances.
     instances: u32,
-    /// Arrays that are in files, by their places in the plan: those that are read or written.
+    /// Arrays that are in files, by index in the plan: those that are read or written.
     arrays: Vec<u16>,
-    /// Bytes of what is in files before an instance starts.
+    /// Bytes in files before an instance starts.
     input_bytes: u64,
 }
 
 impl Application {
-    /// The place of an array among those in files.
+    /// Returns the index of an array among those in files.
     fn place(&self, array: u16) -> usize {
         self.arrays.binary_search(&array).expect("arrays that a plan moves are in files")
     }
 }
 
-/// The program.
+/// Program that offloads kernels.
 pub struct Offload {
     name: String,
     applications: Vec<Application>,
     files: Files,
     costs: OffloadCosts,
-    /// Which coprocessor of its host.
+    /// Number of its coprocessor in the host.
     device: u16,
-    /// The application and the instance that is begun next.
+    /// Application and instance that is begun next.
     next: (usize, u32),
-    /// Instances under way, a slot each.
+    /// Slots of the instances in progress.
     slots: Vec<Slot>,
-    /// Threads of a slot.
+    /// Number of threads per slot.
     lanes: usize,
-    /// Descriptors of a slot: files of an instance at most.
+    /// Descriptors per slot: the maximum files of an instance.
     descriptors: usize,
-    /// Instances since the window began; some of them may be under way.
+    /// Instances since the window began, including those in progress.
     executed: Vec<Executed>,
-    /// When all were offered; none before.
+    /// Time at which all were offered; none before.
     offered: Option<Time>,
-    /// Actions that are done, and all there are.
+    /// Number of actions done, and of all.
     done: u64,
     all: u64,
     served: Served,
-    /// Looks on at everything that is done.
+    /// Observer of all activities.
     pub observer: Option<Box<dyn Observer>>,
 }
 
 impl Offload {
-    /// A program that executes so many instances of each plan, in order, on a coprocessor of its host, with files on one of its drives. Of an array that instances may
-    /// share there is one file for all instances of a program, of others one for each.
+    /// Creates a program that executes `instances` instances of each plan, in order, on a coprocessor of its host,
+    /// with files on one of its drives. An array that instances may share has one file for all instances of a
+    /// program, others have one per instance.
     pub fn new(
         name: &str,
         plans: Vec<(Plan, u32)>,
@@ -112,18 +115,18 @@ impl Offload {
         }
     }
 
-    /// The slot of a thread, and which of its threads that is.
+    /// Returns the slot of a thread, and its index among the threads of the slot.
     fn place(&self, thread: u32) -> Place {
         let thread = thread as usize;
         Place { slot: thread / self.lanes, lane: thread % self.lanes }
     }
 
-    /// The descriptor of a file of a slot's instance.
+    /// Returns the descriptor of a file of a slot's instance.
     fn fd(&self, slot: usize, place: usize) -> Fd {
         Fd((slot * self.descriptors + place) as u16)
     }
 
-    /// What is known of a slot's instance.
+    /// Returns the record of a slot's instance.
     fn of(&mut self, slot: usize) -> Option<&mut Executed> {
         self.slots[slot].executed.map(|at| &mut self.executed[at])
     }
@@ -140,7 +143,7 @@ impl Offload {
         self.push(at, phase, Next::Order { device: self.device, order });
     }
 
-    /// An instance begins: it opens its files.
+    /// Begins an instance: it opens its files.
     fn begin(&mut self, slot: usize, now: Time) {
         let at = (self.next.0 as u32, self.next.1);
         (self.slots[slot].at, self.slots[slot].executed) = (self.next, Some(self.executed.len()));
@@ -154,7 +157,7 @@ impl Offload {
         self.slots[slot].stage = Stage::Begins;
     }
 
-    /// A thread does its next action.
+    /// Executes the next action of a thread.
     fn act(&mut self, at: Place) {
         self.done += 1;
         let slot = &mut self.slots[at.slot];
@@ -192,7 +195,7 @@ impl Offload {
         }
     }
 
-    /// An instance makes durable what it leaves, closes its files, and removes those that nobody wants.
+    /// Ends an instance: makes its results durable, closes its files, and removes those that are no longer needed.
     fn end(&mut self, slot: usize) {
         let (first, instance) = (Place { slot, lane: 0 }, self.slots[slot].at);
         let Application { plan, arrays, .. } = &self.applications[instance.0];
@@ -220,7 +223,7 @@ impl Offload {
         self.slots[slot].stage = Stage::Ends;
     }
 
-    /// An instance is over.
+    /// Records the end of an instance.
     fn ended(&mut self, slot: usize, now: Time) {
         let Slot { at, executed, .. } = self.slots[slot];
         let (offered, bytes) = (self.offered.unwrap_or(now), self.applications[at.0].input_bytes);
@@ -233,7 +236,7 @@ impl Offload {
     }
 }
 
-/// The calls that a stretch takes: the first byte and the length of each.
+/// Returns the calls for a stretch: the first byte and the length of each.
 fn parts(Stretch { first, bytes, .. }: Stretch) -> impl Iterator<Item = (u64, u64)> {
     (0..bytes.div_ceil(MOST)).map(move |part| (first + part * MOST, (bytes - part * MOST).min(MOST)))
 }
@@ -317,54 +320,55 @@ impl HostProgram for Offload {
     }
 }
 
-// Looking on at a program that has kernels executed: what it did for which instance when.
+// Observation of a program that has kernels executed: what it did for which instance when.
 
-/// Something that a program did for an instance.
+/// Activity of a program for an instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Done<'a> {
-    /// What.
+    /// Phase of the activity.
     pub phase: Phase,
-    /// What the instance executes.
+    /// Program that the instance executes.
     pub program: &'a str,
-    /// Which of the run's applications the instance belongs to.
+    /// Index of its application in the run.
     pub application: u32,
-    /// Which of the application's instances it is.
+    /// Index of the instance in the application.
     pub instance: u32,
-    /// Which of the program's threads did it.
+    /// Index of the program's thread.
     pub thread: u32,
-    /// From when.
+    /// Start time.
     pub from: Time,
-    /// Until when.
+    /// End time.
     pub to: Time,
-    /// Of that, time of a core; the rest is waiting.
+    /// Core time included; the rest is waiting.
     pub core: Time,
 }
 
-/// Looks on at everything that a program does.
+/// Observer of everything that a program does.
 ///
-/// An observer cannot schedule anything: a result is the same bit for bit with it and without.
+/// Observers cannot schedule anything: results are identical bit for bit with and without them.
 pub trait Observer {
-    /// Something is done.
+    /// Reports a finished activity.
     fn done(&mut self, done: &Done<'_>);
 }
 
-// What a program costs its host that works with a coprocessor.
+// Costs of a program on its host that works with a coprocessor.
 
-/// What a program does with data on its way between files and a coprocessor, on one core.
+/// Work of a program on data between files and a coprocessor, on one core.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OffloadCosts {
-    /// How often a program goes through all bytes to bring them into the order that kernels want, or files.
+    /// Number of passes over all bytes to reorder them for kernels or for files.
     #[schemars(range(min = 0, max = 16))]
     pub passes: u32,
-    /// Bytes a second of one such pass.
+    /// Rate of one such pass, in bytes per second.
     pub marshal: Bandwidth,
-    /// Bytes a second of the copy between the program's memory and the driver's.
+    /// Rate of the copy between the program's memory and the driver's, in bytes per second.
     pub copy: Bandwidth,
-    /// Whether a program makes durable what it has written before it ends (`fsync`).
+    /// True if a program makes its written data durable before it ends (`fsync`).
     pub sync: bool,
-    /// Threads that take one instance after another, each with an equal share of the coprocessor's memory: one reads a file while another has a step executed. Where there are two buffers, each has a second one
-    /// beside it that moves data.
+    /// Number of threads that take one instance after another, each with an equal share of the coprocessor's memory:
+    /// one reads a file while a different one has a step executed. With two buffers, each has a second thread that
+    /// moves data.
     #[serde(skip_serializing_if = "is_one")]
     #[schemars(range(min = 1, max = 64))]
     pub threads: u32,
@@ -399,9 +403,9 @@ impl OffloadCosts {
     }
 }
 
-// Which files a program has, and which instance uses which.
+// Files of a program, and which instance uses which.
 
-/// Arrays of a plan that have to be in files: those that it loads or stores.
+/// Returns the arrays of a plan that have to be in files: those that it loads or stores.
 fn filed(plan: &Plan) -> Vec<u16> {
     let mut arrays: Vec<u16> = plan
         .actions
@@ -416,13 +420,13 @@ fn filed(plan: &Plan) -> Vec<u16> {
     arrays
 }
 
-/// The files of a program, all on one drive.
+/// Files of a program, all on one drive.
 struct Files {
     drive: u16,
     specs: Vec<FileSpec>,
-    /// By application and instance.
+    /// Files by application and instance.
     ids: Vec<Vec<Vec<FileId>>>,
-    /// Those that instances share, by program and array.
+    /// Files shared by instances, by program and array.
     shared: BTreeMap<(u32, u16), FileId>,
 }
 
@@ -431,7 +435,7 @@ impl Files {
         Files { drive, specs: Vec::new(), ids: Vec::new(), shared: BTreeMap::new() }
     }
 
-    /// Gives the instances of one more application files for some arrays of its plan.
+    /// Adds files for some arrays of a plan, for the instances of one more application.
     fn add(&mut self, plan: &Plan, arrays: &[u16], instances: u32) {
         let application = self.ids.len();
         let mut ids = Vec::new();
@@ -459,7 +463,7 @@ impl Files {
         self.ids.push(ids);
     }
 
-    /// The file of an instance's array, by the array's place among those in files.
+    /// Returns the file of an instance's array, by the array's index among those in files.
     fn of(&self, (application, instance): (u32, u32), place: usize) -> FileId {
         self.ids[application as usize][instance as usize][place]
     }

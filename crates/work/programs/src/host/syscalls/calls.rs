@@ -1,4 +1,4 @@
-//! System calls on files, as a log has them.
+//! System calls on files, as recorded in a log.
 
 use proto::file::{Advice, Call, Fd, FileId, OpenFlags, SyncRange};
 
@@ -9,10 +9,10 @@ use super::tracer::{NO_NAME, Tracer};
 
 /// Replayed by the host, in its own time.
 const REPLAYED: Option<bool> = Some(false);
-/// On something that is no file: it may have slept.
+/// On something other than a file: it may have slept.
 const SLEPT: Option<bool> = Some(true);
 
-/// A file behind a descriptor.
+/// File of a descriptor.
 #[derive(Clone, Copy)]
 struct Open {
     file: u32,
@@ -25,14 +25,14 @@ struct Open {
 #[derive(Clone, Copy)]
 pub(super) struct Made<'a> {
     pub(super) thread: u32,
-    /// The descriptors of its process.
+    /// Descriptor table of its process.
     pub(super) table: u32,
     pub(super) kind: Kind,
     pub(super) call: &'a Syscall<'a>,
     pub(super) result: i64,
 }
 
-/// Where a range of a file ends.
+/// Returns the end of a range of a file.
 fn end_of(offset: u64, bytes: u64) -> Result<u64, Fault> {
     let end = offset.checked_add(bytes).filter(|end| *end <= i64::MAX as u64);
     end.ok_or_else(|| Fault::new("the offset is too large: files end below 2^63 bytes", 0))
@@ -42,13 +42,13 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Whether a path is of a file system that is on no drive.
+/// Returns true if a path is on a file system without a drive.
 fn is_virtual(path: &str) -> bool {
     ["/dev/", "/proc/", "/sys/", "/memfd:"].iter().any(|root| path.starts_with(root))
         || !path.starts_with('/') && path.contains(":[")
 }
 
-/// A path without `.`, `..` and doubled slashes, as far as that can be seen from it.
+/// Returns a path without `.`, `..` and doubled slashes, as far as the text shows.
 fn normal(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
@@ -63,11 +63,11 @@ fn normal(path: &str) -> String {
 }
 
 impl Tracer {
-    /// The path that a directory's descriptor and a name give.
+    /// Returns the path given by a directory's descriptor and a name.
     fn path(&mut self, table: u32, directory: Option<&[u8]>, name: &[u8]) -> String {
         let name = text(name);
         if let Some(now) = directory.filter(|at| at.starts_with(b"AT_FDCWD")).and_then(path_of) {
-            // `strace -y` says where the process is, which calls without a directory do not.
+            // `strace -y` gives the process's directory; calls without a directory do not.
             let (now, known) = (String::from_utf8_lossy(now), self.descriptors.directory(table));
             if *known != now {
                 *known = now.into_owned();
@@ -82,7 +82,7 @@ impl Tracer {
                 let number = number(directory).and_then(|n| u32::try_from(n).ok());
                 match number.and_then(|number| self.descriptors.target(table, number)) {
                     Some(Target::Other(path)) => path.clone(),
-                    // A directory that was opened as files are.
+                    // A directory that was opened like a file.
                     Some(Target::File { file, .. }) => {
                         let file = *file;
                         Some(self.files.name(file).to_owned())
@@ -95,7 +95,7 @@ impl Tracer {
         normal(&format!("{}/{name}", base.filter(|base| !base.is_empty()).unwrap_or_else(|| ".".to_owned())))
     }
 
-    /// The file behind an argument that is a descriptor; none if it is no file.
+    /// Returns the file of a descriptor argument; none if it is not a file.
     fn file(&mut self, thread: u32, table: u32, argument: &[u8]) -> Result<Option<Open>, Fault> {
         let Some(descriptor) = number(argument).and_then(|n| u32::try_from(n).ok()) else {
             return Ok(None);
@@ -105,7 +105,7 @@ impl Tracer {
             && path.starts_with('/')
             && !is_virtual(&path)
         {
-            // It was open when the log began, and `strace -y` says what it is.
+            // It was open when the log began, and `strace -y` gives its path.
             let file = self.files.there(&normal(&path));
             self.open(thread, (table, descriptor), file, OpenFlags::default(), (false, false))?;
         }
@@ -126,7 +126,7 @@ impl Tracer {
         }
     }
 
-    /// As [`Tracer::replay`], for calls on files and descriptors.
+    /// Replays calls on files and descriptors, as [`Tracer::replay`].
     pub(super) fn file_call(&mut self, made: Made<'_>) -> Result<Option<bool>, Fault> {
         let Made { thread, table, kind, call, .. } = made;
         match kind {
@@ -164,7 +164,7 @@ impl Tracer {
         let at = usize::from(kind == Kind::OpenAt);
         let directory = (kind == Kind::OpenAt).then(|| call.argument(0));
         let Some(name) = call.string(at) else {
-            return Err(Fault::new("the path is no string", 0));
+            return Err(Fault::new("the path is not a string", 0));
         };
         let path = self.path(table, directory, name);
         let has = |flag: &str| call.has(at + 1, flag);
@@ -222,7 +222,7 @@ impl Tracer {
             return None;
         }
         self.closed_now(thread, closed);
-        // Only a close is replayed as one; the time of other calls is computed.
+        // Only a close is replayed as a close; the time of other calls is computed.
         if kind == Kind::Close { REPLAYED } else { None }
     }
 
@@ -261,7 +261,8 @@ impl Tracer {
         }
     }
 
-    /// `sendfile(out, in, offset, n)` and `copy_file_range(in, offset, out, offset, n, flags)`: a read, and a write.
+    /// Replays `sendfile(out, in, offset, n)` and `copy_file_range(in, offset, out, offset, n, flags)`: a read, and a
+    /// write.
     fn copied(&mut self, made: Made<'_>) -> Result<Option<bool>, Fault> {
         let Made { thread, table, kind, call, result } = made;
         let bytes = result as u64;
@@ -332,7 +333,7 @@ impl Tracer {
             }
             _ if second.is_empty() => {}
             Kind::Link | Kind::LinkAt => self.files.link(&first, &second),
-            // RENAME_EXCHANGE: both stay; their names change places.
+            // RENAME_EXCHANGE: both stay and swap their names.
             _ if call.has(4, "RENAME_EXCHANGE") => self.files.exchange(&first, &second),
             _ => self.replace(thread, &first, &second),
         }
@@ -340,7 +341,7 @@ impl Tracer {
         Ok(None)
     }
 
-    /// What the log says of a file's length.
+    /// Records the length of a file given by the log.
     fn status(&mut self, made: Made<'_>) -> Result<Option<bool>, Fault> {
         let Made { thread, table, call, .. } = made;
         let bytes = call.field("st_size=").or_else(|| call.field("stx_size="));
@@ -364,7 +365,7 @@ impl Tracer {
         Ok(None)
     }
 
-    /// Calls on a descriptor that move no data.
+    /// Handles calls on a descriptor that move no data.
     fn held(&mut self, made: Made<'_>) -> Result<Option<bool>, Fault> {
         let Made { thread, table, kind, call, result } = made;
         let Some(Open { file, name, .. }) = self.file(thread, table, call.argument(0))? else {

@@ -1,51 +1,51 @@
-//! The clock of a log: what the times of its lines are.
+//! Clock of a log: interpretation of the times of its lines.
 //!
-//! strace writes a moment (`-ttt` seconds since 1970, `-tt` and `-t` the time of day) or the time since the line before (`-r`),
-//! or both, then that time in parentheses. It pads times of `-r` to six places before the point, and no others.
+//! strace writes a timestamp (`-ttt` seconds since 1970, `-tt` and `-t` the time of day), the time since the previous
+//! line (`-r`), or both, with the latter in parentheses. It pads only times of `-r` to six places before the point.
 
 use super::Fault;
 
-/// A second, in nanoseconds.
+/// One second in nanoseconds.
 const SECOND: u64 = 1_000_000_000;
-/// A day, in nanoseconds.
+/// One day in nanoseconds.
 const DAY: u64 = 24 * 3_600 * SECOND;
-/// Times since 1970 are above this: 2001-09-09.
+/// Lower bound of times since 1970: 2001-09-09.
 const SINCE_1970: u64 = 1_000_000_000 * SECOND;
 
-/// What the user says of the times of a log.
+/// Interpretation of a log's times requested by the user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Choice {
-    /// They tell themselves.
+    /// Detected from the times.
     Auto,
-    /// Each is the time since the line before.
+    /// Time since the previous line.
     Relative,
-    /// Each is a moment.
+    /// Timestamp.
     Absolute,
 }
 
 /// A time without its meaning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Span {
-    /// In nanoseconds.
+    /// Value in nanoseconds.
     ns: u64,
-    /// What the last digit stands for, in nanoseconds.
+    /// Resolution of the last digit, in nanoseconds.
     grain: u64,
 }
 
-/// The time of a line.
+/// Time of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Stamp {
     time: Span,
-    /// Written as hours, minutes and seconds.
+    /// True if written as hours, minutes and seconds.
     of_day: bool,
-    /// Written with more spaces in front than a moment has.
+    /// True if written with more leading spaces than a timestamp.
     padded: bool,
-    /// The time since the line before, if the line has it as well.
+    /// Time since the previous line, if the line has it as well.
     since: Option<Span>,
 }
 
 impl Stamp {
-    /// Reads a word that is a time; `padded` if more spaces are in front of it than of a moment.
+    /// Reads a word as a time; `padded` if it has more leading spaces than a timestamp.
     pub(super) fn read(word: &[u8], padded: bool) -> Option<Stamp> {
         let stamp = |time, of_day| Stamp { time, of_day, padded, since: None };
         if let Some(time) = span(word) {
@@ -54,13 +54,13 @@ impl Stamp {
         let mut parts = word.splitn(3, |b| *b == b':');
         let (hours, minutes) = (two_digits(parts.next()?, 24)?, two_digits(parts.next()?, 60)?);
         let seconds = parts.next()?;
-        // A leap second is the sixtieth.
+        // A leap second has number sixty.
         two_digits(&seconds[..seconds.len().min(2)], 61)?;
         let Span { ns, grain } = span(seconds)?;
         Some(stamp(Span { ns: (hours * 60 + minutes) * 60 * SECOND + ns, grain }, true))
     }
 
-    /// With the time since the line before, as it is in parentheses: `+     0.000012`.
+    /// Adds the time since the previous line, as in parentheses: `+     0.000012`.
     pub(super) fn with_since(self, text: &[u8]) -> Option<Stamp> {
         let since = span(text.strip_prefix(b"+")?.trim_ascii())?;
         Some(Stamp { since: Some(since), ..self })
@@ -77,7 +77,7 @@ fn digits(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(text).ok().filter(|_| all_digits)?.parse().ok()
 }
 
-/// Seconds, with up to nine digits behind the point.
+/// Reads seconds, with up to nine decimals.
 pub(super) fn span(text: &[u8]) -> Option<Span> {
     let Some(dot) = memchr::memchr(b'.', text) else {
         return Some(Span { ns: digits(text)?.checked_mul(SECOND)?, grain: SECOND });
@@ -92,13 +92,13 @@ pub(super) fn span(text: &[u8]) -> Option<Span> {
 }
 
 impl Span {
-    /// In nanoseconds.
+    /// Returns the value in nanoseconds.
     pub(super) fn ns(self) -> u64 {
         self.ns
     }
 }
 
-/// What the times of a log are.
+/// Kind of a log's times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Moment,
@@ -107,34 +107,34 @@ enum Kind {
     Relative(bool),
 }
 
-/// A clock that follows a log line by line.
+/// Clock that follows a log line by line.
 #[derive(Debug)]
 pub(super) struct Clock {
     choice: Choice,
     kind: Option<Kind>,
-    /// The time of the line before, in nanoseconds, with the days that have passed.
+    /// Time of the previous line in nanoseconds, including the days that have passed.
     last: u64,
-    /// Midnights so far, in nanoseconds.
+    /// Time of the midnights so far, in nanoseconds.
     days: u64,
-    /// What the last digit of its times stands for, in nanoseconds.
+    /// Resolution of the last digit of its times, in nanoseconds.
     pub(super) grain: u64,
 }
 
-/// What a clock has found, in a sentence.
+/// Notes of a clock, one sentence each.
 pub(super) const RELATIVE: &str =
-    "times are those since the line before (`strace -r`), added up; clock=absolute reads them as moments";
-const EARLY: &str = "times are moments, though before 2001: `strace -ttt` writes seconds since 1970; clock=relative adds them up";
-const COARSE: &str = "times are whole seconds or milliseconds: pauses between calls are known no better; `strace -ttt` writes microseconds";
+    "times are read as relative to the previous line (`strace -r`) and added up; clock=absolute reads them as timestamps";
+const EARLY: &str = "times are read as timestamps, though before 2001: `strace -ttt` writes seconds since 1970; clock=relative adds them up";
+const COARSE: &str = "times are whole seconds or milliseconds: pauses between calls are no more precise; `strace -ttt` writes microseconds";
 
 impl Clock {
     pub(super) fn new(choice: Choice) -> Clock {
         Clock { choice, kind: None, last: 0, days: 0, grain: 1 }
     }
 
-    /// When a line was written, in nanoseconds since the same moment for all lines, and a note the first time.
+    /// Returns the time at which a line was written, in nanoseconds from a common origin, and a note the first time.
     ///
     /// # Errors
-    /// A time of another kind than the one before, one that goes back, and one that is too coarse to be added up.
+    /// If a time has a different kind than earlier ones, goes back, or is too coarse to add up.
     pub(super) fn at(&mut self, stamp: Stamp) -> Result<(u64, Option<&'static str>), Fault> {
         let (kind, note) = match self.kind {
             Some(kind) => (kind, None),
@@ -146,8 +146,8 @@ impl Clock {
             Kind::Relative(beside) => !stamp.of_day || beside,
         };
         if !of_kind {
-            let help = "all lines of a log have times of one kind, best those of `strace -ttt`; times=none replays without them";
-            return Err(fault("the time is of another kind than those before", help));
+            let help = "all lines of a log must have times of one kind, best those of `strace -ttt`; times=none replays without them";
+            return Err(fault("the time is of a different kind than earlier ones", help));
         }
         let at = match kind {
             Kind::Relative(beside) => {
@@ -169,10 +169,10 @@ impl Clock {
         if at < self.last {
             let help = match kind {
                 Kind::Moment if self.choice == Choice::Auto && self.last < SINCE_1970 => {
-                    "if times are those since the line before (`strace -r`), say clock=relative; times=none replays without times"
+                    "if times are relative to the previous line (`strace -r`), set clock=relative; times=none replays without times"
                 }
                 _ => {
-                    "lines of a log are in order of time: `strace-log-merge` merges those of `strace -ff`; times=none replays without times"
+                    "lines of a log must be in order of time: `strace-log-merge` merges those of `strace -ff`; times=none replays without times"
                 }
             };
             let back = (self.last - at) as f64 / SECOND as f64;
@@ -182,7 +182,7 @@ impl Clock {
         Ok((at, note))
     }
 
-    /// What the first time of a log says of all.
+    /// Returns the kind of all times given by the first one.
     fn first(&mut self, stamp: Stamp) -> Result<(Kind, Option<&'static str>), Fault> {
         let Stamp { time, of_day, padded, since } = stamp;
         let looks_relative = !of_day && time.ns < SINCE_1970 && (padded || time.ns == 0);
@@ -190,11 +190,11 @@ impl Clock {
             (Choice::Absolute, _) => (None, time.grain),
             (Choice::Relative, Some(since)) => (Some(Kind::Relative(true)), since.grain),
             (Choice::Relative, None) if of_day => {
-                let help = "times of day are moments: leave out clock=relative";
-                return Err(fault("the time is of a day, not the one since the line before", help));
+                let help = "times of day are timestamps: leave out clock=relative";
+                return Err(fault("the time is a time of day, not relative to the previous line", help));
             }
             (Choice::Relative, None) => (Some(Kind::Relative(false)), time.grain),
-            // Both are there: the moment counts, unless the other is finer.
+            // With both, the timestamp is used unless the other is finer.
             (Choice::Auto, Some(since)) if time.grain > since.grain => {
                 (Some(Kind::Relative(true)), since.grain)
             }
@@ -202,8 +202,8 @@ impl Clock {
             (Choice::Auto, _) => (None, time.grain),
         };
         if kind.is_some() && grain > 1_000 {
-            let help = "each loses what is below its last digit: `strace -r` or `-ttt` writes microseconds; times=none replays without times";
-            return Err(fault("times since the line before are too coarse to be added up", help));
+            let help = "each is truncated after its last digit: `strace -r` or `-ttt` writes microseconds; times=none replays without times";
+            return Err(fault("times relative to the previous line are too coarse to add up", help));
         }
         let kind = kind.unwrap_or(if of_day { Kind::OfDay } else { Kind::Moment });
         let note = match kind {

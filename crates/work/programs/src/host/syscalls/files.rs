@@ -1,4 +1,4 @@
-//! The files that a log speaks of, with their lengths before the program began, and the descriptors of its processes.
+//! Files named by a log, with their lengths before the program began, and the descriptors of its processes.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -7,39 +7,40 @@ use std::ops::Bound;
 #[derive(Debug)]
 struct File {
     name: String,
-    /// Its length before the program began, as far as the log shows it; none if it was not there.
+    /// Length before the program began, as far as the log shows it; none if it did not exist.
     before: Option<u64>,
-    /// Its length now.
+    /// Current length.
     now: u64,
-    /// Whether the log has changed its length or written to it, so that its length now says nothing of the one before.
+    /// True if the log has changed its length or written to it, so that its current length does not determine the
+    /// earlier one.
     changed: bool,
-    /// Descriptors, which outlive its names.
+    /// Number of descriptors, which outlive its names.
     open: u32,
     names: u32,
 }
 
 /// Files by name.
 ///
-/// A file was there before the program began if the log opens it without `O_CREAT`, reads from it what the log has not written, or says its
-/// length. It was then as long as the largest of: the end of what was read, and what `fstat` and `lseek(SEEK_END)` said, before the log
-/// wrote to it.
+/// A file existed before the program began if the log opens it without `O_CREAT`, reads data from it that the log has
+/// not written, or gives its length. Its length was then the maximum of the end of the data read, and of the results
+/// of `fstat` and `lseek(SEEK_END)`, before the log wrote to it.
 #[derive(Debug, Default)]
 pub(super) struct Files {
     list: Vec<File>,
     by_name: BTreeMap<String, u32>,
-    /// Files that have lost their last name, to be used again under it once no descriptor holds them.
+    /// Files that have lost their last name, to be reused under it once no descriptor holds them.
     gone: BTreeMap<String, u32>,
-    /// Lengths before the beginning, as an earlier reading of the same log has found them.
+    /// Initial lengths found by an earlier pass over the same log.
     known: Vec<Option<u64>>,
 }
 
 impl Files {
-    /// Files for another reading of a log, whose lengths before the beginning are known.
+    /// Creates the files for a second pass over a log, with known initial lengths.
     pub(super) fn known(known: Vec<Option<u64>>) -> Files {
         Files { known, ..Files::default() }
     }
 
-    /// Names and lengths before the beginning.
+    /// Returns names and initial lengths.
     pub(super) fn before(&self) -> impl Iterator<Item = (&str, Option<u64>)> {
         self.list.iter().map(|file| (file.name.as_str(), file.before))
     }
@@ -56,17 +57,17 @@ impl Files {
         number
     }
 
-    /// What it was called first.
+    /// Returns the first name of a file.
     pub(super) fn name(&self, file: u32) -> &str {
         &self.list[file as usize].name
     }
 
-    /// The file of a name, if it is known.
+    /// Returns the file of a name, if it is known.
     pub(super) fn find(&self, name: &str) -> Option<u32> {
         self.by_name.get(name).copied()
     }
 
-    /// The file of a name that is there.
+    /// Returns the file of a name, which must exist.
     pub(super) fn there(&mut self, name: &str) -> u32 {
         if let Some(file) = self.find(name) {
             return file;
@@ -76,7 +77,7 @@ impl Files {
         file
     }
 
-    /// The file of a name, which comes to be if it was not there.
+    /// Returns the file of a name, which is created if it did not exist.
     pub(super) fn there_or_new(&mut self, name: &str) -> u32 {
         if let Some(file) = self.find(name) {
             return file;
@@ -95,32 +96,32 @@ impl Files {
         file
     }
 
-    /// A file without a name.
+    /// Creates a file without a name.
     pub(super) fn unnamed(&mut self) -> u32 {
         let file = self.make("(O_TMPFILE)", None);
         self.of(file).names = 0;
         file
     }
 
-    /// A descriptor more.
+    /// Counts one more descriptor.
     pub(super) fn open(&mut self, file: u32) {
         self.of(file).open += 1;
     }
 
-    /// A descriptor less.
+    /// Counts one descriptor less.
     pub(super) fn close(&mut self, file: u32) {
         self.of(file).open -= 1;
     }
 
-    /// How long it is.
+    /// Returns the length in bytes.
     pub(super) fn bytes(&self, file: u32) -> u64 {
         self.list[file as usize].now
     }
 
-    /// It is at least so long, and the log has not made it so.
+    /// Records that a file is at least `bytes` long without the log's writes.
     pub(super) fn was(&mut self, file: u32, bytes: u64) {
         let file = self.of(file);
-        // A file that was made is not there before because it is empty now.
+        // A created file did not exist before just because it is empty now.
         let says = !file.changed && (file.before.is_some() || bytes > 0);
         if says || file.before.is_some() && bytes > file.now {
             file.before = Some(file.before.unwrap_or(0).max(bytes));
@@ -128,19 +129,19 @@ impl Files {
         file.now = file.now.max(bytes);
     }
 
-    /// Written up to here.
+    /// Records a write up to `end`.
     pub(super) fn written(&mut self, file: u32, end: u64) {
         let file = self.of(file);
         (file.now, file.changed) = (file.now.max(end), true);
     }
 
-    /// Cut or grown to this length.
+    /// Cuts or extends a file to a length.
     pub(super) fn cut(&mut self, file: u32, bytes: u64) {
         let file = self.of(file);
         (file.now, file.changed) = (bytes, true);
     }
 
-    /// A name is gone; the file, if that was its last one.
+    /// Removes a name; returns the file if that was its last one.
     pub(super) fn unlink(&mut self, name: &str) -> Option<u32> {
         let file = self.there(name);
         self.by_name.remove(name);
@@ -152,15 +153,15 @@ impl Files {
         Some(file)
     }
 
-    /// Another name for a file.
+    /// Adds a name for a file.
     pub(super) fn link(&mut self, old: &str, new: &str) {
         let file = self.there(old);
         self.of(file).names += 1;
         self.by_name.insert(new.to_owned(), file);
     }
 
-    /// A file takes another name, or a directory does with all that is in it; the file that was called so, if that was its last name, and the one
-    /// that is called so now.
+    /// Renames a file, or a directory with everything in it; returns the file that had the name before, if that was
+    /// its last one, and the file that has it now.
     pub(super) fn rename(&mut self, old: &str, new: &str) -> (Option<u32>, Option<u32>) {
         if old == new {
             return (None, None);
@@ -184,7 +185,7 @@ impl Files {
         (gone, Some(file))
     }
 
-    /// Two files change their names.
+    /// Swaps the names of two files.
     pub(super) fn exchange(&mut self, one: &str, other: &str) {
         let (first, second) = (self.there(one), self.there(other));
         self.by_name.insert(one.to_owned(), second);
@@ -192,54 +193,54 @@ impl Files {
     }
 }
 
-// Descriptors of processes, and what they stand for.
+// Descriptors of processes, and their targets.
 
-/// What a descriptor stands for.
+/// Target of a descriptor.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Target {
-    /// A file that is replayed.
+    /// A replayed file.
     File {
-        /// Which.
+        /// Number of the file.
         file: u32,
-        /// The open file description, counted over the whole log.
+        /// Open file description, counted over the whole log.
         name: u32,
-        /// Where the next read or write begins.
+        /// Offset of the next read or write.
         position: u64,
-        /// Whether a write begins at the end.
+        /// True if a write begins at the end.
         append: bool,
     },
-    /// A directory, or something that is no file; with its path if that is known.
+    /// A directory, or something other than a file; with its path if known.
     Other(Option<String>),
 }
 
-/// An open file description: descriptors that were duplicated or inherited share one.
+/// Open file description, shared by duplicated or inherited descriptors.
 #[derive(Debug)]
 struct Description {
     target: Target,
     descriptors: u32,
 }
 
-/// The descriptors of a process and its directory; threads share them.
+/// Descriptors of a process and its directory; threads share them.
 #[derive(Clone, Debug, Default)]
 struct Table {
-    /// Description, and whether an `execve` closes it.
+    /// Description, and whether an `execve` closes the descriptor.
     descriptors: BTreeMap<u32, (u32, bool)>,
     directory: String,
     threads: u32,
 }
 
-/// All tables.
+/// Descriptor tables of all processes.
 #[derive(Debug, Default)]
 pub(super) struct Descriptors {
     tables: Vec<Table>,
     descriptions: Vec<Description>,
     free: Vec<u32>,
     named: u32,
-    /// Files that are open.
+    /// Number of open files.
     open: u32,
 }
 
-/// A file's last descriptor is closed.
+/// Close of a file's last descriptor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Closed {
     pub(super) file: u32,
@@ -247,13 +248,13 @@ pub(super) struct Closed {
 }
 
 impl Descriptors {
-    /// A table with nothing open, for one thread.
+    /// Creates an empty table for one thread.
     pub(super) fn table(&mut self) -> u32 {
         self.tables.push(Table { threads: 1, ..Table::default() });
         self.tables.len() as u32 - 1
     }
 
-    /// A table for a new thread: the same one, or a copy of it.
+    /// Returns the table for a new thread: the same one, or a copy.
     pub(super) fn inherit(&mut self, table: u32, shared: bool) -> u32 {
         if shared {
             self.tables[table as usize].threads += 1;
@@ -267,7 +268,7 @@ impl Descriptors {
         self.tables.len() as u32 - 1
     }
 
-    /// A thread of a table has ended; with the last one all is closed.
+    /// Removes a thread of a table; with the last one everything is closed.
     pub(super) fn leave(&mut self, table: u32, closed: &mut Vec<Closed>) {
         let of = &mut self.tables[table as usize];
         of.threads -= 1;
@@ -279,7 +280,7 @@ impl Descriptors {
         }
     }
 
-    /// A thread executes a program: the table is its own from then on, without what is closed on `execve`.
+    /// Handles an `execve` of a thread: it gets a separate table, without descriptors that are closed on `execve`.
     pub(super) fn execute(&mut self, table: u32, closed: &mut Vec<Closed>) -> u32 {
         let own = self.inherit(table, false);
         self.leave(table, closed);
@@ -291,18 +292,18 @@ impl Descriptors {
         own
     }
 
-    /// A name for an open file description.
+    /// Creates a name for an open file description.
     pub(super) fn name(&mut self) -> u32 {
         self.named += 1;
         self.named - 1
     }
 
-    /// Files that are open.
+    /// Returns the number of open files.
     pub(super) fn open_files(&self) -> u32 {
         self.open
     }
 
-    /// A descriptor of its own.
+    /// Opens a new descriptor.
     pub(super) fn open(
         &mut self,
         table: u32,
@@ -327,7 +328,7 @@ impl Descriptors {
         self.tables[table as usize].descriptors.insert(number, (name, closes));
     }
 
-    /// A second descriptor for what another one stands for.
+    /// Duplicates a descriptor.
     pub(super) fn duplicate(
         &mut self,
         table: u32,
@@ -347,21 +348,21 @@ impl Descriptors {
         }
     }
 
-    /// Whether an `execve` closes a descriptor.
+    /// Sets whether an `execve` closes a descriptor.
     pub(super) fn set_closing(&mut self, table: u32, number: u32, closes: bool) {
         if let Some(entry) = self.tables[table as usize].descriptors.get_mut(&number) {
             entry.1 = closes;
         }
     }
 
-    /// A descriptor is closed, if it was open.
+    /// Closes a descriptor, if it was open.
     pub(super) fn close(&mut self, table: u32, number: u32, closed: &mut Vec<Closed>) {
         if let Some((description, _)) = self.tables[table as usize].descriptors.remove(&number) {
             self.release(description, closed);
         }
     }
 
-    /// All descriptors from one number to another are closed, or closed on `execve`.
+    /// Closes a range of descriptors, now or on `execve`.
     pub(super) fn close_range(
         &mut self,
         table: u32,
@@ -395,13 +396,13 @@ impl Descriptors {
         }
     }
 
-    /// What a descriptor stands for; none if it is not known.
+    /// Returns the target of a descriptor; none if it is not known.
     pub(super) fn target(&mut self, table: u32, number: u32) -> Option<&mut Target> {
         let (description, _) = self.tables[table as usize].descriptors.get(&number)?;
         Some(&mut self.descriptions[*description as usize].target)
     }
 
-    /// The directory of a process; empty if it is not known.
+    /// Returns the directory of a process; empty if it is not known.
     pub(super) fn directory(&mut self, table: u32) -> &mut String {
         &mut self.tables[table as usize].directory
     }

@@ -1,4 +1,4 @@
-//! Lines of strace: process and time, if they are there, then a call; and the kind of each call by its name.
+//! Lines of strace: process and time, if present, then a call; and the kind of each call by its name.
 
 use super::Fault;
 use super::clock::{Stamp, span};
@@ -7,20 +7,20 @@ use std::sync::LazyLock;
 const RECORD: &str = "a line is `PID SECONDS.MICROS name(arguments) = result <SECONDS>`, as `strace -f -ttt -T -o FILE` writes it";
 
 impl Fault {
-    /// A line that strace does not write.
+    /// Returns the fault of a line that strace does not write.
     pub(super) fn new(what: impl Into<String>, at: usize) -> Fault {
         Fault { what: what.into(), at, help: RECORD, word: None }
     }
 }
 
-/// What a line says.
+/// Content of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Said<'a> {
     /// A call from its name to its duration.
     Whole(&'a [u8]),
     /// A call that has begun, without the mark.
     Begun(&'a [u8]),
-    /// The rest of the thread's call that has begun.
+    /// Rest of the thread's unfinished call.
     Resumed(&'a [u8]),
     /// The thread has ended.
     Ended,
@@ -31,21 +31,21 @@ pub(super) enum Said<'a> {
 /// A line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Line<'a> {
-    /// The thread; zero if the log does not say, as there is only one.
+    /// Thread; zero if the log does not give it, as there is only one.
     pub(super) pid: u32,
-    /// When, and where in the line the time begins, in bytes; none if the line has no time.
+    /// Time, and its position in the line in bytes; none if the line has no time.
     pub(super) time: Option<(Stamp, usize)>,
-    /// What.
+    /// Content.
     pub(super) said: Said<'a>,
 }
 
-/// The largest number of a process (Linux's `PID_MAX_LIMIT`): a larger one in front is a time in whole seconds.
+/// Largest process number (Linux's `PID_MAX_LIMIT`): a larger number at the start is a time in whole seconds.
 const PID_MOST: u64 = 1 << 22;
 
-/// Reads a line; none if it says nothing of the program.
+/// Reads a line; none if it is not about the program.
 ///
 /// # Errors
-/// A line that strace does not write, or not with these options.
+/// If strace does not write such a line, or not with these options.
 pub(super) fn read(line: &[u8]) -> Result<Option<Line<'_>>, Fault> {
     let text = line.trim_ascii();
     if text.is_empty() || text.starts_with(b"strace: ") {
@@ -62,7 +62,7 @@ pub(super) fn read(line: &[u8]) -> Result<Option<Line<'_>>, Fault> {
                 Some((since, end)) => {
                     let both = stamp.with_since(&since[..end]);
                     let both =
-                        both.ok_or_else(|| Fault::new("the time in parentheses is none", offset(since)))?;
+                        both.ok_or_else(|| Fault::new("the value in parentheses is not a time", offset(since)))?;
                     (Some((both, at)), since[end + 1..].trim_ascii_start())
                 }
                 None => (Some((stamp, at)), behind),
@@ -73,7 +73,7 @@ pub(super) fn read(line: &[u8]) -> Result<Option<Line<'_>>, Fault> {
             return Err(Fault {
                 what: "the time is neither seconds with a fraction nor a time of day".to_owned(),
                 at: offset(word),
-                help: "times are best as `strace -ttt` writes them: 1700000000.123456",
+                help: "use times as `strace -ttt` writes them: 1700000000.123456",
                 word: None,
             });
         }
@@ -87,7 +87,7 @@ pub(super) fn read(line: &[u8]) -> Result<Option<Line<'_>>, Fault> {
         let end = end.ok_or_else(|| Fault::new("`<...` without its `resumed>`", offset(rest)))?;
         Said::Resumed(&resumed[end + b" resumed>".len()..])
     } else if let Some(begun) =
-        // The second is written when strace lets a program go.
+        // The second form is written when strace detaches from a program.
         rest.strip_suffix(b"<unfinished ...>").or_else(|| rest.strip_suffix(b"<detached ...>"))
     {
         Said::Begun(begun)
@@ -97,8 +97,8 @@ pub(super) fn read(line: &[u8]) -> Result<Option<Line<'_>>, Fault> {
     Ok(Some(Line { pid, time, said }))
 }
 
-/// Takes the process off a line: its number, zero if the line has none, the rest, and how many more spaces are in front of it than strace
-/// writes in front of a moment.
+/// Splits the process off a line: returns its number, zero if the line has none, the rest, and how many more leading
+/// spaces it has than a timestamp.
 fn process<'a>(line: &[u8], text: &'a [u8]) -> Result<(u32, &'a [u8], usize), Fault> {
     let offset = |rest: &[u8]| rest.as_ptr() as usize - line.as_ptr() as usize;
     let spaces = |rest: &'a [u8], usual: usize| {
@@ -113,12 +113,12 @@ fn process<'a>(line: &[u8], text: &'a [u8]) -> Result<(u32, &'a [u8], usize), Fa
         let (word, rest) = split_word(text);
         let indent = offset(text);
         let number = word.iter().all(u8::is_ascii_digit).then(|| span(word)).flatten();
-        // A number may be whole seconds without a process; if a time follows, it is none.
+        // A number may be whole seconds without a process; if a time follows, it is a process.
         let seconds = number.is_some_and(|n| n.ns() > PID_MOST * 1_000_000_000) || indent > 0;
         if number.is_none() || seconds && Stamp::read(split_word(rest).0, false).is_none() {
             return Ok((0, text, indent));
         }
-        // A short number is followed by spaces up to the sixth column.
+        // Short numbers are padded with spaces to the sixth column.
         (word, spaces(&text[word.len()..], 1 + 5_usize.saturating_sub(word.len())))
     };
     let number = std::str::from_utf8(pid).ok().and_then(|pid| pid.parse::<u32>().ok());
@@ -126,7 +126,7 @@ fn process<'a>(line: &[u8], text: &'a [u8]) -> Result<(u32, &'a [u8], usize), Fa
     Ok((number, rest, padding))
 }
 
-/// Whether a call begins here, or what strace writes in the place of one.
+/// Returns true if a call begins here, or the text that strace writes in place of one.
 fn begins_call(text: &[u8]) -> bool {
     let name = text.iter().position(|b| !(b.is_ascii_alphanumeric() || *b == b'_')).unwrap_or(text.len());
     name > 0 && text.get(name) == Some(&b'(')
@@ -138,20 +138,20 @@ fn split_word(text: &[u8]) -> (&[u8], &[u8]) {
     (&text[..end], text[end..].trim_ascii_start())
 }
 
-/// Arguments of a call that are looked at; the rest of them is in none.
+/// Number of arguments of a call that are examined; the others are not needed.
 const ARGUMENTS: usize = 8;
 
 /// A call that has returned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Syscall<'a> {
-    /// What it is called.
+    /// Name of the call.
     pub(super) name: &'a [u8],
     arguments: [&'a [u8]; ARGUMENTS],
-    /// All of its arguments as they are written.
+    /// All of its arguments as text.
     pub(super) text: &'a [u8],
-    /// What it returned; none if it failed, did not return, or the kernel begins it again.
+    /// Returned value; none if it failed, did not return, or is restarted by the kernel.
     pub(super) result: Option<i64>,
-    /// How long it took, in nanoseconds.
+    /// Duration in nanoseconds.
     pub(super) took: u64,
 }
 
@@ -159,18 +159,18 @@ impl<'a> Syscall<'a> {
     /// Reads `name(arguments) = result <SECONDS>`; a call of a log that is not `timed` takes no time.
     ///
     /// # Errors
-    /// Text that is not that.
+    /// If the text has a different form.
     pub(super) fn read(text: &'a [u8], timed: bool) -> Result<Syscall<'a>, Fault> {
         let is_name = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
         let name = &text[..text.iter().position(|b| !is_name(b)).unwrap_or(text.len())];
         if name.is_empty() || text.get(name.len()) != Some(&b'(') {
-            return Err(Fault::new("here a call `name(arguments)` was expected", 0));
+            return Err(Fault::new("expected a call `name(arguments)`", 0));
         }
         let mut arguments: [&[u8]; ARGUMENTS] = [b""; ARGUMENTS];
         let (mut n, mut from) = (0, name.len() + 1);
         let end = loop {
             let Some(end) = end_of_argument(text, from) else {
-                return Err(Fault::new("the arguments have no end", name.len()));
+                return Err(Fault::new("the arguments do not end", name.len()));
             };
             if n < ARGUMENTS {
                 arguments[n] = text[from..end].trim_ascii();
@@ -182,7 +182,7 @@ impl<'a> Syscall<'a> {
         };
         let rest = text[end + 1..].trim_ascii_start();
         let Some(result) = rest.strip_prefix(b"=") else {
-            return Err(Fault::new("the call has no result: ` = ` was expected", end + 1));
+            return Err(Fault::new("the call has no result: expected ` = `", end + 1));
         };
         let (result, took) = match memchr::memrchr(b'<', result) {
             Some(at) if result.ends_with(b">") => (&result[..at], span(&result[at + 1..result.len() - 1])),
@@ -192,10 +192,10 @@ impl<'a> Syscall<'a> {
         let unknown = result.starts_with(b"?");
         let took = match took {
             Some(took) if timed => took.ns(),
-            // Who does not return takes no time.
+            // A call that does not return takes no time.
             _ if unknown || !timed => 0,
             _ => {
-                let help = "durations of calls are needed: `strace -T` writes them; times=none replays the calls without times";
+                let help = "a replay needs durations: `strace -T` writes them; times=none replays the calls without times";
                 return Err(Fault { help, ..Fault::new("the call has no duration", end + 1) });
             }
         };
@@ -207,41 +207,41 @@ impl<'a> Syscall<'a> {
         Ok(Syscall { name, arguments, text: &text[name.len() + 1..end], result, took })
     }
 
-    /// An argument as it is written; empty if there is none.
+    /// Returns the text of an argument; empty if absent.
     pub(super) fn argument(&self, n: usize) -> &'a [u8] {
         self.arguments[n]
     }
 
-    /// An argument that is a number.
+    /// Returns an argument that is a number.
     pub(super) fn number(&self, n: usize) -> Option<i64> {
         number(self.arguments[n])
     }
 
-    /// A number that is not negative.
+    /// Returns an argument that is a number and not negative.
     pub(super) fn size(&self, n: usize) -> Option<u64> {
         self.number(n).and_then(|n| u64::try_from(n).ok())
     }
 
-    /// Whether an argument has this word in it.
+    /// Returns true if an argument contains this word.
     pub(super) fn has(&self, n: usize, word: &str) -> bool {
         memchr::memmem::find(self.arguments[n], word.as_bytes()).is_some()
     }
 
-    /// The text of an argument that is a string, as strace writes it.
+    /// Returns the text of a string argument, as strace writes it.
     pub(super) fn string(&self, n: usize) -> Option<&'a [u8]> {
         let text = self.arguments[n].strip_prefix(b"\"")?;
         let end = memchr::memrchr(b'"', text)?;
         Some(&text[..end])
     }
 
-    /// A number behind `name=` anywhere in the arguments.
+    /// Returns the number after `name=` anywhere in the arguments.
     pub(super) fn field(&self, name: &str) -> Option<u64> {
         let at = memchr::memmem::find(self.text, name.as_bytes())? + name.len();
         number(&self.text[at..]).and_then(|n| u64::try_from(n).ok())
     }
 }
 
-/// Where an argument that starts at `from` ends: at a comma or the closing parenthesis.
+/// Returns the end of an argument that starts at `from`: at a comma or the closing parenthesis.
 fn end_of_argument(text: &[u8], from: usize) -> Option<usize> {
     let (mut depth, mut i) = (0_u32, from);
     while i < text.len() {
@@ -262,7 +262,7 @@ fn end_of_argument(text: &[u8], from: usize) -> Option<usize> {
     None
 }
 
-/// What `strace -y` writes behind the path of a file that has lost its name.
+/// Suffix that `strace -y` writes after the path of a file without a name.
 const DELETED: &[u8] = b"(deleted)";
 
 fn end_of_string(text: &[u8], from: usize) -> Option<usize> {
@@ -278,7 +278,8 @@ fn end_of_string(text: &[u8], from: usize) -> Option<usize> {
     None
 }
 
-/// `3</a/path>`, as `strace -y` writes descriptors: the end of the path whose `<` is at `from`; none if it is a comparison or a shift.
+/// Returns the end of the path whose `<` is at `from` in `3</a/path>`, as `strace -y` writes descriptors; none if it
+/// is a comparison or a shift.
 fn end_of_path(text: &[u8], from: usize) -> Option<usize> {
     let before = text[..from].last()?;
     if !(before.is_ascii_digit() || text[..from].ends_with(b"AT_FDCWD")) || text.get(from + 1) == Some(&b'<')
@@ -291,7 +292,7 @@ fn end_of_path(text: &[u8], from: usize) -> Option<usize> {
     })
 }
 
-/// The number that a text begins with, decimal or hexadecimal.
+/// Reads the number at the start of a text, decimal or hexadecimal.
 pub(super) fn number(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix(b"-") {
         Some(digits) => (true, digits),
@@ -306,18 +307,18 @@ pub(super) fn number(text: &[u8]) -> Option<i64> {
     Some(if negative { -value } else { value })
 }
 
-/// The path behind a descriptor, as `strace -y` writes it; that of a file without a name is the one that it had.
+/// Returns the path of a descriptor, as `strace -y` writes it; for a file without a name, its former path.
 pub(super) fn path_of(argument: &[u8]) -> Option<&[u8]> {
     let at = memchr::memchr(b'<', argument)?;
     let path = &argument[at + 1..];
-    // strace before 5.17 writes it into the path.
+    // Before 5.17, strace writes it into the path.
     let path = path.strip_suffix(DELETED).unwrap_or(path).strip_suffix(b">")?;
     Some(path.strip_suffix(DELETED).unwrap_or(path).trim_ascii_end())
 }
 
-// The kind of each system call to a replay.
+// Kind of each system call in a replay.
 
-/// What a call does to files, or what else it is.
+/// Effect of a call on files, or its other nature.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Open,
@@ -357,19 +358,19 @@ pub(super) enum Kind {
     WaitChild,
     ChangeDirectory,
     ChangeDirectoryTo,
-    /// Makes descriptors that are no files, which need not be followed.
+    /// Creates descriptors other than files, which are not followed.
     OtherDescriptor,
-    /// Names, attributes and directories: read and written by the file system, not followed here.
+    /// Accesses names, attributes and directories in the file system; not followed here.
     Metadata,
-    /// Computes in the kernel, as far as files go.
+    /// Computes in the kernel, without effect on files.
     Plain,
     /// May sleep.
     Sleeps,
-    /// Moves data of files in a way that is not followed.
+    /// Moves data of files in an unsupported way.
     Unsupported,
 }
 
-/// Calls by kind.
+/// Names of calls by kind.
 const CALLS: &[(Kind, &str)] = &[
     (Kind::Open, "open"),
     (Kind::OpenAt, "openat openat2"),
@@ -451,13 +452,13 @@ const CALLS: &[(Kind, &str)] = &[
     ),
 ];
 
-/// The kind of a call; none if nothing is known of it.
+/// Returns the kind of a call; none if it is unknown.
 pub(super) fn kind_of_call(name: &[u8]) -> Option<Kind> {
     let name = std::str::from_utf8(name).ok()?;
     BY_NAME.binary_search_by_key(&name, |entry| entry.0).ok().map(|at| BY_NAME[at].1)
 }
 
-/// Calls that a replay can do without: only the time between calls is in them.
+/// Returns the calls that a replay does not need: they contain only time between calls.
 pub(super) fn dispensable_calls() -> impl Iterator<Item = &'static str> {
     CALLS
         .iter()
@@ -465,7 +466,7 @@ pub(super) fn dispensable_calls() -> impl Iterator<Item = &'static str> {
         .flat_map(|(_, call_names)| call_names.split_ascii_whitespace())
 }
 
-/// The names of all calls that are known.
+/// Returns the names of all known calls.
 pub(super) fn call_names() -> impl Iterator<Item = &'static str> {
     CALLS.iter().flat_map(|(_, call_names)| call_names.split_ascii_whitespace())
 }

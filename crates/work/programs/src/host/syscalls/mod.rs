@@ -1,25 +1,29 @@
-//! `strace`: a program that does what a log of a real one says, as `strace -f -ttt -T` writes it (`-y` adds to it).
+//! Program `strace`: replays a log of a real program, as `strace -f -ttt -T` writes it (`-y` adds to it).
 //!
-//! **What is replayed.** `open`, `openat`, `creat`, `close`, `read` and `write` in all their forms, `lseek`, `fsync`, `fdatasync`, `sync`,
-//! `sync_file_range`, `fadvise64`, `readahead`, `truncate`, `fallocate` where the file grows, `sendfile` and `copy_file_range` as a read and a write,
-//! `unlink`, `rename`. Offsets follow from the log: descriptors are copied by `fork`, shared by threads, duplicated, closed by `execve`. A file that
-//! takes another one's place is written at once, as ext4 does. The time that calls on files took in the log is left out: the host says
-//! how long they take. Data and names are not replayed; nor are directories and what goes through mapped memory.
+//! **Replayed calls.** `open`, `openat`, `creat`, `close`, `read` and `write` in all their forms, `lseek`, `fsync`,
+//! `fdatasync`, `sync`, `sync_file_range`, `fadvise64`, `readahead`, `truncate`, `fallocate` where the file grows,
+//! `sendfile` and `copy_file_range` as a read and a write, `unlink`, `rename`. Offsets follow from the log:
+//! descriptors are copied by `fork`, shared by threads, duplicated, closed by `execve`. A file that replaces a
+//! different one is written at once, as ext4 does. The recorded time of calls on files is ignored: the host
+//! determines it. Data and names are not replayed, nor are directories and accesses through mapped memory.
 //!
-//! **Times.** The time between two calls of a thread is computed; the time in calls that may sleep (`futex`, `poll`, `read` of a pipe) is slept; with
-//! `times=none` there is neither. A parent that waited for a child waits for it again, a child begins when its parent has forked it, and
-//! nobody uses a descriptor before it is opened. Otherwise threads and processes do not wait for each other: what one of them slept for another one in the log,
-//! it sleeps again.
+//! **Times.** The time between two calls of a thread is spent computing; the time in calls that may sleep (`futex`,
+//! `poll`, `read` of a pipe) is slept; with `times=none` there is neither. A parent that waited for a child waits for
+//! it again, a child begins when its parent has forked it, and a descriptor is not used before it is opened.
+//! Otherwise threads and processes do not wait for each other: if one slept in the log to wait for another, it sleeps
+//! for the same time again.
 //!
-//! **Clocks.** Lines have moments (`-ttt`, `-tt`, `-t`, across midnight) or times since the line before (`-r`), which are added up. A time that goes back
-//! is refused. `times=none` needs neither times nor durations.
+//! **Clocks.** Lines have timestamps (`-ttt`, `-tt`, `-t`, across midnight) or times since the previous line (`-r`),
+//! which are added up. A time that goes back is refused. `times=none` needs neither times nor durations.
 //!
-//! **Files.** Relative names are those of a directory called `.` unless `-y` says which it was. A file was there before if the log opens it without `O_CREAT`,
-//! reads from it what the log has not written, or says its length. Files below `/dev`, `/proc` and `/sys` and those of `memfd_create` are no files;
-//! a directory that is opened without `O_DIRECTORY` is a file of no length.
+//! **Files.** Relative names are those of a directory called `.` unless `-y` gives the real one. A file existed
+//! before if the log opens it without `O_CREAT`, reads data from it that the log has not written, or gives its
+//! length. Files below `/dev`, `/proc` and `/sys` and those of `memfd_create` do not count as files; a directory that
+//! is opened without `O_DIRECTORY` is a file of length zero.
 //!
-//! The log is read twice, once for names, lengths and threads, once while it is replayed, in a window of bounded size; it may be compressed.
-//! [`strace_options`] is what to call strace with, so that the log has what is read here and little else.
+//! The log is read twice, once for names, lengths and threads, and once during the replay, in a window of bounded
+//! size; it may be compressed. [`strace_options`] returns the options for strace, so that the log has what is needed
+//! here and little else.
 
 mod calls;
 mod clock;
@@ -53,31 +57,31 @@ const PARAMETERS: &[Parameter] = &[
     self::named("log of `strace -f -ttt -T -o FILE`, plain or compressed (gzip, xz, bzip2, zstd)"),
     Parameter {
         name: "times",
-        what: "kept: time between calls is computed or slept as in the log; none: there is none, and the log needs no times (-t, -T)",
+        what: "kept: time between calls is computed or slept as in the log; none: no time passes, and the log needs no times (-t, -T)",
         default: "kept",
         range: Range::Word(&["kept", "none"]),
         source: "as recorded",
     },
     Parameter {
         name: "clock",
-        what: "auto: times are what they look like; relative: those since the line before (strace -r); absolute: moments (strace -ttt, -tt, -t)",
+        what: "auto: detected from the times; relative: since the previous line (strace -r); absolute: timestamps (strace -ttt, -tt, -t)",
         default: "auto",
         range: Range::Word(&["auto", "relative", "absolute"]),
-        source: "strace pads times of -r to six places, and no others",
+        source: "strace pads only times of -r to six places",
     },
     Parameter {
         name: "overhead",
-        what: "time that strace itself took between two calls, which is taken off",
+        what: "time that strace itself took between two calls, subtracted from the pause",
         default: "0us",
         range: Range::Span(Time::ZERO, Time::from_ms(100)),
         source: "as recorded; two stops of a traced program take some tens of microseconds",
     },
     Parameter {
         name: "unknown",
-        what: "refuse: a call that is not known, or cannot be replayed, is an error; skip: it is counted",
+        what: "refuse: a call that is unknown or cannot be replayed is an error; skip: it is skipped and counted",
         default: "refuse",
         range: Range::Word(&["refuse", "skip"]),
-        source: "nothing is lost in silence",
+        source: "nothing is lost silently",
     },
     DRIVE,
 ];
@@ -88,21 +92,21 @@ pub(super) use self::iolog::ENTRY as IOLOG;
 pub(super) const ENTRY: Entry = Entry {
     name: "strace",
     source: "strace 6.1",
-    what: "what a log of a real program says that it did",
+    what: "replays the system calls in a log of a real program",
     parameters: &[PARAMETERS],
     build,
 };
 
-/// How a log is read.
+/// Options for reading a log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Settings {
-    /// Times between calls count.
+    /// True if times between calls count.
     kept: bool,
-    /// What times are.
+    /// Interpretation of times.
     clock: Choice,
-    /// Nanoseconds that are taken off each of them.
+    /// Nanoseconds subtracted from each of them.
     overhead: u64,
-    /// Calls that are not known are skipped.
+    /// True if unknown calls are skipped.
     skip: bool,
 }
 
@@ -121,7 +125,7 @@ fn build(options: &Options, named: Named<'_>) -> Built {
     Ok(Box::new(Recorded::new(named.name, path, settings, drive)?))
 }
 
-/// Whether a text is the beginning of a log of strace: its first lines are, and one is a call that Linux has.
+/// Returns true if a text is the beginning of a log of strace: its first lines are, and one is a call that Linux has.
 pub(crate) fn is_strace(start: &[u8]) -> bool {
     // The last line may be cut.
     let whole = memchr::memrchr(b'\n', start).map_or(start, |end| &start[..end]);
@@ -141,10 +145,10 @@ pub(crate) fn is_strace(start: &[u8]) -> bool {
     calls > 0
 }
 
-/// Lines that say whether a text is a log.
+/// Number of lines that identify a log.
 const SNIFFED: usize = 16;
 
-/// A log that is being read.
+/// Reader of a log.
 struct Reader {
     log: Log,
     tracer: Tracer,
@@ -156,12 +160,12 @@ impl Reader {
         Reader { log, tracer: Tracer::new(settings, files), done: false }
     }
 
-    /// Takes a line in; at the end of the log all threads end.
+    /// Processes a line; at the end of the log all threads end.
     fn advance(&mut self) -> Result<(), Diagnostic> {
         let tracer = &mut self.tracer;
         let taken = self.log.next(|text| {
             let Some(line) = line::read(text)? else { return Ok(()) };
-            // A call's place in its line.
+            // Position of a call in its line.
             let before = match line.said {
                 line::Said::Whole(call) => call.as_ptr() as usize - text.as_ptr() as usize,
                 _ => 0,
@@ -177,13 +181,13 @@ impl Reader {
     }
 }
 
-/// What a first reading of a log has found.
+/// Findings of the first pass over a log.
 struct Survey {
     files: Vec<(String, Option<u64>)>,
-    /// Whether each thread was there when the log began.
+    /// True for each thread that existed when the log began.
     roots: Vec<bool>,
     ops: u64,
-    /// Calls that are replayed, and their bytes, by kind.
+    /// Number of replayed calls and their bytes, by kind.
     kinds: [(u64, u64); KINDS.len()],
     notes: Notes,
 }
@@ -211,17 +215,17 @@ fn survey(path: &Path, settings: Settings) -> Result<Survey, Diagnostic> {
         && has_others(path)
     {
         let what = format!(
-            "`{}` is the log of one process of several, and its times are since the line before of any of them",
+            "`{}` is the log of one of several processes, and its times are relative to the previous line of any of them",
             path.display()
         );
-        let help = "`strace -ff -ttt` writes moments, which `strace-log-merge` merges; times=none replays without times, clock=relative adds them up all the same";
+        let help = "`strace -ff -ttt` writes timestamps, which `strace-log-merge` merges; times=none replays without times, clock=relative adds them up anyway";
         return Err(Diagnostic::new(what).help(help));
     }
     let files = reader.tracer.files.before().map(|(name, bytes)| (name.to_owned(), bytes)).collect();
     Ok(Survey { files, roots, ops, kinds, notes: reader.tracer.notes })
 }
 
-/// Whether a log is one of those that `strace -ff -o NAME` writes: `NAME.PID`, beside others.
+/// Returns true if a log is one of those that `strace -ff -o NAME` writes: `NAME.PID`, beside others.
 fn has_others(path: &Path) -> bool {
     let split = |name: &str| {
         let (stem, pid) = name.rsplit_once('.')?;
@@ -235,7 +239,7 @@ fn has_others(path: &Path) -> bool {
     names.any(|other| other != name && split(&other).is_some_and(|of| of == stem))
 }
 
-/// Reads a log from memory and throws it away.
+/// Reads a log from memory and discards it.
 #[cfg(test)]
 fn read_all(text: &[u8], settings: Settings) -> Result<u64, Diagnostic> {
     let mut reader = Reader::new(Log::of(text), settings, Files::default());
@@ -247,27 +251,27 @@ fn read_all(text: &[u8], settings: Settings) -> Result<u64, Diagnostic> {
     Ok(ops)
 }
 
-// How a replay reads a log, and what it leaves out.
+// Interpretation of a log by a replay, and what is left out.
 
-/// Counts of what was read and is not replayed.
+/// Counts of what was read but is not replayed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Notes {
-    /// How its times were read, if they are not those of `strace -ttt`.
+    /// Interpretation of its times, if they are not those of `strace -ttt`.
     clock: Option<&'static str>,
-    /// Calls that failed.
+    /// Number of calls that failed.
     failed: u64,
-    /// Calls on descriptors that are no files: pipes, sockets, terminals, directories, devices.
+    /// Number of calls on descriptors other than files: pipes, sockets, terminals, directories, devices.
     other: u64,
-    /// Mappings of files, whose pages are touched without a call.
+    /// Number of mappings of files, whose pages are touched without a call.
     maps: u64,
-    /// Calls on names, attributes and directories.
+    /// Number of calls on names, attributes and directories.
     metadata: u64,
-    /// Calls that were skipped because nothing is known of them, by name.
+    /// Number of unknown calls that were skipped, by name.
     unknown: BTreeMap<String, u64>,
 }
 
 impl Notes {
-    /// A sentence for each kind that occurred.
+    /// Returns a sentence for each kind that occurred.
     fn sentences(&self) -> Vec<String> {
         let mut sentences: Vec<String> = self.clock.map(str::to_owned).into_iter().collect();
         let mut say = |n: u64, what: &str| {
@@ -275,15 +279,15 @@ impl Notes {
                 sentences.push(format!("{n} {what}"));
             }
         };
-        say(self.failed, "calls had failed: skipped");
+        say(self.failed, "calls failed in the log: skipped");
         say(self.other, "calls on pipes, sockets, terminals, directories or devices: their time is slept");
         say(
             self.maps,
-            "mappings of files: what is read or written through them is not in the log, and not replayed",
+            "mappings of files: accesses through them are not in the log and are not replayed",
         );
         say(
             self.metadata,
-            "calls on names, attributes or directories: their time is computed, what the file system does for them is left out",
+            "calls on names, attributes or directories: their time is computed, their work in the file system is left out",
         );
         for (name, n) in &self.unknown {
             say(*n, &format!("calls of `{name}`: skipped (unknown=skip)"));
@@ -292,14 +296,15 @@ impl Notes {
     }
 }
 
-// How a log is made, and what is in one.
+// Making a log, and the contents of one.
 
-/// What `strace` is called with for a log that can be replayed, up to `-o FILE PROGRAM`.
+/// Returns the options of `strace` for a log that can be replayed, up to `-o FILE PROGRAM`.
 ///
-/// The calls that a replay can do without are named, not those that it reads: what nobody knows is in the log, and is told when it is read.
-/// The program does not stop for the others, so that its times are nearer to those without `strace`.
+/// The options exclude the calls that a replay does not need, instead of listing those that it reads: unknown calls
+/// are in the log, and are reported when it is read. The program does not stop for the excluded calls, so that its
+/// times are nearer to those without `strace`.
 pub fn strace_options() -> Vec<String> {
-    // A machine need not have every one of these calls.
+    // A machine may lack some of these calls.
     let without: Vec<String> = dispensable_calls().map(|name| format!("?{name}")).collect();
     let calls = format!("trace=!{}", without.join(","));
     // Data is not replayed and need not be in the log (-s 0); a signal to strace is one to the program (-I 2).
@@ -307,36 +312,36 @@ pub fn strace_options() -> Vec<String> {
     fixed.into_iter().map(str::to_owned).chain([calls]).collect()
 }
 
-/// Calls of one kind.
+/// Counts of calls of one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogKind {
-    /// What they are called: `read`.
+    /// Name of the kind: `read`.
     pub name: &'static str,
-    /// How many.
+    /// Number of calls.
     pub calls: u64,
-    /// Their bytes.
+    /// Bytes of the calls.
     pub bytes: u64,
 }
 
-/// What a replay of a log does.
+/// Contents of a log that a replay uses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogContents {
-    /// Threads of all processes.
+    /// Number of threads of all processes.
     pub threads: usize,
-    /// Files that are read, written or named.
+    /// Number of files that are read, written or named.
     pub files: usize,
-    /// Calls on them.
+    /// Calls on these files, by kind.
     pub kinds: Vec<LogKind>,
-    /// What is left out, a sentence each.
+    /// Parts left out, one sentence each.
     pub left_out: Vec<String>,
-    /// Whether the log has calls that are refused unless the replay skips them (`unknown=skip`).
+    /// True if the log has calls that are refused unless the replay skips them (`unknown=skip`).
     pub skips: bool,
 }
 
-/// What a replay of a log of `strace` does, with calls that are not known skipped.
+/// Returns the contents of a log of `strace` that a replay uses, with unknown calls skipped.
 ///
 /// # Errors
-/// A log that cannot be read, with the line.
+/// If the log cannot be read, with the line.
 pub fn log_contents(path: &Path) -> Result<LogContents, Diagnostic> {
     let found = survey(path, Settings { kept: true, clock: Choice::Auto, overhead: 0, skip: true })?;
     let kinds = KINDS.iter().zip(found.kinds);
@@ -349,36 +354,36 @@ pub fn log_contents(path: &Path) -> Result<LogContents, Diagnostic> {
     })
 }
 
-// A log of calls: its lines, and where its faults are.
+// Log of calls: its lines, and the places of its faults.
 
-/// What is wrong with a line.
+/// Fault of a line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Fault {
-    /// In a sentence without a final stop.
+    /// Description, as a sentence without a final full stop.
     what: String,
-    /// Where in the line, in bytes.
+    /// Position in the line, in bytes.
     at: usize,
-    /// What the reader can do about it.
+    /// Advice to the user.
     help: &'static str,
-    /// A word that is not known.
+    /// Unknown word.
     word: Option<Unknown>,
 }
 
-/// A word that is not known.
+/// An unknown word.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Unknown {
-    /// What would have been allowed.
+    /// Allowed words.
     allowed: Vec<&'static str>,
-    /// The nearest spelling of it.
+    /// Nearest allowed spelling.
     nearest: Option<&'static str>,
 }
 
-/// The parameter that names a log.
+/// Returns the parameter that names a log.
 const fn named(what: &'static str) -> Parameter {
-    Parameter { name: "file", what, default: "", range: Range::Path, source: "none: it must be given" }
+    Parameter { name: "file", what, default: "", range: Range::Path, source: "none: it is required" }
 }
 
-/// The lines of a log, plain or compressed.
+/// Lines of a log, plain or compressed.
 struct Log {
     source: PathBuf,
     lines: Lines,
@@ -388,30 +393,30 @@ impl Log {
     /// Opens a file.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// If the file cannot be read.
     fn open(path: &Path) -> Result<Log, Diagnostic> {
         let input = File::open(path).and_then(Input::new).map_err(|error| unreadable(path, &error))?;
         Ok(Log { source: path.to_owned(), lines: Lines::new(input.bytes) })
     }
 
-    /// A log in memory.
+    /// Opens a log in memory.
     #[cfg(test)]
     fn of(text: &[u8]) -> Log {
         let lines = Lines::new(Box::new(io::Cursor::new(text.to_vec())));
         Log { source: PathBuf::from("log"), lines }
     }
 
-    /// What `take` makes of the next line; none at the end.
+    /// Applies `take` to the next line; none at the end.
     ///
     /// # Errors
-    /// What `take` refuses, with its place, a line that is too long, and a file that cannot be read on.
+    /// If `take` refuses the line (with its place), the line is too long, or the file cannot be read further.
     fn next<T>(&mut self, take: impl FnOnce(&[u8]) -> Result<T, Fault>) -> Result<Option<T>, Diagnostic> {
         let number = self.lines.number() + 1;
         let (text, taken) = match self.lines.next() {
             Ok(Line::End) => return Ok(None),
             Ok(Line::Text(text)) => (text, take(text)),
             Ok(Line::TooLong(start)) => {
-                let help = "no log of calls has such lines: give one that a tool has written";
+                let help = "a log of calls has no such lines: give a log that a tool wrote";
                 (start, Err(Fault { what: "a line longer than 64 KiB".to_owned(), at: 0, help, word: None }))
             }
             Err(error) => return Err(unreadable(&self.source, &error)),

@@ -14,22 +14,22 @@ use super::{Log, Reader, Settings, Survey, survey};
 use crate::host::HostProgram;
 use crate::host::server::Served;
 
-/// Steps of all threads that are read ahead, beyond which the log is not read.
+/// Maximum number of steps of all threads that are read ahead.
 const WINDOW: usize = 1 << 16;
-/// How long a thread waits for a descriptor when there is none.
+/// Interval at which a thread retries when there is no free descriptor.
 const AGAIN: Time = Time::from_ms(1);
-/// Descriptors of a program.
+/// Number of descriptors of a program.
 const DESCRIPTORS: u32 = 1 << 16;
 
 /// An open file description.
 #[derive(Default)]
 struct Description {
     fd: Option<Fd>,
-    /// Whether the open has returned.
+    /// True if the open has returned.
     ready: bool,
-    /// Calls on it that were read and have not returned.
+    /// Number of calls on it that were read and have not returned.
     calls: u32,
-    /// Whether it was closed, with calls left.
+    /// True if it was closed while calls were left.
     closing: bool,
     /// Threads that wait for the open.
     waiting: Vec<u32>,
@@ -47,11 +47,11 @@ struct Thread {
     begun: bool,
     ended: bool,
     steps: List,
-    /// It waits because its next step has not been read.
+    /// True if it waits because its next step has not been read.
     parked: bool,
-    /// A step that could not be made yet.
+    /// Step that could not be made yet.
     held: Option<Op>,
-    /// Who waits for its end.
+    /// Threads that wait for its end.
     joined_by: Vec<u32>,
     under: Option<Under>,
 }
@@ -67,18 +67,18 @@ pub(super) struct Recorded {
     descriptions: FxHashMap<u32, Description>,
     free: Vec<Fd>,
     descriptors: u32,
-    /// Threads to wake, which whoever is asked next does.
+    /// Threads to wake; the next thread that is asked wakes them.
     wakes: VecDeque<u32>,
     served: Served,
-    /// Steps in all, and those made.
+    /// Number of steps in total, and of those made.
     progress: (u64, u64),
     notes: Vec<String>,
 }
 
-/// What its calls are called.
+/// Names of its kinds of calls.
 pub(super) const KINDS: [&str; 4] = ["read", "write", "sync", "other"];
 
-/// The kind of a call, and its bytes.
+/// Returns the kind of a call, and its bytes.
 pub(super) fn kind_of(call: &Call) -> (usize, u64) {
     match *call {
         Call::Read { bytes, .. } => (0, bytes),
@@ -88,7 +88,7 @@ pub(super) fn kind_of(call: &Call) -> (usize, u64) {
     }
 }
 
-/// Puts the descriptor into a call.
+/// Inserts the descriptor into a call.
 fn with(call: Call, to: Fd) -> Call {
     let mut call = call;
     match &mut call {
@@ -110,7 +110,7 @@ impl Recorded {
     /// Reads the whole log once.
     ///
     /// # Errors
-    /// A log that cannot be read or replayed, with the line.
+    /// If the log cannot be read or replayed, with the line.
     pub(super) fn new(
         name: &str,
         path: &Path,
@@ -137,11 +137,11 @@ impl Recorded {
         })
     }
 
-    /// Reads on until the window is full.
+    /// Reads ahead until the window is full.
     fn read_on(&mut self) {
         while self.read_ahead < WINDOW && !self.reader.done {
             if let Err(fault) = self.reader.advance() {
-                // The first reading has found no fault: the log has changed since, and what is left of it is not replayed.
+                // The first pass found no fault: the log has changed since, and the rest of it is not replayed.
                 self.notes.push(format!("the log changed while it was replayed: {fault}"));
                 self.reader.tracer.finish();
                 self.reader.done = true;
@@ -174,7 +174,7 @@ impl Recorded {
         }
     }
 
-    /// What was under way has returned.
+    /// Handles the return of the current call.
     fn returned(&mut self, thread: u32, now: Time) {
         let Some(Under { name, call, since }) = self.threads[thread as usize].under.take() else {
             return;
@@ -199,7 +199,7 @@ impl Recorded {
         }
     }
 
-    /// Begins a call, or says why it cannot begin.
+    /// Begins a call, or returns why it cannot begin.
     fn call(&mut self, thread: u32, name: u32, call: Call, now: Time) -> Option<Next> {
         let fd = match self.descriptions.get_mut(&name) {
             None => Fd(0),
@@ -241,12 +241,12 @@ impl Recorded {
         Some(Next::Call(call))
     }
 
-    /// Wakes who waits for a thread that has ended, one after the other, then ends it.
+    /// Wakes the threads that wait for an ended thread, one after another, then ends it.
     fn end(&mut self, thread: u32) -> Next {
         self.threads[thread as usize].joined_by.pop().map_or(Next::End, Next::Wake)
     }
 
-    /// A step; none if it takes no time.
+    /// Executes a step; none if it takes no time.
     fn step(&mut self, thread: u32, op: Op, now: Time) -> Option<Next> {
         match op {
             Op::Compute(time) => Some(Next::Compute(time)),

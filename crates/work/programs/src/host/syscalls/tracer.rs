@@ -1,4 +1,4 @@
-//! Follows a log line by line: threads, descriptors, offsets and files, and what each thread does.
+//! Tracer of a log, line by line: threads, descriptors, offsets and files, and the actions of each thread.
 
 use config::diag::nearest;
 use engine::Time;
@@ -12,26 +12,27 @@ use super::line::{self, Kind};
 use super::line::{Line, Said, Syscall};
 use super::{Fault, Notes, Settings, Unknown};
 
-/// The most files that may be open at a time: a program's descriptors are numbers of 16 bits, and a replay may close later than the log did.
+/// Maximum number of files open at a time: a program's descriptors are 16-bit numbers, and a replay may close later
+/// than the log did.
 const MOST_OPEN: u32 = 1 << 15;
-/// The longest log, in nanoseconds: simulated time ends after 213 days.
+/// Longest log in nanoseconds: simulated time ends after 213 days.
 const LONGEST: u64 = 100 * 24 * 3_600 * 1_000_000_000;
 
-/// No open file description: a call by name.
+/// Marker for a call by name, without an open file description.
 pub(super) const NO_NAME: u32 = u32::MAX;
 
-/// What a thread of a replay does.
+/// Action of a thread in a replay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Op {
     /// Computes.
     Compute(Time),
-    /// Sleeps for so long.
+    /// Sleeps for the given time.
     Sleep(Time),
-    /// Calls the kernel; the open file description stands for the call's descriptor.
+    /// Calls the kernel; the open file description replaces the call's descriptor.
     Call(u32, Call),
-    /// Begins another thread.
+    /// Begins a different thread.
     Begin(u32),
-    /// Waits until another thread has ended.
+    /// Waits until a different thread has ended.
     Join(u32),
     /// Ends.
     End,
@@ -41,18 +42,18 @@ pub(super) enum Op {
 struct Thread {
     pid: u32,
     table: u32,
-    /// When its last call returned.
+    /// Time at which its last call returned.
     last: u64,
     /// Time that it has computed since then, in nanoseconds.
     owed: u64,
-    /// A call that has begun: when, and its text.
+    /// Unfinished call: its start time, and its text.
     begun: Option<(u64, Vec<u8>)>,
     ended: bool,
-    /// Whether it was there when the log began.
+    /// True if it existed when the log began.
     root: bool,
 }
 
-/// The state of the log at a line.
+/// State of the log at a line.
 pub(super) struct Tracer {
     settings: Settings,
     clock: Clock,
@@ -63,10 +64,10 @@ pub(super) struct Tracer {
     pub(super) descriptors: Descriptors,
     pub(super) files: Files,
     pub(super) notes: Notes,
-    /// When the log begins.
+    /// Time at which the log begins.
     first: Option<u64>,
     closed: Vec<Closed>,
-    /// What was found since it was last taken, by thread.
+    /// Actions found since they were last taken, by thread.
     pub(super) out: Vec<(u32, Op)>,
 }
 
@@ -87,20 +88,20 @@ impl Tracer {
         }
     }
 
-    /// Which threads were there when the log began.
+    /// Returns which threads existed when the log began.
     pub(super) fn roots(&self) -> Vec<bool> {
         self.threads.iter().map(|thread| thread.root).collect()
     }
 
-    /// Threads so far.
+    /// Returns the number of threads so far.
     pub(super) fn threads(&self) -> u32 {
         self.threads.len() as u32
     }
 
-    /// Takes a line in that was written `now`.
+    /// Processes a line that was written at `now`.
     ///
     /// # Errors
-    /// A call that cannot be read or replayed.
+    /// If a call cannot be read or replayed.
     pub(super) fn line(&mut self, line: Line<'_>, now: u64) -> Result<(), Fault> {
         let begins = *self.first.get_or_insert(now);
         if now.saturating_sub(begins) > LONGEST {
@@ -129,7 +130,7 @@ impl Tracer {
             }
             Said::Resumed(rest) => {
                 let Some((at, mut text)) = self.threads[thread as usize].begun.take() else {
-                    // It began before the log did.
+                    // The call began before the log did.
                     return Ok(());
                 };
                 text.extend_from_slice(rest);
@@ -144,10 +145,10 @@ impl Tracer {
         }
     }
 
-    /// When a line was written, in nanoseconds; zero if times do not count.
+    /// Returns the time at which a line was written, in nanoseconds; zero if times do not count.
     ///
     /// # Errors
-    /// No time where one is needed, or one that the log's clock cannot have.
+    /// If a required time is missing, or is impossible for the log's clock.
     pub(super) fn time(&mut self, line: Line<'_>) -> Result<u64, Fault> {
         if !self.settings.kept {
             return Ok(0);
@@ -161,7 +162,7 @@ impl Tracer {
         Ok(now)
     }
 
-    /// The log is at its end: so are all threads.
+    /// Ends all threads at the end of the log.
     pub(super) fn finish(&mut self) {
         for thread in 0..self.threads() {
             if !self.threads[thread as usize].ended {
@@ -174,7 +175,7 @@ impl Tracer {
         [&b"clone("[..], b"clone3(", b"fork(", b"vfork("].iter().any(|name| text.starts_with(name))
     }
 
-    /// A thread that was not seen before: a child whose parent's call has not returned, or one that was there when the log began.
+    /// Adds a new thread: a child whose parent's call has not returned, or one that existed when the log began.
     fn appear(&mut self, pid: u32, since: u64, at: u64) -> u32 {
         let parent = self.forking.iter().position(|(_, seen)| !seen);
         if let Some(place) = parent {
@@ -220,7 +221,7 @@ impl Tracer {
         self.out.push((thread, Op::End));
     }
 
-    /// What a thread has computed since its last call.
+    /// Adds the time that a thread has computed since its last call.
     fn compute(&mut self, thread: u32) {
         let owed = std::mem::take(&mut self.threads[thread as usize].owed);
         if owed > 0 && self.settings.kept {
@@ -228,13 +229,13 @@ impl Tracer {
         }
     }
 
-    /// A call of the kernel.
+    /// Adds a call of the kernel.
     pub(super) fn emit(&mut self, thread: u32, name: u32, call: Call) {
         self.compute(thread);
         self.out.push((thread, Op::Call(name, call)));
     }
 
-    /// The files whose last descriptors are closed.
+    /// Closes the files whose last descriptors are closed.
     pub(super) fn close_files(&mut self, thread: u32) {
         for n in 0..self.closed.len() {
             let Closed { file, name } = self.closed[n];
@@ -244,7 +245,7 @@ impl Tracer {
         self.closed.clear();
     }
 
-    /// As [`Tracer::close_files`].
+    /// Closes the given files as [`Tracer::close_files`].
     pub(super) fn closed_now(&mut self, thread: u32, closed: Vec<Closed>) {
         self.closed.extend(closed);
         self.close_files(thread);
@@ -255,7 +256,7 @@ impl Tracer {
             return self.unknown(call.name);
         };
         let of = &mut self.threads[thread as usize];
-        // Within what a coarse clock does not tell apart, a call begins when the one before has returned.
+        // Within the resolution of a coarse clock, a call begins when the previous one has returned.
         let unsure = if self.clock.grain > 1_000 { self.clock.grain } else { 0 };
         let at = if of.last < at.saturating_add(unsure) { at.max(of.last) } else { at };
         let gap = at.saturating_sub(of.last).saturating_sub(self.settings.overhead);
@@ -270,7 +271,7 @@ impl Tracer {
         of.last = began + took;
         let sleeps = match (kind, call.result) {
             (Kind::Sleeps | Kind::WaitChild, None) => true,
-            // It does not return.
+            // The call does not return.
             (Kind::Plain, None) if call.name.starts_with(b"exit") => false,
             (_, None) => {
                 self.notes.failed += 1;
@@ -280,7 +281,7 @@ impl Tracer {
             (_, Some(result)) => {
                 let slept = self.replay(thread, kind, call, result)?;
                 if slept.is_some_and(|slept| !slept) {
-                    // The call itself takes the time that the host says.
+                    // The host determines the time of the call itself.
                     return Ok(());
                 }
                 slept.is_some()
@@ -304,7 +305,7 @@ impl Tracer {
         }
     }
 
-    /// A call that is skipped, or why it cannot be.
+    /// Skips a call, or returns why it cannot be skipped.
     fn skip(&mut self, name: &[u8], what: &str, known: bool, help: &'static str) -> Result<(), Fault> {
         let name = String::from_utf8_lossy(name).into_owned();
         if self.settings.skip {
@@ -312,7 +313,7 @@ impl Tracer {
             return Ok(());
         }
         let what = what.replace("{}", &name);
-        // All of Linux' calls are too long a list.
+        // The list of all Linux calls is too long.
         let word = (!known).then(|| Unknown {
             allowed: vec!["a call that Linux 6.1 has on x86-64 or arm64"],
             nearest: nearest(&name, line::call_names()),
@@ -321,7 +322,7 @@ impl Tracer {
     }
 
     fn unknown(&mut self, name: &[u8]) -> Result<(), Fault> {
-        let help = "unknown=skip skips and counts calls that are not known; if it moves data of files, the replay lacks that data";
+        let help = "unknown=skip skips and counts unknown calls; if it moves data of files, the replay lacks that data";
         self.skip(name, "unknown system call `{}`", false, help)
     }
 
@@ -331,7 +332,7 @@ impl Tracer {
         self.skip(name, what, true, help)
     }
 
-    /// What a call that has returned does. None: it computed. False: it is replayed. True: it slept.
+    /// Handles a call that has returned. Returns none if it computed, false if it is replayed, true if it slept.
     fn replay(
         &mut self,
         thread: u32,
@@ -351,7 +352,7 @@ impl Tracer {
                 self.unsupported(call.name)?;
                 return Ok(None);
             }
-            // What has its number now was closed without a call.
+            // The previous holder of its number was closed without a call.
             Kind::OtherDescriptor => {
                 if let Ok(number) = u32::try_from(result) {
                     self.descriptors.close(table, number, &mut self.closed);
@@ -404,7 +405,7 @@ impl Tracer {
     ) -> Result<(), Fault> {
         if self.descriptors.open_files() >= MOST_OPEN {
             let what = format!("more than {MOST_OPEN} files are open at a time");
-            return Err(Fault { what, at: 0, help: "a replay has room for so many", word: None });
+            return Err(Fault { what, at: 0, help: "a replay supports no more", word: None });
         }
         let name = self.descriptors.name();
         self.files.open(file);
@@ -418,7 +419,7 @@ impl Tracer {
         Ok(())
     }
 
-    /// Opens a file for one call.
+    /// Opens a file for a single call.
     pub(super) fn briefly(&mut self, thread: u32, file: u32, call: Call) {
         let (name, fd) = (self.descriptors.name(), Fd(0));
         self.emit(thread, name, Call::Open { fd, file: FileId(file), flags: OpenFlags::default() });
@@ -426,7 +427,8 @@ impl Tracer {
         self.emit(thread, name, Call::Close { fd });
     }
 
-    /// A file takes the place of another one: ext4 begins to write it (`ext4_rename`, auto_da_alloc), and the other one is gone.
+    /// Replaces a file by a different one: ext4 begins to write the new one (`ext4_rename`, auto_da_alloc), and the
+    /// old one is gone.
     pub(super) fn replace(&mut self, thread: u32, old: &str, new: &str) {
         if let (Some(gone), Some(file)) = self.files.rename(old, new) {
             let how = SyncRange { write: true, ..SyncRange::default() };

@@ -1,5 +1,5 @@
-//! Back-propagation: one training step of a network with 16 hidden units; the GPU does the input layer forward and adjusts
-//! its weights, the host does the rest between them.
+//! Back-propagation: one training step of a network with 16 hidden units; the GPU computes the input layer forward
+//! and adjusts its weights, the host does the rest in between.
 
 use rustc_hash::FxHashMap;
 
@@ -8,7 +8,7 @@ use crate::program::{
     Array, Code, Emit, Entry, Inputs, Kernel, Key, Params, Program, Slots, Space, Table, WarpAt, cost,
 };
 
-/// Its place in the list.
+/// Entry in the list.
 pub(super) const ENTRY: Entry = Entry {
     name: "back",
     suite: "Rodinia",
@@ -18,7 +18,7 @@ pub(super) const ENTRY: Entry = Entry {
         Key { name: "n", what: "input units, a multiple of 16", default: "491520" },
         Key {
             name: "launches",
-            what: "kernels from the beginning: 1 forward, 2 adjustment as well",
+            what: "number of kernels from the first: 1 forward, 2 also adjustment",
             default: "2",
         },
     ],
@@ -36,7 +36,7 @@ fn build(params: &Params, _: &mut Inputs) -> Result<Box<dyn Program>, config::Di
 
 /// `HEIGHT` and `WIDTH`: threads of a block along either side; hidden units.
 pub(super) const SIDE: usize = 16;
-/// Weights of an input unit: one for each hidden unit, and one for the threshold.
+/// Weights per input unit: one for each hidden unit, and one for the threshold.
 pub(super) const ROW: usize = SIDE + 1;
 pub(super) const ETA: f32 = 0.3;
 pub(super) const MOMENTUM: f32 = 0.3;
@@ -44,15 +44,15 @@ const THREADS: u32 = (SIDE * SIDE) as u32;
 /// Bytes of a block's shared memory: `input_node` and `weight_matrix`.
 const SHARED: u32 = ((SIDE + SIDE * SIDE) * 4) as u32;
 const REGISTERS: u32 = 16;
-/// The bias: what unit 0 of a layer is set to.
+/// Bias: the value of unit 0 of a layer.
 const BIAS: f32 = 1.0;
 
-/// Shared memory of a block at work.
+/// Shared memory of an active block.
 #[derive(Clone)]
 struct Shared {
     node: [f32; SIDE],
     weight: [[f32; SIDE]; SIDE],
-    /// Warps that have not ended.
+    /// Number of warps that have not ended.
     live: u32,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Backprop {
     pub(super) units: Vec<f32>,
     /// Weights from input to hidden units, a row of 17 for each input unit.
     pub(super) weights: Vec<f32>,
-    /// Their latest changes.
+    /// Latest changes of the weights.
     pub(super) changes: Vec<f32>,
     /// Sums over 16 input units, for each hidden unit.
     pub(super) partial: Vec<f32>,
@@ -77,55 +77,55 @@ pub(super) struct Backprop {
     shared: FxHashMap<u32, Shared>,
 }
 
-/// Places of the arrays.
+/// Indices of the arrays.
 const UNITS: usize = 0;
 const WEIGHTS: usize = 2;
 const PARTIAL: usize = 3;
 const DELTA: usize = 4;
 const CHANGES: usize = 5;
 
-/// A warp at work: two rows of its block.
+/// An active warp: two rows of its block.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Warp {
     at: WarpAt,
-    /// Steps done.
+    /// Number of steps done.
     step: usize,
 }
 
 impl Warp {
-    /// Input unit of a lane, counted in its block.
+    /// Returns the input unit of a lane, counted in its block.
     fn ty(&self, lane: usize) -> usize {
         (self.at.warp as usize * 32 + lane) / SIDE
     }
 
-    /// Hidden unit of a lane.
+    /// Returns the hidden unit of a lane.
     fn tx(lane: usize) -> usize {
         lane % SIDE
     }
 
-    /// A lane's weight.
+    /// Returns the index of a lane's weight.
     fn index(&self, lane: usize) -> usize {
         ROW * (self.unit(lane)) + Warp::tx(lane) + 1
     }
 
-    /// A lane's input unit; unit 0 is the threshold.
+    /// Returns a lane's input unit; unit 0 is the threshold.
     fn unit(&self, lane: usize) -> usize {
         SIDE * self.at.block as usize + self.ty(lane) + 1
     }
 }
 
-/// Byte of shared memory where `input_node[ty]` lies.
+/// Returns the byte offset of `input_node[ty]` in shared memory.
 fn node_at(ty: usize) -> u64 {
     ty as u64 * 4
 }
 
-/// Byte of shared memory where `weight_matrix[ty][tx]` lies.
+/// Returns the byte offset of `weight_matrix[ty][tx]` in shared memory.
 fn weight_at(ty: usize, tx: usize) -> u64 {
     ((SIDE + ty * SIDE + tx) * 4) as u64
 }
 
-/// A weight as training begins, in [0, 1) as `bpnn_randomize_weights` makes them, made small so that sums over all input
-/// units do not drown the hidden units.
+/// Returns an initial weight, in [0, 1) as from `bpnn_randomize_weights`, scaled down so that sums over all input
+/// units do not saturate the hidden units.
 pub(super) fn weight(inputs: usize, n: usize) -> f32 {
     (uniform(2, n) - 0.5) / inputs as f32
 }
@@ -158,8 +158,8 @@ impl Backprop {
         }
     }
 
-    /// What the host does between the two kernels: hidden units, one output unit, their errors. The weights, which the first
-    /// kernel has overwritten with sums, are copied to the device again.
+    /// Executes the host code between the two kernels: hidden units, one output unit, their errors. The weights,
+    /// which the first kernel has overwritten with sums, are copied to the device again.
     fn host(&mut self) {
         let mut hidden = [BIAS; ROW];
         for (j, unit) in hidden.iter_mut().enumerate().skip(1) {
@@ -182,7 +182,7 @@ impl Backprop {
         self.shared.get_mut(&warp.at.block).expect(LIVES)
     }
 
-    /// `bpnn_layerforward_CUDA`, from one barrier to the next.
+    /// Executes `bpnn_layerforward_CUDA`, from one barrier to the next.
     fn forward(&mut self, warp: &mut Warp, e: &mut Emit) -> bool {
         e.block(warp.step as u32);
         match warp.step {
@@ -239,13 +239,13 @@ impl Backprop {
         }
     }
 
-    /// Adds rows that lie half of `2^level` apart. The powers are constants of the unrolled loop.
+    /// Adds rows at half of `2^level` distance. The powers are constants of the unrolled loop.
     fn halve(&mut self, warp: &Warp, level: usize, e: &mut Emit) {
         let power = 1 << level;
         let mask = such(warp.at.mask, |lane| warp.ty(lane).is_multiple_of(power));
         e.alu(cost::IF, 0, [1]);
         if mask == 0 {
-            // The barrier has a place of its own behind what is left out.
+            // The barrier has a separate place after the omitted code.
             e.block((8 + level) as u32);
             return;
         }
@@ -271,7 +271,7 @@ impl Backprop {
         }
     }
 
-    /// Threads of the first column store the sums, which lie in the first row.
+    /// Stores the sums of the first row, by the threads of the first column.
     fn store_sums(&mut self, warp: &Warp, e: &mut Emit) {
         e.block(13);
         e.alu(cost::IF, 0, [1]);
@@ -293,7 +293,7 @@ impl Backprop {
         }
     }
 
-    /// `bpnn_adjust_weights_cuda`, up to its barrier and behind it.
+    /// Executes `bpnn_adjust_weights_cuda`, up to its barrier and after it.
     fn adjust(&mut self, warp: &mut Warp, e: &mut Emit) -> bool {
         if warp.step == 0 {
             self.adjust_rows(warp, e);
@@ -313,8 +313,8 @@ impl Backprop {
         false
     }
 
-    /// `w += eta delta ly + momentum oldw`, `oldw = eta delta ly + momentum oldw`. What the second statement reads is loaded
-    /// again: the first one's store may have changed it, as far as the compiler knows.
+    /// Executes `w += eta delta ly + momentum oldw`, `oldw = eta delta ly + momentum oldw`. The second statement
+    /// loads its operands again: as far as the compiler knows, the store of the first may have changed them.
     fn adjust_rows(&mut self, warp: &Warp, e: &mut Emit) {
         let index = |lane: usize| warp.index(lane);
         e.block(15);
@@ -345,7 +345,7 @@ impl Backprop {
         }
     }
 
-    /// The weights of the threshold, by one row of the first block.
+    /// Adjusts the weights of the threshold, by one row of the first block.
     fn adjust_threshold(&mut self, mask: u32, e: &mut Emit) {
         let index = |lane: usize| Warp::tx(lane) + 1;
         e.block(17);
@@ -369,7 +369,7 @@ impl Backprop {
     }
 }
 
-/// The squashing function of a unit.
+/// Returns the squashing function of a unit.
 pub(super) fn squash(x: f32) -> f32 {
     1.0 / (1.0 + libm::expf(-x))
 }

@@ -1,11 +1,11 @@
-//! FDTD-2D: a finite-difference time-domain kernel on three fields; three launches a time step.
+//! FDTD-2D: a finite-difference time-domain kernel on three fields; three launches per time step.
 
 use super::{lanes, rows, such, uniform};
 use crate::program::{
     Array, Code, Emit, Entry, Inputs, Kernel, Key, Params, Program, Slots, Space, Table, WarpAt, cost,
 };
 
-/// Its place in the list.
+/// Entry in the list.
 pub(super) const ENTRY: Entry = Entry {
     name: "FDT",
     suite: "PolyBench",
@@ -13,8 +13,8 @@ pub(super) const ENTRY: Entry = Entry {
     table: Some(Table { read_ratio: 0.73, kernels: 1 }),
     keys: &[
         Key { name: "n", what: "columns of a field", default: "2560" },
-        Key { name: "rows", what: "rows of a field; as many as columns if empty", default: "" },
-        Key { name: "launches", what: "kernels from the beginning, three a time step", default: "1" },
+        Key { name: "rows", what: "rows of a field; default: as many as columns", default: "" },
+        Key { name: "launches", what: "number of kernels from the first, three per time step", default: "1" },
     ],
     build,
 };
@@ -26,10 +26,10 @@ fn build(params: &Params, _: &mut Inputs) -> Result<Box<dyn Program>, config::Di
     Ok(Box::new(Slots::new(Fdtd::new([rows, n], launches))))
 }
 
-/// `fdtd2d.cuh`: a block is 32 threads along a row, eight rows: a warp is a piece of a row.
+/// Block shape of `fdtd2d.cuh`: 32 threads along a row, eight rows; a warp is a piece of a row.
 const BLOCK_X: usize = 32;
 const BLOCK_Y: usize = 8;
-/// `TMAX`.
+/// Value of `TMAX`.
 const STEPS: usize = 500;
 const REGISTERS: u32 = 16;
 
@@ -37,7 +37,7 @@ const REGISTERS: u32 = 16;
 #[derive(Clone)]
 pub(super) struct Fdtd {
     rows: usize,
-    /// Columns.
+    /// Number of columns.
     n: usize,
     launches: usize,
     launched: usize,
@@ -49,7 +49,7 @@ pub(super) struct Fdtd {
     pub(super) hz: Vec<f32>,
 }
 
-/// Places of the arrays.
+/// Indices of the arrays.
 const SOURCE: usize = 0;
 const EX: usize = 1;
 const EY: usize = 2;
@@ -71,7 +71,7 @@ impl Fdtd {
         Fdtd { rows, n, launches, launched: 0, space, arrays, source, ex, ey, hz }
     }
 
-    /// `ey -= 0.5 (hz - hz above)`; the first row is the source's.
+    /// Computes `ey -= 0.5 (hz - hz above)`; the first row is the source's.
     fn step1(&mut self, row: usize, column: usize, mask: u32, time: usize, e: &mut Emit) {
         let (n, first) = (self.n, row * self.n + column);
         e.block(1);
@@ -105,7 +105,7 @@ impl Fdtd {
         }
     }
 
-    /// `ex -= 0.5 (hz - hz to the left)`.
+    /// Computes `ex -= 0.5 (hz - hz to the left)`.
     fn step2(&mut self, row: usize, column: usize, mask: u32, e: &mut Emit) {
         let first = row * self.n + column;
         e.block(4);
@@ -125,7 +125,7 @@ impl Fdtd {
         }
     }
 
-    /// `hz -= 0.7 (ex to the right - ex + ey below - ey)`.
+    /// Computes `hz -= 0.7 (ex to the right - ex + ey below - ey)`.
     fn step3(&mut self, row: usize, column: usize, mask: u32, e: &mut Emit) {
         let (n, first) = (self.n, row * self.n + column);
         e.block(5);
@@ -152,7 +152,7 @@ impl Fdtd {
     }
 }
 
-/// Row times columns plus column.
+/// Emits row times columns plus column.
 fn index(e: &mut Emit) {
     e.alu(1, 3, [1, 2]);
 }
@@ -190,7 +190,7 @@ impl Code for Fdtd {
         let column = block % across * BLOCK_X;
         let launch = self.launched - 1;
         let (time, part) = (launch / 3, launch % 3);
-        // Number of the thread in two dimensions, then the tests whether it is within the field.
+        // Two-dimensional thread number, then the tests that it is within the field.
         e.block(0);
         e.alu(cost::THREAD + 2, 1, []);
         e.alu(2 * cost::IF, 0, [1]);

@@ -1,11 +1,11 @@
-//! Gaussian elimination: two launches a pivot, `Fan1` for the column of multipliers, `Fan2` for all rows below.
+//! Gaussian elimination: two launches per pivot, `Fan1` for the column of multipliers, `Fan2` for all rows below.
 
 use super::{lanes, rows, such, uniform};
 use crate::program::{
     Array, Code, Emit, Entry, Inputs, Kernel, Key, Params, Program, Slots, Space, Table, WarpAt, cost,
 };
 
-/// Its place in the list.
+/// Entry in the list.
 pub(super) const ENTRY: Entry = Entry {
     name: "gaus",
     suite: "Rodinia",
@@ -13,8 +13,8 @@ pub(super) const ENTRY: Entry = Entry {
     table: Some(Table { read_ratio: 0.66, kernels: 3 }),
     keys: &[
         Key { name: "n", what: "columns of the matrix", default: "2944" },
-        Key { name: "rows", what: "rows of the matrix; as many as columns if empty", default: "" },
-        Key { name: "pivots", what: "pivots from the beginning, two kernels each", default: "1" },
+        Key { name: "rows", what: "rows of the matrix; default: as many as columns", default: "" },
+        Key { name: "pivots", what: "number of pivots from the first, two kernels each", default: "1" },
         Key { name: "block", what: "threads of a block of Fan2 along either side", default: "4" },
     ],
     build,
@@ -28,17 +28,17 @@ fn build(params: &Params, _: &mut Inputs) -> Result<Box<dyn Program>, config::Di
     Ok(Box::new(Slots::new(Gaussian::new([rows, n], pivots, block))))
 }
 
-/// `MAXBLOCKSIZE`: threads of a block of `Fan1`.
+/// Threads per block of `Fan1`: `MAXBLOCKSIZE`.
 const FAN1_BLOCK: u32 = 512;
 const REGISTERS: u32 = 16;
-/// What is added to the diagonal of the matrix, in units of its side: no pivot vanishes.
+/// Value added to the diagonal of the matrix, in units of its side, so that no pivot vanishes.
 const DOMINANCE: f32 = 1.0;
 
 /// The application.
 #[derive(Clone)]
 pub(super) struct Gaussian {
     rows: usize,
-    /// Columns.
+    /// Number of columns.
     n: usize,
     pivots: usize,
     block: usize,
@@ -53,7 +53,7 @@ pub(super) struct Gaussian {
     pub(super) b: Vec<f32>,
 }
 
-/// Places of the arrays.
+/// Indices of the arrays.
 const M: usize = 0;
 const A: usize = 1;
 const B: usize = 2;
@@ -71,7 +71,7 @@ impl Gaussian {
         Gaussian { rows, n, pivots, block, launched: 0, space, arrays, m, a, b }
     }
 
-    /// `m[row][t] = a[row][t] / a[t][t]`, a row a thread.
+    /// Computes `m[row][t] = a[row][t] / a[t][t]`, one row per thread.
     fn fan1(&mut self, at: &WarpAt, t: usize, e: &mut Emit) {
         let n = self.n;
         e.block(0);
@@ -100,7 +100,7 @@ impl Gaussian {
         e.exit();
     }
 
-    /// `a[row][column] -= m[row][t] * a[t][column]`: the x of a thread is its row.
+    /// Computes `a[row][column] -= m[row][t] * a[t][column]`: the x of a thread is its row.
     fn fan2(&mut self, at: &WarpAt, t: usize, e: &mut Emit) {
         let (rows, n, side) = (self.rows, self.n, self.block);
         let across = rows.div_ceil(side);
@@ -140,7 +140,7 @@ impl Gaussian {
         e.exit();
     }
 
-    /// `b[row] -= m[row][t] * b[t]`, for the threads of the first column.
+    /// Computes `b[row] -= m[row][t] * b[t]`, in the threads of the first column.
     fn right_side(&mut self, mask: u32, t: usize, row: impl Fn(usize) -> usize, e: &mut Emit) {
         let n = self.n;
         e.block(5);
@@ -159,11 +159,11 @@ impl Gaussian {
     }
 }
 
-/// Arithmetic of a division, correctly rounded, beside its reciprocal: `nvcc` makes two steps of Newton's method, the
-/// check for special values and a branch of it.
+/// Arithmetic of a correctly rounded division besides its reciprocal: `nvcc` emits two steps of Newton's method, and
+/// the check for special values with its branch.
 const DIVISION: u16 = 8;
 
-/// A division.
+/// Emits a division.
 pub(in crate::program) fn divide(e: &mut Emit, to: u8, from: [u8; 2]) {
     e.sfu(1, to, [from[1]]);
     e.alu(DIVISION, to, [from[0], from[1], to]);

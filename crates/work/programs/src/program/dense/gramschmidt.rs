@@ -1,4 +1,4 @@
-//! Gram-Schmidt: three launches a column, for its norm, its direction, and the projection of the columns behind it.
+//! Gram-Schmidt: three launches per column, for its norm, its direction, and the projection of the columns after it.
 
 use super::{lanes, rows, such, uniform};
 use crate::program::dense::gaussian::divide;
@@ -6,7 +6,7 @@ use crate::program::{
     Array, Code, Emit, Entry, Inputs, Kernel, Key, Params, Program, Slots, Space, Table, WarpAt, cost,
 };
 
-/// Its place in the list.
+/// Entry in the list.
 pub(super) const ENTRY: Entry = Entry {
     name: "gram",
     suite: "PolyBench",
@@ -14,8 +14,8 @@ pub(super) const ENTRY: Entry = Entry {
     table: Some(Table { read_ratio: 0.75, kernels: 3 }),
     keys: &[
         Key { name: "n", what: "columns of the matrix", default: "2560" },
-        Key { name: "rows", what: "rows of the matrix; as many as columns if empty", default: "" },
-        Key { name: "columns", what: "columns from the beginning, three kernels each", default: "1" },
+        Key { name: "rows", what: "rows of the matrix; default: as many as columns", default: "" },
+        Key { name: "columns", what: "number of columns from the first, three kernels each", default: "1" },
     ],
     build,
 };
@@ -30,14 +30,14 @@ fn build(params: &Params, _: &mut Inputs) -> Result<Box<dyn Program>, config::Di
 /// `DIM_THREAD_BLOCK_X`; blocks are one-dimensional.
 const BLOCK: usize = 256;
 const REGISTERS: u32 = 16;
-/// Arithmetic of a square root, correctly rounded, beside its reciprocal square root.
+/// Arithmetic of a correctly rounded square root besides its reciprocal square root.
 const ROOT: u16 = 6;
 
 /// The application.
 #[derive(Clone)]
 pub(super) struct GramSchmidt {
     rows: usize,
-    /// Columns of the matrix, of which the first `columns` are worked on.
+    /// Number of columns of the matrix, of which the first `columns` are processed.
     n: usize,
     columns: usize,
     launched: usize,
@@ -48,40 +48,40 @@ pub(super) struct GramSchmidt {
     pub(super) q: Vec<f32>,
 }
 
-/// Places of the arrays.
+/// Indices of the arrays.
 const A: usize = 0;
 const R: usize = 1;
 const Q: usize = 2;
 
-/// Where in its kernel a warp is.
+/// Position of a warp in its kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Phase {
     #[default]
     Begin,
-    /// Summing: the norm, or the projection's length.
+    /// Sums the norm, or the projection's length.
     Sum,
-    /// Subtracting the projection.
+    /// Subtracts the projection.
     Subtract,
     End,
 }
 
-/// A warp at work.
+/// An active warp.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Warp {
     at: WarpAt,
     phase: Phase,
-    /// Lanes that have something to do.
+    /// Lanes with work.
     mask: u32,
     /// Row of the next iteration.
     row: usize,
-    /// The sum so far, of the kernel with one thread.
+    /// Current sum, in the kernel with one thread.
     sum: f32,
 }
 
 impl GramSchmidt {
     pub(super) fn new([rows, n]: [usize; 2], columns: usize) -> GramSchmidt {
         let mut space = Space::default();
-        // No more columns are independent than there are rows.
+        // At most as many columns as rows are independent.
         let (all, upper) = (rows * n, rows.min(n) * n);
         let arrays = [space.array("a", 4, all), space.array("r", 4, upper), space.array("q", 4, all)];
         let a = (0..all).map(|k| uniform(1, k)).collect();
@@ -89,7 +89,7 @@ impl GramSchmidt {
         GramSchmidt { rows, n, columns, launched: 0, space, arrays, a, r, q }
     }
 
-    /// Thread 0: `r[k][k] = sqrt(sum of a[i][k]²)`.
+    /// Computes `r[k][k] = sqrt(sum of a[i][k]²)` in thread 0.
     fn norm(&mut self, warp: &mut Warp, k: usize, e: &mut Emit) -> bool {
         let n = self.n;
         match warp.phase {
@@ -125,7 +125,7 @@ impl GramSchmidt {
         true
     }
 
-    /// `q[i][k] = a[i][k] / r[k][k]`, a row a thread.
+    /// Computes `q[i][k] = a[i][k] / r[k][k]`, one row per thread.
     fn direction(&mut self, warp: &mut Warp, k: usize, e: &mut Emit) -> bool {
         let n = self.n;
         e.block(4);
@@ -152,7 +152,8 @@ impl GramSchmidt {
         exit(warp, e)
     }
 
-    /// For each column j behind k, a thread: `r[k][j] = sum of q[i][k] a[i][j]`, then `a[i][j] -= q[i][k] r[k][j]`.
+    /// Computes `r[k][j] = sum of q[i][k] a[i][j]`, then `a[i][j] -= q[i][k] r[k][j]`, one thread for each column j
+    /// after k.
     fn project(&mut self, warp: &mut Warp, k: usize, e: &mut Emit) -> bool {
         let (n, first) = (self.n, warp.at.thread());
         let row = warp.row;
@@ -181,7 +182,7 @@ impl GramSchmidt {
                 e.load(&self.arrays[Q], 5, [3], |_| row * n + k);
                 e.load(&self.arrays[A], 6, [4], |lane| row * n + first + lane);
                 e.alu(1, 7, [5, 6, 7]);
-                // The sum stays in a register, but `q` and `a` may be where it is stored, as far as the compiler knows.
+                // The sum stays in a register, but as far as the compiler knows, its store may alias `q` and `a`.
                 e.store(&self.arrays[R], [2, 7], |lane| k * n + first + lane);
                 e.alu(2 * cost::ADDRESS + cost::LOOP, 3, [3]);
                 for lane in lanes(warp.mask) {
@@ -196,7 +197,7 @@ impl GramSchmidt {
                 e.block(9);
                 e.lanes(warp.mask);
                 e.load(&self.arrays[Q], 5, [3], |_| row * n + k);
-                // Loaded each time: the store to `a` may have changed it.
+                // Loaded each time, as the store to `a` may have changed it.
                 e.load(&self.arrays[R], 8, [2], |lane| k * n + first + lane);
                 e.load(&self.arrays[A], 6, [4], |lane| row * n + first + lane);
                 e.alu(1, 9, [5, 8, 6]);
@@ -216,7 +217,7 @@ impl GramSchmidt {
     }
 }
 
-/// A square root.
+/// Emits a square root.
 pub(in crate::program) fn root(e: &mut Emit, to: u8, from: u8) {
     e.sfu(1, to, [from]);
     e.alu(ROOT, to, [from, to]);

@@ -1,5 +1,5 @@
 //! Hotspot: the temperature of a chip's cells over time. Each block computes several time steps of its tile in shared
-//! memory, on a base that is larger than the tile by a border for each step: a pyramid.
+//! memory, on a base that exceeds the tile by a border for each step: a pyramid.
 
 use rustc_hash::FxHashMap;
 
@@ -9,11 +9,11 @@ use crate::program::{
     Array, Code, Emit, Entry, Inputs, Kernel, Key, Params, Program, Slots, Space, WarpAt, cost,
 };
 
-/// Its place in the list.
+/// Entry in the list.
 pub(super) const ENTRY: Entry = Entry {
     name: "hotspot",
     suite: "Rodinia",
-    what: "thermal simulation of a chip: a stencil, several time steps a kernel in shared memory",
+    what: "thermal simulation of a chip: a stencil, several time steps per kernel in shared memory",
     table: None,
     keys: &[
         Key { name: "rows", what: "rows of the grid", default: "1024" },
@@ -21,7 +21,7 @@ pub(super) const ENTRY: Entry = Entry {
         Key { name: "steps", what: "time steps", default: "4" },
         Key {
             name: "pyramid",
-            what: "time steps a kernel, 1 to 7; each takes a border off a block's tile",
+            what: "time steps per kernel, 1 to 7; each takes a border off a block's tile",
             default: "2",
         },
     ],
@@ -36,7 +36,7 @@ fn build(params: &Params, _: &mut Inputs) -> Result<Box<dyn Program>, config::Di
     Ok(Box::new(Slots::new(Hotspot::new([rows, columns], steps, pyramid))))
 }
 
-/// `BLOCK_SIZE`: threads of a block along either side.
+/// Threads of a block along either side: `BLOCK_SIZE`.
 const SIDE: usize = 16;
 const CELLS: usize = SIDE * SIDE;
 /// Bytes of a block's shared memory: `temp_on_cuda`, `power_on_cuda` and `temp_t`.
@@ -44,8 +44,8 @@ const SHARED: u32 = (3 * CELLS * 4) as u32;
 /// Chosen: indices, ranges and the constants of the loop in double precision.
 const REGISTERS: u32 = 32;
 
-/// What heats a cell and carries its heat away: `compute_tran_temp` and the head of the kernel, in single precision as
-/// there.
+/// Heating and cooling of a cell: `compute_tran_temp` and the head of the kernel, in single precision as in the
+/// source.
 #[derive(Clone, Copy, Debug)]
 struct Chip {
     /// Time step over heat capacity.
@@ -75,8 +75,8 @@ impl Chip {
         Chip { step: step / capacity, x: 1.0 / x, y: 1.0 / y, z: 1.0 / z }
     }
 
-    /// A cell's temperature a step later. The constant 2.0 is of double precision in the source, and so is all that it
-    /// touches.
+    /// Returns a cell's temperature one step later. The constant 2.0 has double precision in the source, and so do
+    /// all operations on it.
     fn later(&self, own: f32, power: f32, [above, below]: [f32; 2], [left, right]: [f32; 2]) -> f32 {
         let bend = |sum: f32, by: f32| (f64::from(sum) - 2.0 * f64::from(own)) * f64::from(by);
         let flow = f64::from(power) + bend(below + above, self.y) + bend(right + left, self.x);
@@ -85,17 +85,17 @@ impl Chip {
     }
 }
 
-/// Shared memory of a block at work.
+/// Shared memory of an active block.
 #[derive(Clone)]
 struct Shared {
     temperature: [f32; CELLS],
     power: [f32; CELLS],
     next: [f32; CELLS],
-    /// Warps that have not ended.
+    /// Number of warps that have not ended.
     live: u32,
 }
 
-/// Where the arrays lie in shared memory.
+/// Offsets of the arrays in shared memory.
 const TEMPERATURE: u64 = 0;
 const POWER: u64 = (CELLS * 4) as u64;
 const NEXT: u64 = (2 * CELLS * 4) as u64;
@@ -119,38 +119,38 @@ pub(super) struct Hotspot {
     shared: FxHashMap<u32, Shared>,
 }
 
-/// Place of the power among the arrays.
+/// Index of the power among the arrays.
 const MATRIX_POWER: usize = 2;
 
-/// A warp at work: two rows of its block.
+/// An active warp: two rows of its block.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Warp {
     at: WarpAt,
-    /// Grid row and column of the block's first thread; outside the grid in the border.
+    /// Grid row and column of the block's first thread; in the border, outside the grid.
     corner: [isize; 2],
-    /// First and last row, first and last column of the block that lie in the grid.
+    /// First and last row, first and last column of the block that are in the grid.
     valid: [[isize; 2]; 2],
-    /// Barriers passed.
+    /// Number of barriers passed.
     step: usize,
     /// Lanes that computed a cell in the latest time step.
     computed: u32,
 }
 
 impl Warp {
-    /// Row and column of a lane in its block.
+    /// Returns row and column of a lane in its block.
     #[inline]
     fn thread(&self, lane: usize) -> [usize; 2] {
         let thread = self.at.warp as usize * 32 + lane;
         [thread / SIDE, thread % SIDE]
     }
 
-    /// Place of a lane's cell in an array of shared memory.
+    /// Returns the index of a lane's cell in an array of shared memory.
     #[inline]
     fn cell(&self, lane: usize) -> usize {
         self.at.warp as usize * 32 + lane
     }
 
-    /// Place of a lane's cell in a grid of so many columns.
+    /// Returns the index of a lane's cell in a grid with this many columns.
     #[inline]
     fn index(&self, lane: usize, columns: usize) -> usize {
         let [row, column] = self.thread(lane);
@@ -158,7 +158,7 @@ impl Warp {
         row as usize * columns + column as usize
     }
 
-    /// Whether a lane's cell lies in the grid, by at least `border` cells inside the block.
+    /// Returns true if a lane's cell is in the grid, at least `border` cells inside the block.
     #[inline]
     fn inside(&self, lane: usize, border: usize) -> bool {
         self.thread(lane).iter().zip(&self.valid).all(|(at, [first, last])| {
@@ -166,7 +166,7 @@ impl Warp {
         })
     }
 
-    /// Places of the cells above and below a lane's, or left and right: its own at the edge of the grid.
+    /// Returns the indices of the cells above and below a lane's, or left and right: its own at the edge of the grid.
     #[inline]
     fn beside(&self, lane: usize, axis: usize) -> [usize; 2] {
         let (at, [first, last]) = (self.thread(lane)[axis], self.valid[axis]);
@@ -179,7 +179,7 @@ impl Warp {
     }
 }
 
-/// Byte of shared memory where a cell of an array lies.
+/// Returns the byte offset of a cell of an array in shared memory.
 fn byte(array: u64, cell: usize) -> u64 {
     array + cell as u64 * 4
 }
@@ -189,7 +189,7 @@ impl Hotspot {
         let (mut space, cells) = (Space::default(), sides[0] * sides[1]);
         let names = ["MatrixTemp[0]", "MatrixTemp[1]", "MatrixPower"];
         let arrays = names.map(|name| space.array(name, 4, cells));
-        // The inputs that Rodinia comes with lie above 323 degrees; power is such that a step shows it.
+        // Rodinia's inputs are above 323 degrees; the power is chosen so that a step shows it.
         let start = (0..cells).map(|n| 323.0 + 20.0 * uniform(1, n)).collect();
         let power = (0..cells).map(|n| uniform(2, n)).collect();
         let temperature = [start, vec![0.0; cells]];
@@ -197,12 +197,12 @@ impl Hotspot {
         Hotspot { sides, steps, pyramid, launched: 0, chip, space, arrays, temperature, power, shared }
     }
 
-    /// Time steps of the present kernel: the last may have fewer.
+    /// Returns the time steps of the current kernel: the last may have fewer.
     fn iterations(&self) -> usize {
         self.pyramid.min(self.steps - (self.launched - 1) * self.pyramid)
     }
 
-    /// Which temperatures the present kernel reads.
+    /// Returns the index of the temperatures that the current kernel reads.
     fn source(&self) -> usize {
         (self.launched - 1) % 2
     }
@@ -210,7 +210,7 @@ impl Hotspot {
     /// Loads the block's part of the grid, border included.
     fn load(&mut self, warp: &Warp, e: &mut Emit) {
         e.block(0);
-        // Block and thread numbers, the constants, what the block covers, the cell.
+        // Block and thread numbers, constants, the range of the block, the cell.
         e.alu(cost::THREAD, 1, []);
         for register in 20..24 {
             divide(e, register, [24, 25]);
@@ -236,12 +236,12 @@ impl Hotspot {
                 shared.power[cell] = self.power[place];
             }
         }
-        // The barrier has a place of its own behind what is left out.
+        // The barrier has a separate place after the omitted code.
         e.block(2);
         e.lanes(warp.at.mask);
     }
 
-    /// A time step: cells that lie a border further inside than those of the step before.
+    /// Computes a time step: its cells are a border further inside than those of the previous step.
     fn compute(&mut self, warp: &mut Warp, iteration: usize, e: &mut Emit) {
         if iteration == 0 {
             // The valid ranges, three each; the neighbours, two each.
@@ -288,7 +288,7 @@ impl Hotspot {
         e.lanes(warp.at.mask);
     }
 
-    /// What was computed becomes what the next time step reads.
+    /// Makes the computed values the input of the next time step.
     fn advance(&mut self, warp: &Warp, e: &mut Emit) {
         e.block(7);
         e.alu(cost::IF + 1, 0, [8]);
@@ -360,8 +360,8 @@ impl Code for Hotspot {
         let zero = [0.0; CELLS];
         let live = CELLS as u32 / 32;
         self.shared.entry(at.block).or_insert(Shared { temperature: zero, power: zero, next: zero, live });
-        // The grid of blocks and the border are those of a whole pyramid; tiles of a kernel of fewer time steps are larger,
-        // and cover the grid the more.
+        // The grid of blocks and the border are those of a whole pyramid; tiles of a kernel with fewer time steps are
+        // larger, and more than cover the grid.
         let across = self.sides[1].div_ceil(SIDE - 2 * self.pyramid);
         let (tile, block) = (SIDE - 2 * self.iterations(), at.block as usize);
         let corner = [block / across, block % across].map(|n| (tile * n) as isize - self.pyramid as isize);
@@ -371,10 +371,10 @@ impl Code for Hotspot {
         Warp { at, corner, valid, step: 0, computed: 0 }
     }
 
-    /// From one barrier to the next.
+    /// Executes from one barrier to the next.
     fn step(&mut self, warp: &mut Warp, e: &mut Emit) -> bool {
         e.lanes(warp.at.mask);
-        // Barriers: one behind the loads, two behind each time step but the last, which has one.
+        // Barriers: one after the loads, two after each time step but the last, which has one.
         let iterations = self.iterations();
         match warp.step {
             0 => self.load(warp, e),

@@ -1,5 +1,5 @@
-//! LavaMD: forces between the particles of a box and those of the boxes around it. A block has a box; it brings one
-//! neighbour after another into shared memory.
+//! LavaMD: forces between the particles of a box and those of the boxes around it. Each block handles a box, and
+//! loads one neighbour after another into shared memory.
 
 use rustc_hash::FxHashMap;
 
@@ -8,11 +8,11 @@ use crate::program::{
     Array, Code, Emit, Entry, Inputs, Kernel, Key, Params, Program, Slots, Space, WarpAt, cost,
 };
 
-/// Its place in the list.
+/// Entry in the list.
 pub(super) const ENTRY: Entry = Entry {
     name: "lavamd",
     suite: "Rodinia",
-    what: "molecular dynamics: forces of particles on those of their own and of the neighbouring boxes",
+    what: "molecular dynamics: forces between particles of the same and of neighbouring boxes",
     table: None,
     keys: &[
         Key { name: "boxes1d", what: "boxes along each of the three sides of the space", default: "6" },
@@ -31,9 +31,9 @@ fn build(params: &Params, _: &mut Inputs) -> Result<Box<dyn Program>, config::Di
 const THREADS: usize = 128;
 /// Chosen: a pair of registers for each number of double precision.
 const REGISTERS: u32 = 32;
-/// Most neighbours of a box.
+/// Maximum number of neighbours of a box.
 const NEIGHBOURS: usize = 26;
-/// Words of 4 B of a `box_str`: place and number, offset, the number of neighbours and what aligns it, the neighbours.
+/// Words of 4 B of a `box_str`: place and number, offset, number of neighbours with padding, the neighbours.
 const BOX_WORDS: usize = 4 + 2 + 2 + NEIGHBOURS * NEIGHBOUR_WORDS;
 /// Words of a `nei_str`: place and number, offset.
 const NEIGHBOUR_WORDS: usize = 4 + 2;
@@ -49,13 +49,13 @@ pub(super) const ALPHA: f64 = 0.5;
 /// a power of two.
 const EXPONENTIAL: u16 = 22;
 
-/// Shared memory of a block at work: `rA_shared`, `rB_shared`, `qB_shared`.
+/// Shared memory of an active block: `rA_shared`, `rB_shared`, `qB_shared`.
 #[derive(Clone)]
 struct Shared {
     home: Vec<[f64; FOUR]>,
     neighbour: Vec<[f64; FOUR]>,
     charge: Vec<f64>,
-    /// Warps that have not ended.
+    /// Number of warps that have not ended.
     live: u32,
 }
 
@@ -69,7 +69,7 @@ pub(super) struct LavaMd {
     places: Array,
     charges: Array,
     forces: Array,
-    /// The numbers of each box's neighbours.
+    /// Numbers of each box's neighbours.
     neighbours: Vec<Vec<u32>>,
     /// v and coordinates of each particle.
     pub(super) place: Vec<[f64; FOUR]>,
@@ -80,42 +80,42 @@ pub(super) struct LavaMd {
     shared: FxHashMap<u32, Shared>,
 }
 
-/// Where in the kernel a warp is.
+/// Position of a warp in the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Phase {
-    /// Before the first barrier: the home box is brought.
+    /// Before the first barrier: the home box is loaded.
     #[default]
     Home,
-    /// At the head of the loop over boxes: the next is brought, up to a barrier.
+    /// At the head of the loop over boxes: the next is loaded, up to a barrier.
     Bring,
-    /// Before the loop over the particles of the box: a lane's own is read.
+    /// Before the loop over the particles of the box: a lane's own particle is read.
     Own,
     /// In that loop.
     Pair,
 }
 
-/// A warp at work.
+/// An active warp.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Warp {
     at: WarpAt,
     phase: Phase,
-    /// Boxes that are done: the home box is the first.
+    /// Number of boxes done: the home box is the first.
     boxes: usize,
-    /// The first particle of the lanes' present round: threads are fewer than particles, perhaps.
+    /// First particle of the lanes' current round: there may be fewer threads than particles.
     round: usize,
-    /// Particle of the neighbour.
+    /// Index of the neighbour's particle.
     particle: usize,
 }
 
 impl Warp {
-    /// A lane's particle in a round.
+    /// Returns a lane's particle in a round.
     #[inline]
     fn particle(&self, round: usize, lane: usize) -> usize {
         round + self.at.warp as usize * 32 + lane
     }
 }
 
-/// The boxes around one, as the host lists them: x runs fastest, then y, then z.
+/// Returns the boxes around one, as the host lists them: x runs fastest, then y, then z.
 fn around(side: usize, number: usize) -> Vec<u32> {
     let place = [number / (side * side), number / side % side, number % side];
     let mut found = Vec::new();
@@ -151,32 +151,32 @@ impl LavaMd {
         }
     }
 
-    /// Byte of shared memory where a number of a particle of the home box lies.
+    /// Returns the byte offset in shared memory of a number of a home box particle.
     fn home(&self, particle: usize, axis: usize) -> u64 {
         ((particle * FOUR + axis) * 8) as u64
     }
 
-    /// The same of the neighbour.
+    /// Returns the byte offset in shared memory of a number of a neighbour's particle.
     fn neighbour(&self, particle: usize, axis: usize) -> u64 {
         self.home(self.particles + particle, axis)
     }
 
-    /// Byte of shared memory where a charge of the neighbour lies.
+    /// Returns the byte offset in shared memory of a neighbour's charge.
     fn charge_at(&self, particle: usize) -> u64 {
         self.home(2 * self.particles, 0) + particle as u64 * 8
     }
 
-    /// Bytes of a block's shared memory.
+    /// Returns the bytes of a block's shared memory.
     fn shared_bytes(&self) -> u32 {
         self.charge_at(self.particles) as u32
     }
 
-    /// The lanes that have a particle in a round.
+    /// Returns the lanes that have a particle in a round.
     fn busy(&self, warp: &Warp, round: usize) -> u32 {
         such(warp.at.mask, |lane| warp.particle(round, lane) < self.particles)
     }
 
-    /// The box whose particles act on the block's, if there is one more.
+    /// Returns the next box whose particles act on the block's, if any.
     fn acting(&self, warp: &Warp) -> Option<usize> {
         let home = warp.at.block as usize;
         match warp.boxes {
@@ -185,7 +185,7 @@ impl LavaMd {
         }
     }
 
-    /// Brings the particles of the home box.
+    /// Loads the particles of the home box.
     fn begin(&mut self, warp: &Warp, e: &mut Emit) {
         let (home, words) = (warp.at.block as usize, self.boxes.as_words(8));
         e.block(0);
@@ -214,8 +214,8 @@ impl LavaMd {
         e.barrier();
     }
 
-    /// Moves the lanes' particles of a box into shared memory, number by number: structures of doubles are aligned to
-    /// eight bytes. `behind` is where the array there begins, in particles.
+    /// Copies the lanes' particles of a box into shared memory, number by number: structures of doubles are aligned
+    /// to eight bytes. `behind` is the start of the array there, in particles.
     fn bring(&self, warp: &Warp, from: usize, round: usize, behind: usize, e: &mut Emit) {
         let first = from * self.particles;
         for axis in 0..FOUR {
@@ -229,7 +229,7 @@ impl LavaMd {
         }
     }
 
-    /// The head of the loop over boxes: brings the particles of the next, or ends.
+    /// Executes the head of the loop over boxes: loads the particles of the next, or ends.
     fn next_box(&mut self, warp: &mut Warp, e: &mut Emit) -> bool {
         let home = warp.at.block as usize;
         e.block(4);
@@ -283,8 +283,8 @@ impl LavaMd {
         true
     }
 
-    /// The head of a round: what is the lanes' own stays in registers for the loop. When no round is left: the barrier
-    /// before the next box.
+    /// Executes the head of a round: the lanes' own values stay in registers for the loop. After the last round comes
+    /// the barrier before the next box.
     fn own(&mut self, warp: &mut Warp, e: &mut Emit) {
         let mask = self.busy(warp, warp.round);
         e.block(12);
@@ -306,14 +306,14 @@ impl LavaMd {
         (warp.phase, warp.particle) = (Phase::Pair, 0);
     }
 
-    /// Place of a number of a lane's force.
+    /// Returns the index of a number of a lane's force.
     fn force_at(&self, warp: &Warp, lane: usize, axis: usize) -> usize {
         let first = warp.at.block as usize * self.particles;
         (first + warp.particle(warp.round, lane)) * FOUR + axis
     }
 
-    /// One particle of the neighbour acts on the lanes' own. Behind the last, the sums go to memory: until then they are in
-    /// registers, as nothing else that the loop touches may be where they lie.
+    /// Applies one particle of the neighbour to the lanes' own. After the last, the sums go to memory; until then
+    /// they are in registers, as nothing else in the loop may alias them.
     fn pair(&mut self, warp: &mut Warp, e: &mut Emit) {
         let (mask, particle) = (self.busy(warp, warp.round), warp.particle);
         e.block(15);
@@ -352,7 +352,7 @@ impl LavaMd {
     }
 }
 
-/// Adds what a particle does to another: a Gaussian of their distance, and its slope along each axis.
+/// Adds the effect of one particle on a different one: a Gaussian of their distance, and its slope along each axis.
 #[inline]
 fn act(own: &[f64; FOUR], other: &[f64; FOUR], charge: f64, force: &mut [f64; FOUR]) {
     let product = own[1] * other[1] + own[2] * other[2] + own[3] * other[3];

@@ -1,8 +1,8 @@
 //! Dense linear algebra, stencils and particles: backprop, gaussian, hotspot and lavaMD after Rodinia, FDTD-2D and
 //! Gram-Schmidt after PolyBench.
 //!
-//! Loops, block shapes and element sizes are those of the public CUDA sources (Rodinia 3.1; PolyBench/ACC). Each runs a
-//! *window* of its application: the launches from the beginning up to a number that a key sets. The inputs are made so
+//! Loops, block shapes and element sizes are those of the public CUDA sources (Rodinia 3.1; PolyBench/ACC). Each runs
+//! a *window* of its application: the launches from the beginning up to a number set by a key. The inputs are made so
 //! that results can be compared: those of the sources are rank one, or contain zero columns.
 
 mod backprop;
@@ -21,16 +21,17 @@ use config::Diagnostic;
 pub(super) use gaussian::divide;
 pub(super) use gramschmidt::root;
 
-/// All of them.
+/// Programs of this module.
 pub(super) const ENTRIES: &[Entry] =
     &[backprop::ENTRY, gaussian::ENTRY, fdtd::ENTRY, gramschmidt::ENTRY, hotspot::ENTRY, lavamd::ENTRY];
 
-// Values that the programs begin with, sizes, and lanes.
+// Initial values of the programs, sizes, and lanes.
 
-/// Why what a warp keeps for its block is there.
+/// Reason why a warp's state for its block exists.
 const LIVES: &str = "a block's shared memory lives as long as its warps";
 
-/// Element `n` of a stream of numbers in [0, 1): SplitMix64 (Steele, Lea, Flood 2014), of which any element can be had alone.
+/// Returns element `n` of a stream of numbers in [0, 1): SplitMix64 (Steele, Lea, Flood 2014), with random access to
+/// its elements.
 #[inline]
 fn uniform(stream: u64, n: usize) -> f32 {
     const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -41,7 +42,7 @@ fn uniform(stream: u64, n: usize) -> f32 {
     (z >> 40) as f32 / (1_u64 << 24) as f32
 }
 
-/// Rows of a program's matrix of `n` columns: as many, unless its parameter `rows` says otherwise.
+/// Returns the rows of a program's matrix of `n` columns: also `n`, unless its parameter `rows` is given.
 fn rows(params: &Params, n: usize) -> Result<usize, Diagnostic> {
     if params.text("rows").is_none_or(str::is_empty) {
         Ok(n)
@@ -50,7 +51,7 @@ fn rows(params: &Params, n: usize) -> Result<usize, Diagnostic> {
     }
 }
 
-/// The lanes of a mask, lowest first.
+/// Returns the lanes of a mask, lowest first.
 #[inline]
 fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     let mut rest = mask;
@@ -63,7 +64,7 @@ fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The lanes, among those of a mask, for which something holds.
+/// Returns the lanes of a mask for which a condition holds.
 #[inline]
 fn such(mask: u32, mut holds: impl FnMut(usize) -> bool) -> u32 {
     lanes(mask).filter(|lane| holds(*lane)).fold(0, |such, lane| such | 1 << lane)

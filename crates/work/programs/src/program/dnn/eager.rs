@@ -1,11 +1,11 @@
-//! Operators, each of which launches its kernels when it is called: PyTorch's eager mode, recorded.
+//! Operators that launch their kernels when they are called: PyTorch's eager mode, recorded.
 
 use super::kernels::{
     Bias, Columns, Gather, Gemm, Gemv, Ids, Image, Map, Matrix, Pool, RANK, Right, Rows, Sweep, Target, Task,
 };
 use super::memory::View;
 
-/// Arithmetic and special functions of an element, of functions that models use.
+/// Arithmetic and special functions per element, of functions that models use.
 pub(crate) mod work {
     /// A copy, or a constant.
     pub(crate) const COPY: [u8; 2] = [0, 0];
@@ -15,7 +15,7 @@ pub(crate) mod work {
     pub(crate) const DIVIDE: [u8; 2] = [8, 1];
     /// Hyperbolic tangent: one exponential, one reciprocal.
     pub(crate) const TANH: [u8; 2] = [6, 2];
-    /// Gaussian error function and what GELU puts around it: a polynomial of degree nine, one exponential.
+    /// Gaussian error function and the rest of GELU: a polynomial of degree nine, one exponential.
     pub(crate) const GELU: [u8; 2] = [20, 1];
     /// Exponential, logarithm or root with scaling.
     pub(crate) const SPECIAL: [u8; 2] = [4, 1];
@@ -29,16 +29,16 @@ pub(crate) struct Window {
     pub(crate) size: [u64; 2],
     pub(crate) stride: [u64; 2],
     pub(crate) dilation: [u64; 2],
-    /// Before the first and behind the last row and column: top, left, bottom, right.
+    /// Padding before the first and after the last row and column: top, left, bottom, right.
     pub(crate) pad: [u64; 4],
 }
 
 impl Window {
-    /// A square window.
+    /// Returns a square window.
     pub(crate) fn square(size: u64, stride: u64, pad: u64) -> Window {
         Window { size: [size; 2], stride: [stride; 2], dilation: [1; 2], pad: [pad; 4] }
     }
-    /// Rows and columns of the output; none if the window does not fit.
+    /// Returns rows and columns of the output; none if the window does not fit.
     pub(crate) fn out(&self, input: [u64; 2]) -> Option<[u64; 2]> {
         let side = |n: usize| {
             let reach = self.dilation[n] * (self.size[n] - 1) + 1;
@@ -49,31 +49,31 @@ impl Window {
     }
 }
 
-/// Records the kernels of one pass.
+/// Recorder of the kernels of one pass.
 #[derive(Debug, Default)]
 pub(crate) struct Eager {
-    /// Bytes of every tensor; the first are those that outlive the pass.
+    /// Bytes of every tensor; those that outlive the pass come first.
     pub(super) sizes: Vec<u64>,
-    /// Tensors that outlive the pass.
+    /// Number of tensors that outlive the pass.
     pub(super) lasting: u32,
     pub(super) tasks: Vec<Task>,
 }
 
 impl Eager {
-    /// A pass over a store's tensors.
+    /// Starts a pass over a store's tensors.
     pub(crate) fn new(store: &super::memory::Store) -> Eager {
         let size = |t: &super::memory::Tensor| t.dims.iter().product::<u64>() * u64::from(t.width);
         let sizes: Vec<u64> = store.tensors().iter().map(size).collect();
         Eager { lasting: sizes.len() as u32, sizes, tasks: Vec::new() }
     }
 
-    /// A new tensor, without a kernel.
+    /// Creates a new tensor, without a kernel.
     pub(crate) fn empty(&mut self, dims: &[u64], width: u8) -> View {
         self.sizes.push(dims.iter().product::<u64>() * u64::from(width));
         View::of(self.sizes.len() as u32 - 1, dims, width)
     }
 
-    /// An element-wise kernel into `output`, whose dimensions the inputs are repeated to.
+    /// Launches an element-wise kernel into `output`, to whose dimensions the inputs are broadcast.
     pub(crate) fn map_into(&mut self, name: &'static str, inputs: &[&View], output: &View, work: [u8; 2]) {
         let dims = &output.dims;
         assert!(dims.len() <= RANK, "{name} over {dims:?}");
@@ -81,7 +81,8 @@ impl Eager {
         self.tasks.push(Task::Map(Map::new(name, dims, inputs, output.over(dims), work)));
     }
 
-    /// An element-wise kernel, whose result has the dimensions of all inputs together and elements of `width` bytes.
+    /// Launches an element-wise kernel, whose result has the broadcast dimensions of all inputs and elements of
+    /// `width` bytes.
     pub(crate) fn map(&mut self, name: &'static str, inputs: &[&View], width: u8, work: [u8; 2]) -> View {
         let dims = inputs.iter().fold(Vec::new(), |dims, input| broadcast(&dims, &input.dims));
         let output = self.empty(&dims, width);
@@ -89,14 +90,14 @@ impl Eager {
         output
     }
 
-    /// A kernel that only writes.
+    /// Launches a kernel that only writes.
     pub(crate) fn fill(&mut self, dims: &[u64], width: u8) -> View {
         let output = self.empty(dims, width);
         self.map_into("fill", &[], &output, work::COPY);
         output
     }
 
-    /// The elements in order: a copy if they are not.
+    /// Returns the elements in order, copied if necessary.
     pub(crate) fn contiguous(&mut self, input: &View) -> View {
         if input.is_contiguous() {
             input.clone()
@@ -105,7 +106,7 @@ impl Eager {
         }
     }
 
-    /// Pieces side by side along a dimension: one kernel.
+    /// Concatenates pieces along a dimension: one kernel.
     pub(crate) fn cat_into(&mut self, inputs: &[&View], axis: usize, output: &View) {
         let mut from = 0;
         let mut all: Option<Map> = None;
@@ -121,7 +122,7 @@ impl Eager {
         self.tasks.extend(all.map(Task::Map));
     }
 
-    /// Rows of a table; the result has the dimensions of the numbers and the table's last.
+    /// Picks rows of a table; the result has the dimensions of the numbers and the table's last.
     pub(crate) fn embedding(&mut self, table: &View, numbers: &View, ids: Ids) -> View {
         let dims = [numbers.dims.as_slice(), &[table.last()]].concat();
         let output = self.empty(&dims, table.width);
@@ -138,13 +139,13 @@ impl Eager {
         output
     }
 
-    /// `x w^T + b`; the weight has a row for each output.
+    /// Computes `x w^T + b`; the weight has a row for each output.
     pub(crate) fn linear(&mut self, x: &View, weight: &View, bias: Option<&View>) -> View {
         let right = weight.permute(&[1, 0]);
         self.affine(x, &right, bias)
     }
 
-    /// `x w + b`; the weight has a column for each output. `x` lies in order.
+    /// Computes `x w + b`; the weight has a column for each output. `x` is contiguous.
     pub(crate) fn affine(&mut self, x: &View, weight: &View, bias: Option<&View>) -> View {
         let n = weight.dims[1];
         let dims = [&x.dims[..x.dims.len() - 1], &[n]].concat();
@@ -153,7 +154,7 @@ impl Eager {
         output
     }
 
-    /// As `affine`, into a tensor that is there already.
+    /// Computes as `affine`, into an existing tensor.
     pub(crate) fn affine_into(&mut self, x: &View, weight: &View, bias: Option<&View>, output: &View) {
         let (k, n) = (x.last(), weight.dims[1]);
         let m = x.count() / k;
@@ -162,7 +163,7 @@ impl Eager {
         self.product([1, m, n, k], left, weight.matrix(), bias, output);
     }
 
-    /// Products of matrices; a dimension before the last two numbers a batch.
+    /// Computes matrix products; a dimension before the last two is the batch.
     pub(crate) fn matmul(&mut self, a: &View, b: &View) -> View {
         let (dims, rank) = (&a.dims, a.dims.len());
         let n = b.last();
@@ -204,10 +205,11 @@ impl Eager {
         self.tasks.push(Task::Gemm(Gemm { batch, m, n, k, left, right, bias, target, width }));
     }
 
-    /// A convolution; images in the order batch, channel, row, column, filters in the order output, input, row, column.
+    /// Computes a convolution; images in the order batch, channel, row, column, filters in the order output, input,
+    /// row, column.
     ///
     /// # Panics
-    /// If the window does not fit: models check.
+    /// If the window does not fit: models check this.
     pub(crate) fn conv(
         &mut self,
         x: &View,
@@ -243,7 +245,7 @@ impl Eager {
         output
     }
 
-    /// Batch normalisation with fixed statistics: mean, variance, weight, bias of each channel.
+    /// Computes batch normalisation with fixed statistics: mean, variance, weight, bias of each channel.
     pub(crate) fn batch_norm(&mut self, x: &View, channel: [&View; 4]) -> View {
         let tail = vec![1; x.dims.len() - 2];
         let of = channel.map(|view| view.reshape(&[&[view.count()], tail.as_slice()].concat()));
@@ -251,10 +253,10 @@ impl Eager {
         self.map("batch_norm_inference", &inputs, x.width, work::NORMALISE)
     }
 
-    /// Pooling of images.
+    /// Computes pooling of images.
     ///
     /// # Panics
-    /// If the window does not fit: models check.
+    /// If the window does not fit: models check this.
     pub(crate) fn pool(&mut self, name: &'static str, x: &View, window: Window) -> View {
         let size = [x.dims[2], x.dims[3]];
         let out = window.out(size).expect("the window fits");
@@ -274,28 +276,28 @@ impl Eager {
         output
     }
 
-    /// Softmax over the last dimension.
+    /// Computes softmax over the last dimension.
     pub(crate) fn softmax(&mut self, x: &View) -> View {
         let output = self.empty(&x.dims, x.width);
         self.rows(Sweep::Softmax, x, None, &output);
         output
     }
 
-    /// Layer normalisation over the last dimension.
+    /// Computes layer normalisation over the last dimension.
     pub(crate) fn layer_norm(&mut self, x: &View, weight: &View, bias: &View) -> View {
         let output = self.empty(&x.dims, x.width);
         self.rows(Sweep::LayerNorm, x, Some([weight.at(), bias.at()]), &output);
         output
     }
 
-    /// The rows of a matrix less their mean, over their deviation.
+    /// Normalises the rows of a matrix: subtracts the mean, divides by the deviation.
     pub(crate) fn normalise(&mut self, x: &View) -> View {
         let output = self.empty(&x.dims, x.width);
         self.rows(Sweep::LayerNorm, x, None, &output);
         output
     }
 
-    /// One value of `width` bytes from the last `dims` dimensions.
+    /// Reduces the last `dims` dimensions to one value of `width` bytes.
     pub(crate) fn reduce(&mut self, name: &'static str, x: &View, dims: usize, width: u8) -> View {
         let (kept, reduced) = x.dims.split_at(x.dims.len() - dims);
         let flat = x.reshape(&[kept.iter().product(), reduced.iter().product()]);
@@ -304,7 +306,7 @@ impl Eager {
         output
     }
 
-    /// A reduction over one dimension that is not the last.
+    /// Reduces one dimension that is not the last.
     pub(crate) fn reduce_columns(&mut self, x: &View, axis: usize) -> View {
         let dims = [&x.dims[..axis], &x.dims[axis + 1..]].concat();
         let output = self.empty(&dims, x.width);
@@ -326,7 +328,7 @@ impl Eager {
     }
 }
 
-/// The dimensions of two operands together, aligned at the last.
+/// Returns the broadcast dimensions of two operands, aligned at the last.
 pub(crate) fn broadcast(a: &[u64], b: &[u64]) -> Vec<u64> {
     let rank = a.len().max(b.len());
     let of = |dims: &[u64], n: usize| (n + dims.len()).checked_sub(rank).map_or(1, |n| dims[n]);

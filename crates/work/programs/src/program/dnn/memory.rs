@@ -1,16 +1,16 @@
-//! The tensors of a model: their views, those that outlive a pass, and where those of a pass lie. Memory is taken again as
-//! soon as nobody reads what lies there.
+//! Tensors of a model: their views, those that outlive a pass, and the memory layout of those of a pass. Memory is
+//! reused as soon as its content is no longer read.
 //!
-//! As PyTorch's caching allocator does it (`CUDACachingAllocator.cpp`): sizes are rounded to 512 B, the smallest free piece
-//! that is large enough is split, neighbouring free pieces become one. Its pools and segments are left out.
+//! As in PyTorch's caching allocator (`CUDACachingAllocator.cpp`): sizes are rounded to 512 B, the smallest free
+//! piece that is large enough is split, neighbouring free pieces are merged. Its pools and segments are left out.
 
 use super::eager::Eager;
 use super::kernels::{At, Matrix, Operand, Task};
 
-/// What sizes are rounded to (`kMinBlockSize`).
+/// Rounding of sizes in bytes (`kMinBlockSize`).
 const GRAIN: u64 = 512;
 
-/// A tensor of a pass: where it lies and from which to which kernel it lives.
+/// Place and lifetime of a pass's tensor, from its first to its last kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
     pub(crate) tensor: u32,
@@ -26,14 +26,14 @@ pub(crate) struct Pass {
     pub(crate) tasks: Vec<Task>,
     /// Tensors that live within the pass, in order of their numbers.
     pub(crate) places: Vec<Place>,
-    /// Bytes that they take together.
+    /// Bytes of their memory in total.
     pub(crate) bytes: u64,
 }
 
 /// Free pieces of an arena that grows at its end.
 #[derive(Default)]
 struct Arena {
-    /// Offset and bytes, by offset.
+    /// Offset and bytes of free pieces, by offset.
     free: Vec<(u64, u64)>,
     end: u64,
 }
@@ -69,7 +69,7 @@ impl Arena {
     }
 }
 
-/// Lays out what was recorded. A tensor lives from the kernel that first touches it to the last that does.
+/// Lays out a recorded pass. A tensor lives from the first to the last kernel that touches it.
 pub(crate) fn lay_out(mut eager: Eager) -> Pass {
     let lasting = eager.lasting;
     let within = eager.sizes.len() - lasting as usize;
@@ -104,7 +104,7 @@ pub(crate) fn lay_out(mut eager: Eager) -> Pass {
                 done.push((place.offset, place.bytes));
             }
         }
-        // What a kernel reads is given back only when all that it writes is there.
+        // A kernel's inputs are freed only after all of its outputs are placed.
         for (offset, bytes) in done {
             arena.give(offset, bytes);
         }
@@ -115,29 +115,29 @@ pub(crate) fn lay_out(mut eager: Eager) -> Pass {
 
 // Tensors that outlive a pass: parameters, buffers, inputs, caches.
 
-/// A tensor that stays where it is.
+/// A tensor with a fixed place.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Tensor {
     pub(crate) name: &'static str,
     pub(crate) dims: Vec<u64>,
     /// Bytes of an element.
     pub(crate) width: u8,
-    /// Whether training would change it: what is counted as a model's size.
+    /// True if training would change it: such tensors count towards a model's size.
     pub(crate) is_parameter: bool,
 }
 
-/// All of a model's, an allocation each.
+/// Lasting tensors of a model, one allocation each.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Store {
     tensors: Vec<Tensor>,
 }
 
 impl Store {
-    /// A parameter.
+    /// Adds a parameter.
     pub(crate) fn parameter(&mut self, name: &'static str, dims: &[u64], width: u8) -> View {
         self.add(name, dims, width, true)
     }
-    /// Anything else.
+    /// Adds any other tensor.
     pub(crate) fn buffer(&mut self, name: &'static str, dims: &[u64], width: u8) -> View {
         self.add(name, dims, width, false)
     }
@@ -146,7 +146,7 @@ impl Store {
         self.tensors.push(Tensor { name, dims: dims.to_vec(), width, is_parameter });
         View::of(number, dims, width)
     }
-    /// All of them, in order of their numbers.
+    /// Returns all tensors, in order of their numbers.
     pub(crate) fn tensors(&self) -> &[Tensor] {
         &self.tensors
     }
@@ -158,7 +158,7 @@ impl Store {
     }
 }
 
-// Tensors as operators see them: a piece of memory with dimensions and strides.
+// Views of tensors for operators: a piece of memory with dimensions and strides.
 
 /// A view of a tensor; dimensions and strides in elements, outermost first.
 #[derive(Clone, PartialEq, Debug)]
@@ -170,7 +170,7 @@ pub(crate) struct View {
     pub(super) width: u8,
 }
 
-/// Strides of dimensions that lie in order.
+/// Returns the strides of contiguous dimensions.
 fn in_order(dims: &[u64]) -> Vec<u64> {
     let mut strides = vec![1; dims.len()];
     for n in (1..dims.len()).rev() {
@@ -180,49 +180,49 @@ fn in_order(dims: &[u64]) -> Vec<u64> {
 }
 
 impl View {
-    /// A whole tensor.
+    /// Returns a view of a whole tensor.
     pub(super) fn of(tensor: u32, dims: &[u64], width: u8) -> View {
         View { tensor, offset: 0, dims: dims.to_vec(), strides: in_order(dims), width }
     }
-    /// Elements.
+    /// Returns the number of elements.
     pub(super) fn count(&self) -> u64 {
         self.dims.iter().product()
     }
-    /// Length of the last dimension.
+    /// Returns the length of the last dimension.
     pub(super) fn last(&self) -> u64 {
         self.dims.last().copied().unwrap_or(1)
     }
-    /// First byte, in its tensor.
+    /// Returns the first byte in its tensor.
     pub(super) fn at(&self) -> At {
         At { tensor: self.tensor, address: self.offset * u64::from(self.width) }
     }
-    /// Whether its elements lie in order without gaps. Dimensions of one element say nothing.
+    /// Returns true if its elements are contiguous. Dimensions of one element are ignored.
     pub(super) fn is_contiguous(&self) -> bool {
         let ordered = in_order(&self.dims);
         self.dims.iter().zip(self.strides.iter().zip(&ordered)).all(|(d, (s, o))| *d == 1 || s == o)
     }
-    /// Its dimensions in another order.
+    /// Returns its dimensions in a different order.
     pub(super) fn permute(&self, order: &[usize]) -> View {
         let pick = |of: &[u64]| order.iter().map(|n| of[*n]).collect();
         View { dims: pick(&self.dims), strides: pick(&self.strides), ..self.clone() }
     }
-    /// `length` elements of a dimension, from `from` on.
+    /// Returns `length` elements of a dimension, from `from` on.
     pub(super) fn slice(&self, axis: usize, from: u64, length: u64) -> View {
         let mut view = self.clone();
         view.offset += from * view.strides[axis];
         view.dims[axis] = length;
         view
     }
-    /// The same elements in order under other dimensions.
+    /// Returns the same elements in order with different dimensions.
     ///
     /// # Panics
-    /// If they do not lie in order, or are not as many: operators copy first.
+    /// If they are not contiguous, or the numbers of elements differ: operators copy first.
     pub(super) fn reshape(&self, dims: &[u64]) -> View {
         assert!(self.is_contiguous(), "a view that does not lie in order");
         assert_eq!(dims.iter().product::<u64>(), self.count(), "{:?} as {dims:?}", self.dims);
         View { dims: dims.to_vec(), strides: in_order(dims), ..self.clone() }
     }
-    /// The last dimension as several.
+    /// Splits the last dimension into several.
     pub(super) fn split_last(&self, dims: &[u64]) -> View {
         let mut view = self.clone();
         let (_, stride) = (view.dims.pop(), view.strides.pop().unwrap_or(1));
@@ -230,11 +230,11 @@ impl View {
         view.strides.extend(in_order(dims).into_iter().map(|s| s * stride));
         view
     }
-    /// Every stride as given: for windows of a buffer.
+    /// Returns a view with the given strides, for windows of a buffer.
     pub(super) fn strided(&self, dims: &[u64], strides: &[u64]) -> View {
         View { dims: dims.to_vec(), strides: strides.to_vec(), ..self.clone() }
     }
-    /// As an operand over `dims`, repeated where it has one element or none of a dimension.
+    /// Returns it as an operand over `dims`, repeated where it has one element or no such dimension.
     pub(super) fn over(&self, dims: &[u64]) -> Operand {
         let mut strides = [0; super::kernels::RANK];
         let missing = dims.len() - self.dims.len();
@@ -244,7 +244,7 @@ impl View {
         }
         Operand { at: self.at(), width: self.width, strides }
     }
-    /// As a matrix of its last two dimensions; the dimension before them numbers the batch.
+    /// Returns it as a matrix of its last two dimensions; the dimension before them is the batch.
     pub(super) fn matrix(&self) -> Matrix {
         let n = self.dims.len();
         let stride = |back: usize| if n >= back { self.strides[n - back] } else { 0 };

@@ -1,9 +1,10 @@
 //! Inference of deep neural networks: BERT, GPT-2, ResNet-50, and models from ONNX files.
 //!
-//! A model calls operators ([`eager`]), each of which launches its kernels as PyTorch's eager mode does; parameters have an
-//! allocation each, what a pass computes lies in memory that is used again ([`memory`]). Kernels compute no values, but
+//! A model calls operators ([`eager`]), each of which launches its kernels as PyTorch's eager mode does. Parameters
+//! have one allocation each; intermediate values of a pass reuse memory ([`memory`]). Kernels compute no values, but
 //! their tiles, edges, loop counts and addresses are real ([`kernels`]). The sequence of launches is never in memory:
-//! [`launches`] iterates over it, and a program may execute only some of it. docs/dnn.md has the counts and the sources.
+//! [`launches`] iterates over it, and a program may execute only part of it. docs/dnn.md has the counts and the
+//! sources.
 
 mod eager;
 mod kernels;
@@ -28,7 +29,7 @@ use network::{Network, Plan, Selection};
 use onnx::{Dimensions, Onnx};
 use std::path::Path;
 
-// The entries of the program list.
+// Entries of the program list.
 
 const TYPE: Key = Key { name: "type", what: "elements: fp32 or fp16", default: "fp32" };
 
@@ -41,7 +42,7 @@ const KERNELS: Key =
 const BERT: Entry = Entry {
     name: "bert",
     suite: "DNN inference",
-    what: "BERT for sequence classification, a pair of premise and hypothesis at a time",
+    what: "BERT for sequence classification, one pair of premise and hypothesis at a time",
     table: None,
     keys: &[
         Key { name: "pairs", what: "pairs of sentences", default: "1" },
@@ -57,12 +58,12 @@ const BERT: Entry = Entry {
 const GPT2: Entry = Entry {
     name: "gpt2",
     suite: "DNN inference",
-    what: "GPT-2 generating text, a pass for each token, keys and values kept",
+    what: "GPT-2 generating text, one pass per token with a KV cache",
     table: None,
     keys: &[
         Key { name: "sentences", what: "sentences, one after another", default: "1" },
-        Key { name: "tokens", what: "tokens that are generated of each; MQMS has 100", default: "4" },
-        Key { name: "prompt", what: "tokens that are given of each", default: "1" },
+        Key { name: "tokens", what: "generated tokens per sentence; MQMS has 100", default: "4" },
+        Key { name: "prompt", what: "prompt tokens per sentence", default: "1" },
         Key { name: "size", what: "small, medium, large or xl", default: "small" },
         TYPE,
         LAUNCHES,
@@ -90,32 +91,32 @@ const RESNET50: Entry = Entry {
 const ONNX: Entry = Entry {
     name: "onnx",
     suite: "DNN inference",
-    what: "a model from an ONNX file, one kernel or so for each of its nodes",
+    what: "a model from an ONNX file, about one kernel per node",
     table: None,
     keys: &[
         Key { name: "file", what: "the ONNX file", default: "" },
-        Key { name: "runs", what: "how often it is run", default: "1" },
+        Key { name: "runs", what: "number of runs", default: "1" },
         Key { name: "dimension", what: "length of dimensions that the file leaves open", default: "1" },
-        Key { name: "dimensions", what: "length of those with a name: NAME:LENGTH/...", default: "" },
+        Key { name: "dimensions", what: "lengths of named open dimensions: NAME:LENGTH/...", default: "" },
         LAUNCHES,
         KERNELS,
     ],
     build: |params, _| open(onnx(params)?, params),
 };
 
-/// All of them.
+/// Programs of this module.
 pub(crate) const ENTRIES: &[Entry] = &[BERT, GPT2, RESNET50, ONNX];
 
-/// Inputs at most: the largest sequence of launches has 64-bit numbers.
+/// Allowed number of inputs: the largest sequence of launches has 64-bit numbers.
 const INPUTS: std::ops::RangeInclusive<u64> = 1..=1_000_000_000;
 
-/// How a program's parameters become a plan.
+/// Function that turns a program's parameters into a plan.
 type Planner = fn(&Params) -> Result<Plan, Diagnostic>;
 
-/// The planner of each of the entries.
+/// Planner of each of the entries.
 const PLANNERS: &[Planner] = &[bert, gpt2, resnet50, onnx];
 
-/// Bytes of an element.
+/// Returns the bytes of an element.
 fn width(params: &Params) -> Result<u8, Diagnostic> {
     params.word("type", &[("fp32", 4), ("fp16", 2)])
 }
@@ -145,10 +146,10 @@ fn resnet50(params: &Params) -> Result<Plan, Diagnostic> {
     Ok(Plan::new(RESNET50.name, Box::new(model), images / batch))
 }
 
-/// Lengths of an open dimension.
+/// Allowed lengths of an open dimension.
 const LENGTHS: std::ops::RangeInclusive<u64> = 1..=1 << 20;
 
-/// Lengths of open dimensions by name.
+/// Reads the lengths of open dimensions by name.
 fn named(params: &Params) -> Result<Vec<(String, u64)>, Diagnostic> {
     let text = params.text("dimensions").unwrap_or_default();
     let each = text.split('/').filter(|_| !text.is_empty()).map(|one| {
@@ -166,7 +167,7 @@ fn named(params: &Params) -> Result<Vec<(String, u64)>, Diagnostic> {
 
 fn onnx(params: &Params) -> Result<Plan, Diagnostic> {
     let Some(file) = params.text("file") else {
-        return Err(Diagnostic::new("program `onnx` has no file").help("write `onnx:file=model.onnx`"));
+        return Err(Diagnostic::new("program `onnx` needs a file").help("write `onnx:file=model.onnx`"));
     };
     let open = Dimensions { named: named(params)?, other: params.integer("dimension", LENGTHS)? };
     let model = Onnx::open(Path::new(file), &open)?;
@@ -178,15 +179,16 @@ fn open(plan: Plan, params: &Params) -> Result<Box<dyn Program>, Diagnostic> {
     Ok(Box::new(Slots::new(Network::new(plan, selection))))
 }
 
-/// Every launch of a neural network's whole sequence, whatever part of it would be executed: `bert:pairs=10000`.
+/// Returns every launch of a neural network's whole sequence, whatever part of it would be executed:
+/// `bert:pairs=10000`.
 ///
 /// # Errors
-/// Another program, or parameters that cannot be.
+/// If it is a different program, or a parameter is invalid.
 pub fn launches(text: &str) -> Result<Launches, Diagnostic> {
     let (name, options) = text.split_once(':').unwrap_or((text, ""));
     let mut known = ENTRIES.iter().zip(PLANNERS);
     let Some((entry, planner)) = known.find(|(entry, _)| entry.name == name) else {
-        let other = Diagnostic::new(format!("`{name}` is no program whose launches are known beforehand"));
+        let other = Diagnostic::new(format!("the launches of program `{name}` are not known beforehand"));
         return Err(other.allowed(name, ENTRIES.iter().map(|entry| entry.name)));
     };
     Ok(Launches::new(&planner(&Params::read(text, options, entry.keys)?)?))

@@ -1,5 +1,5 @@
-//! A model as an application: its sequence of launches, recorded pass by pass when it is their turn, and the selection of
-//! those that are executed.
+//! A model as an application: its sequence of launches, recorded pass by pass on demand, and the selection of those
+//! to execute.
 
 use crate::program::dnn::eager::Eager;
 use crate::program::dnn::kernels::{Task, Warp};
@@ -10,20 +10,20 @@ use config::{Diagnostic, Place};
 use serde::Deserialize;
 use std::{ops::Range, path::Path, rc::Rc};
 
-/// A model and how many inputs it takes.
+/// A model and its number of inputs.
 #[derive(Clone)]
 pub(crate) struct Plan {
     pub(crate) name: &'static str,
     pub(crate) model: Rc<dyn Model>,
     pub(crate) inputs: u64,
-    /// Launches of an input up to the end of each of its passes.
+    /// Number of launches of an input up to the end of each of its passes.
     ends: Vec<u64>,
-    /// Bytes that a pass takes at most, beside what lasts.
+    /// Maximum bytes of a pass, besides lasting tensors.
     bytes: u64,
 }
 
 impl Plan {
-    /// Records every pass of an input once, to know how many kernels it has and what memory it takes.
+    /// Records every pass of an input once, to find its number of kernels and its memory.
     pub(crate) fn new(name: &'static str, model: Box<dyn Model>, inputs: u64) -> Plan {
         let mut plan = Plan { name, model: model.into(), inputs, ends: Vec::new(), bytes: 0 };
         let mut end = 0;
@@ -36,24 +36,24 @@ impl Plan {
         plan
     }
 
-    /// Launches of an input.
+    /// Returns the launches of an input.
     pub(crate) fn of_input(&self) -> u64 {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// All launches.
+    /// Returns the number of all launches.
     pub(crate) fn count(&self) -> u64 {
         self.of_input() * self.inputs
     }
 
-    /// One pass, laid out from zero up.
+    /// Returns one pass, laid out from zero up.
     pub(crate) fn pass(&self, number: u32) -> Pass {
         let mut eager = Eager::new(self.model.store());
         self.model.record(number, &mut eager);
         lay_out(eager)
     }
 
-    /// Input, pass of the input, and kernel of the pass.
+    /// Returns input, pass of the input, and kernel of the pass.
     fn locate(&self, launch: u64) -> (u64, u32, usize) {
         let (input, rest) = (launch / self.of_input(), launch % self.of_input());
         let pass = self.ends.partition_point(|end| *end <= rest);
@@ -80,7 +80,7 @@ impl Launches {
 }
 
 impl Iterator for Launches {
-    /// Number of the launch in the whole sequence, and the kernel with its grid and block.
+    /// Number of the launch in the whole sequence, and its kernel with grid and block.
     type Item = (u64, Kernel);
 
     fn next(&mut self) -> Option<(u64, Kernel)> {
@@ -108,15 +108,15 @@ pub(crate) struct Network {
     /// First byte of every lasting tensor, then of the pass's memory.
     bases: Vec<u64>,
     launched: u64,
-    /// The pass that is recorded, and its number.
+    /// Recorded pass, and its number.
     pass: Option<(u32, Pass)>,
     task: Option<Task>,
-    /// Rows that the present kernel picks, if it is a gather.
+    /// Rows that the current kernel picks, if it is a gather.
     rows: Vec<u32>,
 }
 
 impl Network {
-    /// An application that executes the selected launches of a plan.
+    /// Creates an application that executes the selected launches of a plan.
     pub(crate) fn new(plan: Plan, selection: Selection) -> Network {
         let mut space = Space::default();
         let mut bases = Vec::new();
@@ -129,7 +129,7 @@ impl Network {
         Network { plan, selection, space, bases, launched: 0, pass: None, task: None, rows: Vec::new() }
     }
 
-    /// The kernel of a launch, with its operands' addresses, and the rows that it picks.
+    /// Returns the kernel of a launch, with its operands' addresses, and the rows that it picks.
     fn take(&mut self, launch: u64) -> (Task, Vec<u32>) {
         let (input, number, place) = self.plan.locate(launch);
         let recorded = self.pass.take().filter(|(known, _)| *known == number);
@@ -179,20 +179,20 @@ impl Code for Network {
     }
 }
 
-// The launches of a whole sequence that are executed.
+// Selection of the launches to execute.
 
 /// Launches, by their numbers in the whole sequence.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Selection {
     Range(Range<u64>),
-    /// In rising order, none twice.
+    /// Launches in ascending order, without duplicates.
     List(Vec<u64>),
 }
 
-/// What is read of a file of sampled kernels; further tables and keys are the sampler's own.
+/// Content of a file of sampled kernels; further tables and keys belong to the sampler.
 #[derive(Deserialize)]
 struct Sampled {
-    /// Kernels of the run that was sampled.
+    /// Number of kernels of the sampled run.
     kernels: Option<u64>,
     #[serde(default)]
     group: Vec<Group>,
@@ -205,16 +205,16 @@ struct Group {
 }
 
 impl Selection {
-    /// What the parameters `launches` and `kernels` say of a sequence of `count` launches.
+    /// Reads the parameters `launches` and `kernels` for a sequence of `count` launches.
     ///
     /// # Errors
-    /// A range or a file that cannot be read, both at once, or launches that the sequence does not have.
+    /// If a range or a file cannot be read, both are given, or the sequence lacks the launches.
     pub(crate) fn read(params: &Params, count: u64) -> Result<Selection, Diagnostic> {
         let (range, file) = (params.text("launches"), params.text("kernels"));
         match (range, file) {
             (None, None) => Ok(Selection::Range(0..count)),
             (Some(_), Some(_)) => {
-                let both = Diagnostic::new("`launches` and `kernels` both say what is executed");
+                let both = Diagnostic::new("`launches` and `kernels` both select the launches to execute");
                 Err(both.help("give one of them"))
             }
             (Some(text), None) => {
@@ -236,28 +236,28 @@ impl Selection {
         let text = std::fs::read_to_string(path)
             .map_err(|e| Diagnostic::new(format!("cannot read `{name}`: {e}")).at(place()))?;
         let sampled: Sampled = toml::from_str(&text).map_err(|e| {
-            Diagnostic::new(format!("no file of sampled kernels: {}", e.message())).at(place())
+            Diagnostic::new(format!("not a file of sampled kernels: {}", e.message())).at(place())
         })?;
         if let Some(other) = sampled.kernels.filter(|kernels| *kernels != count) {
-            let what = format!("samples of a run with {other} kernels, for a program with {count} launches");
+            let what = format!("the samples are of a run with {other} kernels, but the program has {count} launches");
             return Err(Diagnostic::new(what).at(place()).help("sample the program with these parameters"));
         }
         let mut list: Vec<u64> = sampled.group.into_iter().flat_map(|group| group.samples).collect();
         list.sort_unstable();
         list.dedup();
         match list.last() {
-            None => Err(Diagnostic::new("a file of sampled kernels without samples")
+            None => Err(Diagnostic::new("the file of sampled kernels has no samples")
                 .at(place())
                 .help("`nandscape sample` writes tables [[group]] with samples = [launch, ...]")),
             Some(last) if *last >= count => {
-                let what = format!("sample {last} of a program with {count} launches");
+                let what = format!("sample {last} is beyond the end of a program with {count} launches");
                 Err(Diagnostic::new(what).at(place()).help("sample the program with these parameters"))
             }
             Some(_) => Ok(Selection::List(list)),
         }
     }
 
-    /// Number of the `n`-th of them.
+    /// Returns the number of the `n`-th selected launch.
     pub(crate) fn get(&self, n: u64) -> Option<u64> {
         match self {
             Selection::Range(range) => Some(range.start + n).filter(|number| *number < range.end),

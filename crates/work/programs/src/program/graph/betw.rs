@@ -1,5 +1,6 @@
-//! Betweenness centrality (`betweenness.cu`, Brandes' algorithm): for each source the levels outwards, counting shortest paths,
-//! then back, summing dependencies. GraphBIG takes every vertex as a source; here their number is a parameter.
+//! Betweenness centrality (`betweenness.cu`, Brandes' algorithm): for each source, levels outwards, counting shortest
+//! paths, then backwards, summing dependencies. GraphBIG takes every vertex as a source; here their number is a
+//! parameter.
 
 use std::sync::Arc;
 
@@ -20,13 +21,13 @@ pub(super) struct Betweenness {
     pub(super) centrality: Vec<f32>,
     pub(super) delta: Vec<f32>,
     pub(super) distance: Vec<u32>,
-    /// Shortest paths from the source; they wrap as the machine's 32 bits do.
+    /// Number of shortest paths from the source, wrapping in 32 bits as on the machine.
     pub(super) sigma: Vec<u32>,
     sources: Vec<u32>,
-    /// How many sources have begun.
+    /// Number of sources begun.
     begun: usize,
     phase: Phase,
-    /// The level that the present kernel works on.
+    /// Level that the current kernel works on.
     level: u32,
     over: bool,
 }
@@ -50,7 +51,7 @@ enum Phase {
 }
 
 impl Betweenness {
-    /// From these sources, one after another.
+    /// Creates the program for these sources, one after another.
     pub(super) fn new(graph: Arc<Graph>, sources: Vec<u32>) -> Betweenness {
         let mut space = Space::default();
         let vertices = graph.vertices();
@@ -95,7 +96,7 @@ impl Betweenness {
                 Phase::Forward
             }
             // The host counts levels up after the last forward kernel, then down before each backward one while more
-            // than one is left: the first backward kernel works on the last level that forward ones began from.
+            // than one is left: the first backward kernel works on the last level from which forward ones began.
             Phase::Forward if self.level > 0 => Phase::Backward,
             Phase::Backward if self.level > 1 => {
                 self.level -= 1;
@@ -164,7 +165,7 @@ impl Betweenness {
         ended(3 * BLOCKS, at, e)
     }
 
-    /// The threads that have a vertex; they are at work afterwards.
+    /// Sets the threads that have a vertex as active, and returns them.
     fn inside(&self, block: u32, at: WarpAt, e: &mut Emit) -> (usize, u32) {
         e.block(block);
         e.lanes(at.mask);
@@ -220,7 +221,7 @@ impl Code for Betweenness {
     }
 }
 
-/// The vertices of one level.
+/// Selects the vertices of one level.
 fn of_level(program: &Betweenness, level: u32, e: &mut Emit, warp: &Warp) -> u32 {
     e.alu(cost::ADDRESS, reg::ADDRESS, [reg::VERTEX]);
     e.load(&program.arrays.distance, reg::OWN, [reg::ADDRESS], |lane| warp.vertex[lane] as usize);

@@ -1,5 +1,5 @@
-//! Breadth-first search without frontiers (`bfs_topo_atomic.cu`, after LonestarGPU's `bfs_ls`): every kernel goes over all
-//! edges and lowers levels by `atomicMin`, until one changes nothing.
+//! Breadth-first search without frontiers (`bfs_topo_atomic.cu`, after LonestarGPU's `bfs_ls`): every kernel visits
+//! all edges and lowers levels by `atomicMin`, until one changes nothing.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(super) struct BfsAtomic {
 }
 
 impl BfsAtomic {
-    /// From `root`.
+    /// Creates a search from `root`.
     pub(super) fn new(graph: Arc<Graph>, root: usize) -> BfsAtomic {
         let mut space = Space::default();
         let level_of = space.array("vpl", 4, graph.vertices());
@@ -75,7 +75,7 @@ impl Sweep for BfsAtomic {
     }
 
     fn edge(&mut self, e: &mut Emit, warp: &mut Warp) -> u32 {
-        // The own level is loaded for each edge: an atomic operation in between may have changed it.
+        // The vertex's level is loaded for each edge: an atomic operation in between may have changed it.
         e.load(&self.level_of, reg::OWN, [reg::VERTEX], |lane| warp.vertex[lane] as usize);
         e.alu(1 + cost::ADDRESS, reg::ADDRESS, [reg::DEST, reg::OWN]);
         e.load(&self.level_of, reg::THEIRS, [reg::ADDRESS], |lane| warp.dest[lane] as usize);

@@ -1,4 +1,4 @@
-//! Breadth-first search over a worklist: each level goes over the vertices that the one before has pushed, a thread each
+//! Breadth-first search over a worklist: each level visits the vertices pushed by the previous one, a thread each
 //! (`bfs_data_thread_centric.cu`) or a 32nd of a warp (`bfs_data_warp_centric.cu`).
 
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use super::sweep::{Csr, OWN_BLOCKS, Sweep, Warp, Worklists, by_thread, by_warp, 
 use crate::graph::Graph;
 use crate::program::{Array, Code, Emit, Kernel, Space, WarpAt, cost};
 
-/// What a thread gathers before it pushes.
+/// Capacity of a thread's local list before it pushes.
 const LOCAL_SIZE: u32 = 128;
-/// Arithmetic that gathering a vertex is counted as: its place in local memory, the store, the count.
+/// Arithmetic counted for gathering a vertex: its place in local memory, the store, the count.
 const LOCAL: u16 = 4;
 
 /// The program.
@@ -29,7 +29,7 @@ pub(super) struct BfsData {
 }
 
 impl BfsData {
-    /// From `root`; `by_warp` is the warp-centric variant.
+    /// Creates a search from `root`; `by_warp` selects the warp-centric variant.
     pub(super) fn new(name: &'static str, graph: Arc<Graph>, root: usize, by_warp: bool) -> BfsData {
         let mut space = Space::default();
         let vertices = graph.vertices();
@@ -97,7 +97,7 @@ impl Sweep for BfsData {
     }
 
     fn before(&mut self, e: &mut Emit, warp: &mut Warp) {
-        // A warp of the other variant is given the level as an argument.
+        // In the other variant, the level is an argument.
         if !self.by_warp {
             e.load(&self.level_of, reg::OWN, [reg::ADDRESS], |lane| warp.vertex[lane] as usize);
         }

@@ -1,5 +1,6 @@
-//! Breadth-first search with frontiers as bit masks and two kernels a level (`bfs_topo_frontier.cu`, after Harish and
-//! Narayanan, HiPC 2007): one marks what the frontier reaches, the other makes the marks the next frontier.
+//! Breadth-first search with frontiers as bit masks and two kernels per level (`bfs_topo_frontier.cu`, after Harish
+//! and Narayanan, HiPC 2007): one marks the vertices reached from the frontier, the other turns the marks into the
+//! next frontier.
 
 use std::sync::Arc;
 
@@ -35,7 +36,7 @@ const UPDATING: u8 = 2;
 const VISITED: u8 = 4;
 
 impl BfsFrontier {
-    /// From `root`.
+    /// Creates a search from `root`.
     pub(super) fn new(graph: Arc<Graph>, root: usize) -> BfsFrontier {
         let mut space = Space::default();
         let vertices = graph.vertices();
@@ -54,7 +55,7 @@ impl BfsFrontier {
         BfsFrontier { space, csr, arrays, levels, marks, over: false, launched: 0 }
     }
 
-    /// Whether the present kernel is the second of its level.
+    /// Returns true if the current kernel is the second of its level.
     fn second(&self) -> bool {
         self.launched.is_multiple_of(2)
     }

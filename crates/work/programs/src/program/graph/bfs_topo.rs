@@ -1,5 +1,5 @@
-//! Breadth-first search over all vertices: each level launches a thread (`bfs_topo_thread_centric.cu`) or a 32nd of a warp
-//! (`bfs_topo_warp_centric.cu`) for every vertex, and those of the present level go over their edges.
+//! Breadth-first search over all vertices: each level launches a thread (`bfs_topo_thread_centric.cu`) or a 32nd of a
+//! warp (`bfs_topo_warp_centric.cu`) for every vertex, and those of the current level visit their edges.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ pub(super) struct BfsTopo {
     level_of: Array,
     changed: Array,
     pub(super) levels: Vec<u32>,
-    /// The level that the present kernel goes out from; none before the first.
+    /// Level from which the current kernel starts; none before the first.
     current: Option<u32>,
     over: bool,
 }
 
 impl BfsTopo {
-    /// From `root`; `by_warp` is the warp-centric variant.
+    /// Creates a search from `root`; `by_warp` selects the warp-centric variant.
     pub(super) fn new(name: &'static str, graph: Arc<Graph>, root: usize, by_warp: bool) -> BfsTopo {
         let mut space = Space::default();
         let level_of = space.array("vpl", 4, graph.vertices());
@@ -65,7 +65,7 @@ impl Code for BfsTopo {
     }
 }
 
-/// A thread an item; where a warp has a chunk of items, GraphBIG's whole number of 32 blocks.
+/// Returns a grid of one thread per item; if a warp has a chunk of items, of GraphBIG's whole number of 32 blocks.
 pub(super) fn grid(name: &'static str, items: usize, by_warp: bool) -> Kernel {
     let mut kernel = Kernel::over(name, items, BLOCK, REGISTERS);
     if by_warp {

@@ -1,6 +1,6 @@
-//! Graph colouring over a worklist (`gc_data_thread_centric.cu`, `gc_data_warp_centric.cu`, after Grosset et al.): each
-//! round gives its colour to the vertices whose random number is above those of all neighbours without one, and pushes
-//! the others.
+//! Graph colouring over a worklist (`gc_data_thread_centric.cu`, `gc_data_warp_centric.cu`, after Grosset et al.):
+//! each round gives its colour to the vertices whose random number is above those of all uncoloured neighbours, and
+//! pushes the others.
 
 use std::sync::Arc;
 
@@ -24,14 +24,15 @@ pub(super) struct Colour {
     worklists: Worklists,
     pub(super) colours: Vec<u32>,
     randoms: Vec<u32>,
-    /// The colour of the present round; none before the first.
+    /// Colour of the current round; none before the first.
     colour: Option<u32>,
-    /// Rounds at most.
+    /// Maximum number of rounds.
     rounds: u32,
 }
 
 impl Colour {
-    /// With random numbers of `seed`, at most `rounds` rounds; `by_warp` is the warp-centric variant.
+    /// Creates a colouring with random numbers of `seed`, in at most `rounds` rounds; `by_warp` selects the
+    /// warp-centric variant.
     pub(super) fn new(graph: Arc<Graph>, seed: u64, rounds: u32, by_warp: bool) -> Colour {
         let mut space = Space::default();
         let vertices = graph.vertices();
@@ -40,7 +41,7 @@ impl Colour {
         let worklists = Worklists::new(&mut space, vertices, (0..vertices as u32).collect());
         let csr = Csr::new(graph, &mut space);
         let mut rng = Rng::stream(seed, "colour");
-        // As `rand()` gives them: 31 bits.
+        // 31 bits, as from `rand()`.
         let randoms = (0..vertices).map(|_| (rng.next_u64() >> 33) as u32).collect();
         let colours = vec![INFINITY; vertices];
         Colour {
@@ -147,7 +148,7 @@ impl Sweep for Colour {
         e.alu(cost::ADDRESS, reg::ADDRESS, [reg::DEST]);
         e.load(&self.random_of, reg::VALUE, [reg::ADDRESS], |lane| warp.dest[lane] as usize);
         e.alu(2 * cost::IF, 0, [reg::VALUE, reg::KEPT]);
-        // The higher random number first; of equal ones the lower vertex.
+        // The higher random number first; among equals, the lower vertex.
         let rank = |v: u32| (self.randoms[v as usize], std::cmp::Reverse(v));
         lanes_where(open, |lane| rank(warp.dest[lane]) > rank(warp.vertex[lane]))
     }

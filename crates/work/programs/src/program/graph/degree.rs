@@ -1,4 +1,4 @@
-//! Degree centrality (`degree_centr.cu`): every edge adds one to the vertex that it goes to.
+//! Degree centrality (`degree_centr.cu`): every edge adds one to its target vertex.
 
 use std::sync::Arc;
 

@@ -1,10 +1,12 @@
-//! The graph programs of ZnG's Table II: kernels in the manner of GraphBIG's `gpu_bench` (Nai et al., SC'15), with its
-//! element sizes (rows and targets of 64 bits, properties of 32) and loops. What runs is what GraphBIG times: the
-//! initialisation of properties before it is no kernel here, except for betweenness, which repeats it for each source.
+//! Graph programs of ZnG's Table II: kernels modelled on GraphBIG's `gpu_bench` (Nai et al., SC'15), with its element
+//! sizes (rows and targets of 64 bits, properties of 32) and loops. They cover what GraphBIG times: the
+//! initialisation of properties before it is not a kernel here, except for betweenness, which repeats it for each
+//! source.
 //!
-//! Lanes of a step that write the same element do so one after another, so a vertex enters a worklist once. A worklist has
-//! room for every vertex (GraphBIG's has 16 Mi entries whatever the graph). The short list that a thread of a data-driven
-//! kernel keeps before it pushes is counted as arithmetic: it is local memory, and stays in the first-level cache.
+//! Lanes of a step that write the same element do so one after another, so a vertex enters a worklist once. A
+//! worklist has room for every vertex (GraphBIG's has 16 Mi entries whatever the graph). The short list that a thread
+//! of a data-driven kernel keeps before it pushes is counted as arithmetic: it is in local memory, and stays in the
+//! first-level cache.
 
 mod betw;
 mod bfs_atomic;
@@ -36,14 +38,15 @@ use rank::Rank;
 use sssp::Sssp;
 use std::{path::Path, sync::Arc};
 
-/// Not reached, or without a colour: GraphBIG's `MY_INFINITY`.
+/// Value for unreached or uncoloured vertices: GraphBIG's `MY_INFINITY`.
 const INFINITY: u32 = 0xffff_ff00;
-/// Threads a block, GraphBIG's `maxThreadsPerBlock`.
+/// Threads per block, GraphBIG's `maxThreadsPerBlock`.
 const BLOCK: u32 = 1024;
-/// Registers a thread: what `nvcc` takes for kernels of this size, and few enough for all of a multiprocessor's warps.
+/// Registers per thread: as `nvcc` allocates for kernels of this size, and few enough for all of a multiprocessor's
+/// warps.
 const REGISTERS: u32 = 24;
 
-// The graph programs in the list, and the parameters that they share.
+// Graph programs in the list, and their common parameters.
 
 const fn key(name: &'static str, what: &'static str, default: &'static str) -> Key {
     Key { name, what, default }
@@ -53,13 +56,13 @@ const SCALE: Key = key("scale", "binary logarithm of the generated graph's verti
 
 const SCALE_SMALL: Key = key("scale", "binary logarithm of the generated graph's vertices", "16");
 
-const DEGREE: Key = key("degree", "edges drawn a vertex; mirrored, and repeated ones dropped", "16");
+const DEGREE: Key = key("degree", "edges drawn per vertex; mirrored, and repeated ones dropped", "16");
 
 const SEED: Key = key("seed", "seed of the generated graph and of what the program draws", "1");
 
-// The milder of the skewed shapes of Çatalyürek et al., "Graph coloring algorithms for multi-core and massively multithreaded
-// architectures" (Parallel Computing, 2012), RMAT-G: degrees are spread about as in the social network that GraphBIG
-// generates. With Graph500's 0.57 and 0.19 a thread-centric kernel works on 6 % of its lanes.
+// The milder of the skewed shapes of Çatalyürek et al., "Graph coloring algorithms for multi-core and massively
+// multithreaded architectures" (Parallel Computing, 2012), RMAT-G: degrees are spread about as in the social network
+// that GraphBIG generates. With Graph500's 0.57 and 0.19 a thread-centric kernel uses 6 % of its lanes.
 const A: Key = key("a", "R-MAT: probability of the upper left quarter (Graph500: 0.57)", "0.45");
 
 const B: Key =
@@ -69,16 +72,16 @@ const MIRRORED: Key = key("mirrored", "whether each edge goes both ways: yes, no
 
 const GRAPH: Key = key("graph", "file to read instead of generating a graph", "");
 
-const FORMAT: Key = key("format", "its format: snap, csv, metis, dimacs, mtx; by its name if not given", "");
+const FORMAT: Key = key("format", "format of the file: snap, csv, metis, dimacs, mtx; default: from its name", "");
 
-const ROOT: Key = key("root", "vertex to begin from; the one with most edges if not given", "");
+const ROOT: Key = key("root", "start vertex; default: the one with most edges", "");
 
-const SOURCES: Key = key("sources", "vertices that paths are counted from, from the root on", "1");
+const SOURCES: Key = key("sources", "number of vertices that paths are counted from, from the root on", "1");
 
-// As many as Table II has kernels for the first of them; the other goes over far more edges a round.
-const ROUNDS: Key = key("rounds", "colours at most; 0 for as many as it takes", "8");
+// The number of kernels in Table II for the first program; the other visits far more edges per round.
+const ROUNDS: Key = key("rounds", "maximum number of colours; 0: no limit", "8");
 
-const FEW_ROUNDS: Key = key("rounds", "colours at most; 0 for as many as it takes", "2");
+const FEW_ROUNDS: Key = key("rounds", "maximum number of colours; 0: no limit", "2");
 
 const WEIGHT: Key = key("weight", "largest weight drawn for an edge of a graph without weights", "1");
 
@@ -216,11 +219,11 @@ fn root(params: &Params, graph: &Graph) -> Result<usize, Diagnostic> {
     if params.text("root").is_some() {
         return Ok(params.integer("root", 0..=graph.vertices() as u64 - 1)? as usize);
     }
-    // GraphBIG's default, vertex 0, would often be one without edges, or in a component of a few.
+    // GraphBIG's default, vertex 0, is often isolated or in a small component.
     Ok(graph.hub().unwrap_or(0))
 }
 
-/// The graph of a program that needs no weights.
+/// Returns the graph of a program that needs no weights.
 fn input(params: &Params, inputs: &mut Inputs) -> Result<Arc<Graph>, Diagnostic> {
     input_with(params, inputs, Values::Ignored)
 }
@@ -239,7 +242,7 @@ fn input_with(params: &Params, inputs: &mut Inputs, values: Values) -> Result<Ar
     inputs.graph(&recipe, |notes| make(params, values, notes))
 }
 
-/// The program's graph with weights: those of the file, or drawn ones.
+/// Returns the program's graph with weights: those of the file, or drawn ones.
 fn weighted(params: &Params, inputs: &mut Inputs, most: u32) -> Result<Arc<Graph>, Diagnostic> {
     let graph = input_with(params, inputs, Values::Weights)?;
     if graph.weights().is_some() || most == 1 {
@@ -249,7 +252,7 @@ fn weighted(params: &Params, inputs: &mut Inputs, most: u32) -> Result<Arc<Graph
     Ok(Arc::new(Graph::clone(&graph).weighted(seed, most)))
 }
 
-/// A graph that was read: its size, and what of the file is not in it.
+/// Describes a graph that was read: its size, and the dropped parts of the file.
 fn told(path: &str, graph: &Graph, listed: &Listed, mirrored: bool) -> String {
     let ways = if mirrored { 2 } else { 1 };
     let (edges, listed_edges, loops) = (graph.edges() as u64, listed.edges, listed.loops);
@@ -262,7 +265,7 @@ fn told(path: &str, graph: &Graph, listed: &Listed, mirrored: bool) -> String {
     )
 }
 
-/// What becomes of the values of a file.
+/// Describes the treatment of a file's values.
 fn valued(path: &str, values: Values) -> String {
     match values {
         Values::Weights => format!("the values of the edges of {path} are their weights"),

@@ -1,5 +1,5 @@
-//! PageRank. GraphBIG has none for GPUs; this is the usual pull form on its data structure: one kernel divides each rank by
-//! the vertex's edges out, the other sums over the edges in.
+//! PageRank. GraphBIG has none for GPUs; this is the usual pull form on its data structure: one kernel divides each
+//! rank by the vertex's out-degree, the other sums over the incoming edges.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ pub(super) const DAMPING: f32 = 0.85;
 #[derive(Clone)]
 pub(super) struct Rank {
     space: Space,
-    /// The graph turned round: the edges into each vertex.
+    /// Reversed graph: the edges into each vertex.
     csr: Csr,
     arrays: Arrays,
     degrees: Vec<u32>,
     pub(super) ranks: Vec<f32>,
     shares: Vec<f32>,
-    /// Kernels that are left.
+    /// Number of kernels left.
     left: u32,
 }
 
@@ -33,7 +33,7 @@ struct Arrays {
 }
 
 impl Rank {
-    /// This many iterations from even ranks. The rank of a vertex without edges out goes nowhere.
+    /// Creates this many iterations from equal ranks. The rank of a vertex without outgoing edges is lost.
     pub(super) fn new(graph: &Arc<Graph>, iterations: u32) -> Rank {
         let vertices = graph.vertices();
         let mut space = Space::default();
@@ -51,12 +51,12 @@ impl Rank {
         Rank { space, csr, arrays, degrees, ranks, shares, left: 2 * iterations }
     }
 
-    /// Whether the present kernel divides: it is the first of its iteration.
+    /// Returns true if the current kernel divides: it is the first of its iteration.
     fn divides(&self) -> bool {
         !self.left.is_multiple_of(2)
     }
 
-    /// The first kernel.
+    /// Executes the first kernel.
     fn divide(&mut self, at: WarpAt, e: &mut Emit) -> bool {
         let (first, inside) = (at.thread(), at.below(self.ranks.len()));
         e.block(BLOCKS);

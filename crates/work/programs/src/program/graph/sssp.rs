@@ -1,5 +1,5 @@
-//! Shortest paths from one vertex (`sssp_topo_thread_centric.cu`): one kernel lowers the tentative costs of the neighbours of
-//! marked vertices, the other takes them over and marks what has changed.
+//! Shortest paths from one vertex (`sssp_topo_thread_centric.cu`): one kernel lowers the tentative costs of the
+//! neighbours of marked vertices, the other adopts them and marks the changed vertices.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ struct Arrays {
 }
 
 impl Sssp {
-    /// From `root`, over the graph's weights, or 1 an edge.
+    /// Creates a search from `root`, over the graph's weights, or 1 per edge.
     pub(super) fn new(graph: Arc<Graph>, root: usize) -> Sssp {
         let mut space = Space::default();
         let vertices = graph.vertices();
@@ -51,7 +51,7 @@ impl Sssp {
         Sssp { space, csr, arrays, costs, updates, marked, changed: true, launched: 0 }
     }
 
-    /// Whether the present kernel is the second of its round.
+    /// Returns true if the current kernel is the second of its round.
     fn second(&self) -> bool {
         self.launched.is_multiple_of(2)
     }
@@ -157,7 +157,7 @@ impl Sweep for Sssp {
         e.atomic(&self.arrays.updates, 0, [reg::VALUE], |lane| warp.dest[lane] as usize);
         for lane in lanes(e.mask()) {
             let weight = self.csr.graph.weights().map_or(1, |weights| weights[warp.edge[lane] as usize]);
-            // What 32 bits do not hold counts as not reached.
+            // Costs beyond 32 bits count as unreached.
             let through = self.costs[warp.vertex[lane] as usize].saturating_add(weight);
             let update = &mut self.updates[warp.dest[lane] as usize];
             *update = through.min(*update);

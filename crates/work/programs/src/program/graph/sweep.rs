@@ -1,5 +1,5 @@
-//! The two ways in which GraphBIG's kernels go over edges, a thread a vertex or a warp a vertex, and the worklists of
-//! vertices that they go over.
+//! Sweeps over edges as in GraphBIG's kernels, one thread or one warp per vertex, and the worklists of vertices that
+//! they visit.
 
 use std::sync::Arc;
 
@@ -8,34 +8,34 @@ use proto::simt::LANES;
 use crate::graph::Graph;
 use crate::program::{Array, Emit, Space, WarpAt, cost};
 
-/// A value of each lane.
+/// One value per lane.
 pub(super) type Lanes = [u32; LANES];
 
-/// Registers, by what they hold.
+/// Registers, by content.
 pub(super) mod reg {
     /// Vertex, or number of the work item.
     pub(crate) const VERTEX: u8 = 1;
     /// An address.
     pub(crate) const ADDRESS: u8 = 2;
-    /// The vertex's property.
+    /// Property of the vertex.
     pub(crate) const OWN: u8 = 3;
     /// Number of the edge.
     pub(crate) const EDGE: u8 = 4;
-    /// Where the vertex's edges end.
+    /// End of the vertex's edges.
     pub(crate) const END: u8 = 5;
-    /// Where the edge goes.
+    /// Target of the edge.
     pub(crate) const DEST: u8 = 6;
-    /// The destination's property.
+    /// Property of the target.
     pub(crate) const THEIRS: u8 = 7;
-    /// What is computed.
+    /// Computed value.
     pub(crate) const VALUE: u8 = 8;
     /// A second value.
     pub(crate) const OTHER: u8 = 9;
-    /// What the thread keeps over the loop.
+    /// Value that the thread keeps over the loop.
     pub(crate) const KEPT: u8 = 10;
 }
 
-/// The lanes of a mask.
+/// Returns the lanes of a mask.
 #[inline]
 pub(super) fn lanes(mut mask: u32) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
@@ -45,7 +45,7 @@ pub(super) fn lanes(mut mask: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The lanes of a mask for which something holds.
+/// Returns the lanes of a mask for which a condition holds.
 #[inline]
 pub(super) fn lanes_where(mask: u32, mut holds: impl FnMut(usize) -> bool) -> u32 {
     lanes(mask).fold(0, |found, lane| found | u32::from(holds(lane)) << lane)
@@ -67,28 +67,28 @@ impl Csr {
     }
 }
 
-/// What a warp keeps while it goes over edges.
+/// State of a warp during a sweep.
 #[derive(Default)]
 pub(super) struct Warp {
     pub(super) at: WarpAt,
     stage: Stage,
-    /// Lanes that entered: a vertex of theirs, or for a warp a vertex all.
+    /// Lanes that entered: each with its own vertex, or all with one.
     entered: u32,
     /// Lanes in the loop.
     looping: u32,
-    /// The vertex of each lane, the edge it is at, where its edges end, where the edge goes.
+    /// Vertex of each lane, its current edge, the end of its edges, and the target of the edge.
     pub(super) vertex: Lanes,
     pub(super) edge: Lanes,
     end: Lanes,
     pub(super) dest: Lanes,
-    /// What the program keeps for each lane.
+    /// Value that the program keeps for each lane.
     pub(super) kept: Lanes,
     /// Lanes that left the loop early.
     pub(super) broken: u32,
-    /// Work item that the warp is at, and the end of its items: for a warp a vertex.
+    /// Current work item of the warp, and the end of its items, if a warp has a vertex.
     item: u32,
     items: u32,
-    /// What each lane will push, lane by lane in the order of pushing.
+    /// Vertices that each lane will push, lane by lane in the order of pushing.
     pub(super) pushes: Vec<(u8, u32)>,
 }
 
@@ -106,42 +106,43 @@ impl Warp {
     }
 }
 
-/// A kernel that goes over the edges of vertices. Blocks of code from `block() + OWN_BLOCKS` on are its own.
+/// A kernel that sweeps the edges of vertices. Basic blocks from `block() + OWN_BLOCKS` on are its own.
 pub(super) trait Sweep {
-    /// Its first basic block.
+    /// Returns the first basic block.
     fn block(&self) -> u32;
-    /// The graph.
+    /// Returns the graph.
     fn csr(&self) -> &Csr;
-    /// Work items: vertices, or entries of a worklist.
+    /// Returns the number of work items: vertices, or entries of a worklist.
     fn items(&self) -> usize;
-    /// Begins the threads; those of a worklist load its length here.
+    /// Begins the threads; a worklist's length is loaded here.
     fn begin(&self, _e: &mut Emit) {}
-    /// The vertex of a work item; loaded where there is a worklist. Lanes have the items that `item` gives.
+    /// Returns the vertex of a work item, loaded from a worklist if there is one. `item` gives the items of the
+    /// lanes.
     fn vertices(&self, _e: &mut Emit, item: impl Fn(usize) -> usize, warp: &mut Warp) {
         for lane in lanes(_e.mask()) {
             warp.vertex[lane] = item(lane) as u32;
         }
     }
-    /// The condition on vertices, for the lanes at work: those that hold go on.
+    /// Evaluates the condition on vertices, for the active lanes; returns those for which it holds.
     fn enter(&mut self, e: &mut Emit, warp: &mut Warp) -> u32;
-    /// Behind the loads of the edges' range, before the loop.
+    /// Runs after the loads of the edges' range, before the loop.
     fn before(&mut self, _e: &mut Emit, _warp: &mut Warp) {}
-    /// One edge of each lane at work; `warp.dest` is loaded. Returns the lanes that leave the loop.
+    /// Processes one edge of each active lane; `warp.dest` is loaded. Returns the lanes that leave the loop.
     fn edge(&mut self, e: &mut Emit, warp: &mut Warp) -> u32;
-    /// Behind the loop, for the lanes that entered.
+    /// Runs after the loop, for the lanes that entered.
     fn after(&mut self, _e: &mut Emit, _warp: &mut Warp) {}
-    /// Before the threads end.
+    /// Runs before the threads end.
     fn finish(&mut self, _e: &mut Emit, _warp: &mut Warp) {}
 }
 
-/// Where a sweep's own basic blocks begin.
+/// Offset of a sweep's own basic blocks.
 pub(super) const OWN_BLOCKS: u32 = 8;
-/// Basic blocks of a sweep.
+/// Number of basic blocks of a sweep.
 pub(super) const BLOCKS: u32 = 24;
-/// Work items of a warp, where a warp has a vertex (`CHUNK_SZ`).
+/// Work items per warp, if a warp has a vertex (`CHUNK_SZ`).
 pub(super) const CHUNK: usize = 32;
 
-/// A thread a vertex. One step is the entrance or one iteration of the loop over edges.
+/// Sweeps with one thread per vertex. One step is the entry or one iteration of the loop over edges.
 pub(super) fn by_thread<S: Sweep>(sweep: &mut S, warp: &mut Warp, e: &mut Emit) -> bool {
     let block = sweep.block();
     if warp.stage == Stage::Begin {
@@ -195,8 +196,8 @@ pub(super) fn by_thread<S: Sweep>(sweep: &mut S, warp: &mut Warp, e: &mut Emit) 
     end(block, warp, e)
 }
 
-/// A warp a vertex: it goes over 32 work items, and its lanes share the edges of each. One step is the entrance to an item
-/// or one iteration of the loop over its edges.
+/// Sweeps with one warp per vertex: it visits 32 work items, and its lanes share the edges of each. One step is the
+/// entry to an item or one iteration of the loop over its edges.
 pub(super) fn by_warp<S: Sweep>(sweep: &mut S, warp: &mut Warp, e: &mut Emit) -> bool {
     let block = sweep.block();
     e.lanes(warp.at.mask);
@@ -268,7 +269,7 @@ pub(super) fn by_warp<S: Sweep>(sweep: &mut S, warp: &mut Warp, e: &mut Emit) ->
     end(block, warp, e)
 }
 
-/// The range of a vertex's edges, and whether there are any.
+/// Loads the range of a vertex's edges; returns whether there are any.
 fn range<S: Sweep>(sweep: &mut S, warp: &mut Warp, e: &mut Emit) {
     e.block(sweep.block() + 2);
     e.alu(cost::ADDRESS, reg::ADDRESS, [reg::VERTEX]);
@@ -306,12 +307,12 @@ pub(super) struct Worklists {
     items: [Array; 2],
     ends: [Array; 2],
     lists: [Vec<u32>; 2],
-    /// Which one is read.
+    /// Index of the list that is read.
     reading: usize,
 }
 
 impl Worklists {
-    /// Lists with room for `room` vertices; the first has `first`.
+    /// Creates lists with room for `room` vertices; the first contains `first`.
     pub(super) fn new(space: &mut Space, room: usize, first: Vec<u32>) -> Worklists {
         Worklists {
             items: [space.array("worklist1", 8, room), space.array("worklist2", 8, room)],
@@ -321,12 +322,12 @@ impl Worklists {
         }
     }
 
-    /// Items to be read.
+    /// Returns the number of items to be read.
     pub(super) fn len(&self) -> usize {
         self.lists[self.reading].len()
     }
 
-    /// The list that was filled is read next, and the other is emptied.
+    /// Swaps the lists: the filled one is read next, and the other is emptied.
     pub(super) fn swap(&mut self) {
         self.lists[self.reading].clear();
         self.reading = 1 - self.reading;
@@ -346,8 +347,8 @@ impl Worklists {
         }
     }
 
-    /// `pushRange`: the lanes at work take places for what they have gathered, none too, and store it. `block` and the
-    /// next are its basic blocks.
+    /// Executes `pushRange`: the active lanes reserve places for the vertices they have gathered, if any, and store
+    /// them. `block` and the next are its basic blocks.
     pub(super) fn push(&mut self, e: &mut Emit, block: u32, warp: &mut Warp) {
         let writing = 1 - self.reading;
         let mask = e.mask();

@@ -1,8 +1,9 @@
-//! Loop nests on a GPU: a kernel for each microblock, a thread for each value of its [grid](nest::Grid).
+//! Loop nests on a GPU: one kernel per microblock, one thread per value of its [grid](nest::Grid).
 //!
-//! Threads of a warp go through the loops together; lanes whose loop has fewer iterations wait. What is counted is what the nest counts
-//! ([`nest::Counts`]), instruction by instruction: no accumulator is kept in a register, nothing is fused. Only a division and a square root
-//! are more than one, as `nvcc` makes them. Data decide no address here, so that none are kept.
+//! Threads of a warp execute the loops together; lanes whose loop has fewer iterations wait. Instructions are counted
+//! as the nest counts them ([`nest::Counts`]): no accumulator is kept in a register, nothing is fused. Only a
+//! division and a square root are more than one instruction, as `nvcc` compiles them. Addresses do not depend on data
+//! here, so no data are kept.
 
 #[cfg(test)]
 mod tests;
@@ -18,23 +19,23 @@ use crate::program::{
     dense::{divide, root},
 };
 
-/// Threads of a block where nothing else is said: PolyBench/GPU's `DIM_THREAD_BLOCK_X` times `_Y`, 256 x 1 and 32 x 8.
+/// Default threads per block: PolyBench/GPU's `DIM_THREAD_BLOCK_X` times `_Y`, 256 x 1 and 32 x 8.
 pub(crate) const BLOCK: u32 = 256;
 /// Threads of a warp, and of a row of a block with two dimensions.
 const WIDTH: u64 = nest::LANES as u64;
 /// Chosen: as the other programs of PolyBench.
 const REGISTERS: u32 = 16;
 
-/// Programs of a GPU that execute nests, each instance one, side by side.
+/// Returns GPU programs that execute nests, one per instance, side by side.
 ///
 /// # Errors
-/// An application that is no nest; one with more threads than a GPU can number.
+/// If an application is not a nest, or has more threads than a GPU can number.
 pub(super) fn programs(applications: &[Application]) -> Result<Vec<Box<dyn Program>>, Diagnostic> {
     let mut programs: Vec<Box<dyn Program>> = Vec::new();
     for Application { program, instances, block, .. } in applications {
         let Offloaded::Nest(kernel) = program else {
             let what = format!(
-                "`{}` is executed on its data for an accelerator: a GPU does not run it",
+                "`{}` runs only on an accelerator: it is executed on its data",
                 program.name()
             );
             let own: Vec<&str> = super::graph::ENTRIES.iter().map(|entry| entry.name).collect();
@@ -58,9 +59,9 @@ pub(super) fn programs(applications: &[Application]) -> Result<Vec<Box<dyn Progr
 struct Launched {
     kernel: Kernel,
     grid: Grid,
-    /// Its code, by place among the texts.
+    /// Index of its code among the texts.
     text: usize,
-    /// Tiles of a row of threads, if it has two dimensions.
+    /// Tiles per row of threads, if it has two dimensions.
     tiles: Option<u32>,
 }
 
@@ -78,7 +79,7 @@ struct OnGpu {
 
 impl OnGpu {
     fn new(nest: &nest::Kernel, block: u32) -> Result<OnGpu, Diagnostic> {
-        // Names of kernels live as long as the process: one copy a program that is opened.
+        // Kernel names live as long as the process: one copy per opened program.
         let leaked = |name: &str| &*String::leak(name.to_owned());
         let mut space = Space::default();
         let array = |one: &nest::Array| {
@@ -99,7 +100,7 @@ impl OnGpu {
                 let [across, down] = grid.threads();
                 let what = format!("a microblock of `{}` has {across} x {down} threads", nest.name());
                 Diagnostic::new(what)
-                    .help("a grid has less than 2^32 blocks: smaller sizes, or larger blocks")
+                    .help("a grid has fewer than 2^32 blocks: use smaller sizes or larger blocks")
             })?;
             launches.push(Launched { kernel, grid, text, tiles });
         }
@@ -107,13 +108,14 @@ impl OnGpu {
         Ok(OnGpu { name, nest, launches, texts, launched: 0, space, arrays })
     }
 
-    /// The present kernel.
+    /// Returns the current kernel.
     fn present(&self) -> &Launched {
         &self.launches[self.launched - 1]
     }
 }
 
-/// A kernel of so many threads along both axes, and its tiles of a row, if it has two dimensions; nothing if it has too many blocks.
+/// Returns a kernel with `across` x `down` threads, and its tiles per row if it has two dimensions; none if it has
+/// too many blocks.
 fn shape([across, down]: [u64; 2], block: u32, name: &'static str) -> Option<(Kernel, Option<u32>)> {
     let kernel = |blocks: u64, threads: u32| {
         let blocks = u32::try_from(blocks).ok()?;
@@ -129,12 +131,12 @@ fn shape([across, down]: [u64; 2], block: u32, name: &'static str) -> Option<(Ke
     Some((kernel(blocks, (WIDTH * rows) as u32)?, Some(u32::try_from(tiles).ok()?)))
 }
 
-/// A warp at work.
+/// An active warp.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Warp {
     at: WarpAt,
     lanes: Lanes,
-    /// Whether its threads know their numbers.
+    /// True if its threads know their numbers.
     has_begun: bool,
 }
 
@@ -205,40 +207,40 @@ impl Code for OnGpu {
     }
 }
 
-// The instructions of a nest's code.
+// Instructions of a nest's code.
 
 /// The register of the thread's number.
 const INDEX: u8 = 1;
 
-/// That of addresses.
+/// Register of addresses.
 const ADDRESSES: u8 = 2;
 
-/// The first of values.
+/// First register of values.
 const VALUES: u8 = 3;
 
-/// Where the code of a microblock lies: it begins with the threads' numbers and ends with their end.
+/// Code of a microblock: it begins with the threads' numbers and ends with their end.
 #[derive(Clone)]
 struct Text {
-    /// The kernel's name.
+    /// Name of the kernel.
     name: &'static str,
     /// The first basic block.
     first: u32,
-    /// That of each statement; loops stand before.
+    /// First basic block of each statement; loops come before.
     statements: Vec<u32>,
     end: u32,
 }
 
-/// Static instructions of a term at most: a division is two.
+/// Maximum static instructions of a term: a division is two.
 const OF_A_TERM: u32 = 2;
 
-/// Basic blocks that a statement takes: addresses, terms, the store.
+/// Returns the basic blocks of a statement: addresses, terms, the store.
 fn blocks(statement: &Statement) -> u32 {
     let terms = (BLOCK_INSTS - 2) / OF_A_TERM;
     (statement.terms.len() as u32).div_ceil(terms)
 }
 
 impl Text {
-    /// The code of a microblock, from a basic block on.
+    /// Creates the code of a microblock, from a basic block on.
     fn new(microblock: &Microblock, first: u32, name: &'static str) -> Text {
         let mut next = first + 1 + microblock.loops.len() as u32;
         let place = |statement: &Statement| {
@@ -250,24 +252,24 @@ impl Text {
         Text { name, first, statements, end: next + 1 }
     }
 
-    /// The basic block that it begins with.
+    /// Returns its first basic block.
     fn begin(&self) -> u32 {
         self.first
     }
 
-    /// The basic block behind it.
+    /// Returns the basic block after it.
     fn end(&self) -> u32 {
         self.end
     }
 
-    /// An iteration of a loop.
+    /// Emits an iteration of a loop.
     fn iteration(&self, id: usize, mask: u32, e: &mut Emit) {
         e.block(self.first + 1 + id as u32);
         e.lanes(mask);
         e.alu(cost::LOOP, INDEX, [INDEX]);
     }
 
-    /// A statement; `bytes` says of a reference which array it is, and where in it each lane's element begins.
+    /// Emits a statement; `bytes` returns the array of a reference, and the byte offset of each lane's element.
     fn statement<'a>(
         &self,
         statement: &Statement,
@@ -309,7 +311,7 @@ impl Text {
     }
 }
 
-/// The register of a term; those of long expressions are taken again.
+/// Returns the register of a term; those of long expressions are reused.
 fn register(term: usize) -> u8 {
     VALUES + (term % usize::from(u8::MAX - VALUES)) as u8
 }

@@ -1,11 +1,11 @@
 //! Red-black tree: lookups, inserts and deletes.
 //!
-//! Source: the micro-benchmark "red-black tree" of AstriFlash's suite (MICRO 2019). A search goes down one node a piece and
-//! holds for each the version it had when it came there; if the node has lost keys since (a rotation moved it down, or it was
-//! removed) the search begins again, else it reads the child pointer anew (hand-over-hand optimistic validation: Bronson et al.,
-//! PPoPP 2010). Whoever changes the tree takes one lock for all of it, for the length of one piece. Nodes are a line; each
-//! key's node has its own place whenever it is there, as if the allocator gave it back to it. Where a node lies says nothing of how
-//! high it stands: keys were inserted in random order.
+//! Source: the micro-benchmark "red-black tree" of AstriFlash's suite (MICRO 2019). A search descends one node per
+//! piece and remembers the version of each node on arrival. If the node has lost keys since (a rotation moved it
+//! down, or it was removed) the search starts over, otherwise it reads the child pointer again (hand-over-hand
+//! optimistic validation: Bronson et al., PPoPP 2010). A job that changes the tree takes one lock for all of it, for
+//! the length of one piece. A node is a line; each key's node always has the same place, as if the allocator returned
+//! it. A node's place is independent of its height: keys were inserted in random order.
 
 mod tree;
 
@@ -18,10 +18,11 @@ use tree::{NIL, Node, Tree};
 
 /// Bytes of a node: key, value, left, right, parent 8 each, colour and version 8, 16 unused. A line.
 const NODE: u64 = LINE;
-/// Where in a node are the pointers, and colour and version. A change writes some of what lies from the value to the version.
+/// Offsets in a node of the pointers, and of colour and version. A change writes some of the bytes from the value to
+/// the version.
 const LEFT: u64 = 16;
 const VERSION: u64 = 40;
-/// The root pointer and the lock of the tree, each on a line of its own before the nodes.
+/// Root pointer and lock of the tree, each on a separate line before the nodes.
 const ROOT: u64 = DATA;
 const LOCK: u64 = DATA + LINE;
 const NODES: u64 = DATA + 2 * LINE;
@@ -57,25 +58,25 @@ pub(crate) struct Rbt {
     tree: Tree,
 }
 
-/// Where a search rests.
+/// Position of a search.
 #[derive(Clone, Copy)]
 struct Rest {
     node: u64,
     version: u32,
-    /// The child it goes to.
+    /// Child to which it goes.
     side: usize,
-    /// The pointer to the node, and what was loaded from it.
+    /// Pointer to the node, and the values loaded from it.
     link: Value,
     loaded: Value,
 }
 
-/// A job: what it wants, and where its search rests.
+/// A job: its request, and the position of its search.
 pub(crate) struct Job {
     want: Want,
     key: u64,
     value: u64,
     rest: Option<Rest>,
-    /// The value that was found.
+    /// Value found.
     found: Option<u64>,
 }
 
@@ -89,7 +90,7 @@ impl Rbt {
         NODES + self.keys.slot(key) * NODE
     }
 
-    /// The node below the one where the search rests, if that still holds the key, and the pointer to it.
+    /// Returns the node below the search's position, if that still holds the key, and the pointer to it.
     fn below(&self, job: &Job, e: &mut Emit<'_>) -> Option<(u64, Value)> {
         let Some(rest) = job.rest else {
             e.block(TOP);
@@ -104,7 +105,7 @@ impl Rbt {
         (!stale).then_some((node.children[rest.side], pointer))
     }
 
-    /// Comes to a node; whether it is the one.
+    /// Visits a node; returns whether it has the key.
     fn visit(&self, job: &mut Job, key: u64, link: Value, e: &mut Emit<'_>) -> bool {
         let address = self.address(key);
         let loaded = e.load(address, 8, [link]);
@@ -118,7 +119,7 @@ impl Rbt {
         key == job.key
     }
 
-    /// Does what the job wants at the node of its key, or where this would be.
+    /// Executes the request at the node of its key, or at its insertion point.
     fn act(&mut self, job: &mut Job, at: Option<Value>, e: &mut Emit<'_>) {
         let there = at.is_some();
         job.found = at.and_then(|_| self.tree.node(job.key).value);
@@ -139,8 +140,8 @@ impl Rbt {
         self.write(link, !there, e);
     }
 
-    /// Operations of a change: under the lock, each node it reads for the first time (found by a pointer of the one before), and
-    /// each it writes.
+    /// Writes the operations of a change: under the lock, each node it reads for the first time (found through a
+    /// pointer of the previous one), and each it writes.
     fn write(&mut self, link: Value, allocates: bool, e: &mut Emit<'_>) {
         e.block(ENTER);
         if allocates {
@@ -206,59 +207,59 @@ impl Program for Rbt {
     }
 }
 
-// The tree as it is loaded: complete, every level full but the last, which is filled from the left.
+// The loaded tree: complete, every level full but the last, which is filled from the left.
 //
-// Nodes of a last level that is not full are red, all others black: the rules of a red-black tree hold.
+// Nodes of an incomplete last level are red, all others black: the rules of a red-black tree hold.
 
-/// A complete tree over the keys that are loaded.
+/// Complete tree over the loaded keys.
 pub(crate) struct Shape {
     /// Depth of the last level; the root's is 0.
     depth: u32,
-    /// Nodes of the last level.
+    /// Number of nodes of the last level.
     last: u64,
 }
 
 impl Shape {
-    /// Over those of the keys `0..n` that are loaded; `n` is at least 1.
+    /// Creates the tree over the loaded keys of `0..n`; `n` is at least 1.
     pub(crate) fn new(n: u64) -> Shape {
         let nodes = loaded_below(n);
         let depth = nodes.ilog2();
         Shape { depth, last: nodes + 1 - (1 << depth) }
     }
 
-    /// The key at the top.
+    /// Returns the key of the root.
     pub(crate) fn root(&self) -> u64 {
         self.key(0, 0).unwrap_or(NIL)
     }
 
-    /// The key of node `j`, from the left, at depth `d`, if there is one.
+    /// Returns the key of node `j`, from the left, at depth `d`, if there is one.
     fn key(&self, d: u32, j: u64) -> Option<u64> {
         if d > self.depth || d == self.depth && j >= self.last {
             return None;
         }
-        // Its place in order if the last level were full, less those of the last level that are missing before it.
+        // Position in order in a full tree, minus the missing nodes of the last level before it.
         let full = ((2 * j + 1) << (self.depth - d)) - 1;
         Some(loaded_key(full - full.div_ceil(2).saturating_sub(self.last)))
     }
 
-    /// The place of a loaded key if the last level were full.
+    /// Returns the position of a loaded key in a full tree.
     fn full(&self, key: u64) -> u64 {
         let order = loaded_below(key);
         if order < 2 * self.last { order } else { 2 * (order - self.last) + 1 }
     }
 
-    /// What is loaded at and below a loaded key: the keys that it lies between, black nodes on each path down, and nodes.
+    /// Returns the loaded subtree of a loaded key: its range of keys, black nodes per path down, and nodes.
     pub(crate) fn below(&self, key: u64) -> (RangeInclusive<u64>, u32, u64) {
         let full = self.full(key);
         let height = (full + 1).trailing_zeros();
-        // Places in order, without those of the last level that are missing before them.
+        // Positions in order, without the missing nodes of the last level before them.
         let order = |full: u64| full - full.div_ceil(2).saturating_sub(self.last);
         let (first, end) = (order(full + 1 - (1 << height)), order(full + (1 << height)));
         let is_full = self.last == 1 << self.depth;
         (loaded_key(first)..=loaded_key(end - 1), height + u32::from(is_full), end - first)
     }
 
-    /// The node of a key as it is loaded, if it is.
+    /// Returns the node of a key as loaded, if it is.
     pub(crate) fn node(&self, key: u64) -> Option<Node> {
         if !loaded(key) {
             return None;

@@ -1,9 +1,10 @@
-//! A red-black tree with routing nodes, over the tree as it was loaded.
+//! A red-black tree with routing nodes, as changes over the loaded tree.
 //!
-//! Insertion, removal and their repairs: T. Cormen, C. Leiserson, R. Rivest, C. Stein, "Introduction to Algorithms", chapter
-//! 13. A node with two children that loses its value stays as a routing node (N. Bronson, J. Casper, H. Chafi, K. Olukotun,
-//! "A practical concurrent binary search tree", PPoPP 2010), so that no node ever takes another's place and a search that
-//! rests at a node is led astray only by a rotation that moved this node down, or by its removal: both change its version.
+//! Insertion, removal and their repairs: T. Cormen, C. Leiserson, R. Rivest, C. Stein, "Introduction to Algorithms",
+//! chapter 13. A node with two children that loses its value stays as a routing node (N. Bronson, J. Casper, H.
+//! Chafi, K. Olukotun, "A practical concurrent binary search tree", PPoPP 2010), so that a node never takes the place
+//! of a different one. A search at a node is misled only by a rotation that moved this node down, or by its removal:
+//! both change its version.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -17,20 +18,20 @@ use engine::Snapshot;
 /// No node.
 pub(crate) const NIL: u64 = u64::MAX;
 
-/// A node; nodes are named by their keys.
+/// A node, identified by its key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Node {
-    /// Left and right.
+    /// Left and right child.
     pub(crate) children: [u64; 2],
-    /// Above.
+    /// Parent.
     pub(crate) parent: u64,
-    /// Its colour.
+    /// True if it is red.
     pub(crate) red: bool,
-    /// Its value; a routing node has none.
+    /// Value; a routing node has none.
     pub(crate) value: Option<u64>,
-    /// How often the range of keys below it shrank.
+    /// Number of times that the range of keys below it shrank.
     pub(crate) version: u32,
-    /// Whether it is in the tree.
+    /// True if it is in the tree.
     pub(crate) linked: bool,
 }
 
@@ -41,7 +42,7 @@ engine::snapshot!(Node { children, parent, red, value, version, linked });
 pub(crate) struct Touch {
     /// The node.
     pub(crate) key: u64,
-    /// Whether it was written.
+    /// True if it was written.
     pub(crate) written: bool,
 }
 
@@ -54,21 +55,22 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Keys `0..n`, those that are loaded in the tree.
+    /// Creates a tree over keys `0..n`, with those that are loaded.
     pub(crate) fn new(n: u64) -> Tree {
         let shape = Shape::new(n);
         let root = shape.root();
         Tree { shape, root, changed: FxHashMap::default(), touched: Vec::new() }
     }
 
-    /// Appends what changes have left.
+    /// Appends the changed nodes.
     pub(crate) fn save(&self, out: &mut Vec<u8>) {
         debug_assert!(self.touched.is_empty(), "a change is under way");
         self.root.save(out);
         loaded::save_changes(&self.changed, out);
     }
 
-    /// Brings the tree, as it was loaded with keys `0..n`, to what was saved; `None` if it breaks a rule of red-black trees.
+    /// Restores saved changes on the tree loaded with keys `0..n`; `None` if it then breaks a rule of red-black
+    /// trees.
     pub(crate) fn load(&mut self, input: &mut &[u8], n: u64) -> Option<()> {
         self.root = u64::load(input)?;
         self.changed = loaded::load_changes(input, |key, _| key < n)?;
@@ -76,18 +78,18 @@ impl Tree {
         loaded.is_sound().then_some(())
     }
 
-    /// The node at the top.
+    /// Returns the root.
     pub(crate) fn root(&self) -> u64 {
         self.root
     }
 
-    /// A node that is, or was, in the tree.
+    /// Returns a node that is, or was, in the tree.
     pub(crate) fn node(&self, key: u64) -> Node {
         let known = self.changed.get(&key).copied().or_else(|| self.shape.node(key));
         known.expect("a node that a pointer leads to has been made")
     }
 
-    /// What the changes since the last call read and wrote, in order.
+    /// Returns the nodes that changes since the last call read and wrote, in order.
     pub(crate) fn touched(&mut self) -> Vec<Touch> {
         std::mem::take(&mut self.touched)
     }
@@ -99,7 +101,7 @@ impl Tree {
 
     /// Adds a node below `parent`, which has no child on this side; [`NIL`] if the tree is empty.
     pub(crate) fn insert(&mut self, key: u64, value: u64, parent: u64, side: usize) {
-        // A search that still rests at an earlier node of this key must see that it was removed.
+        // A search that is still at an earlier node of this key must see that it was removed.
         let version = self.changed.get(&key).map_or(0, |node| node.version + 1);
         let node = Node { children: [NIL; 2], parent, red: true, value: Some(value), version, linked: true };
         self.changed.insert(key, node);
@@ -112,8 +114,8 @@ impl Tree {
         self.repair_insertion(key);
     }
 
-    /// Removes the value of a node; the node itself if it has at most one child, and routing nodes above that are then
-    /// left with one.
+    /// Removes the value of a node; removes the node itself if it has at most one child, and then routing nodes above
+    /// it that have only one child left.
     pub(crate) fn delete(&mut self, key: u64) {
         self.set(key, None);
         let mut at = key;
@@ -152,12 +154,12 @@ impl Tree {
         self.change(key, |node| node.red = red);
     }
 
-    /// On which side of its parent a child is; of two empty sides the left.
+    /// Returns the side of a child at its parent; of two empty sides the left.
     fn side(&mut self, parent: u64, child: u64) -> usize {
         usize::from(self.read(parent).children[0] != child)
     }
 
-    /// Puts `new` where `old` is below `parent`.
+    /// Replaces `old` below `parent` by `new`.
     fn replace(&mut self, parent: u64, old: u64, new: u64) {
         if parent == NIL {
             self.root = new;
@@ -170,7 +172,7 @@ impl Tree {
         }
     }
 
-    /// Moves a node down to this side; its other child takes its place.
+    /// Rotates a node down to this side; its other child takes its place.
     fn rotate(&mut self, key: u64, side: usize) {
         let node = self.read(key);
         let up = node.children[1 - side];
@@ -217,7 +219,7 @@ impl Tree {
         self.paint(root, false);
     }
 
-    /// Takes a node with at most one child out.
+    /// Removes a node with at most one child.
     fn unlink(&mut self, key: u64, node: Node) {
         let child = if node.children[0] == NIL { node.children[1] } else { node.children[0] };
         self.replace(node.parent, key, child);
@@ -230,7 +232,7 @@ impl Tree {
         }
     }
 
-    /// Below `at`, a child of `parent`, paths have one black node too few.
+    /// Repairs paths below `at`, a child of `parent`, that have one black node too few.
     fn repair_removal(&mut self, mut at: u64, mut parent: u64) {
         while parent != NIL && !self.red(at) {
             let side = self.side(parent, at);
@@ -270,43 +272,44 @@ impl Tree {
 
 #[cfg(test)]
 impl Tree {
-    /// How many nodes are not as they were loaded.
+    /// Returns the number of nodes that differ from the loaded tree.
     pub(crate) fn overlay(&self) -> usize {
         self.changed.len()
     }
 }
 
-// Whether changes that were loaded are those of a red-black tree with routing nodes.
+// Check that loaded changes form a red-black tree with routing nodes.
 //
-// Of the nodes that are as they were loaded at first most have nothing changed below them: what is below one of these follows from
-// the shape, so that the others alone are looked at, a few for each change.
+// Most of the nodes that are unchanged have nothing changed below them: their subtrees follow from the shape, so only
+// the others are visited, a few for each change.
 
-/// The end of versions: no run comes from here to the end of 32 bits.
+/// Limit of versions: no run gets from here to the end of 32 bits.
 const VERSION_MAX: u32 = 1 << 30;
 
 /// More levels than a tree of 64-bit keys has.
 const LEVELS: u32 = 130;
 
-/// A tree that was loaded.
+/// A tree with loaded changes.
 pub(super) struct Loaded<'t> {
     pub(super) shape: &'t Shape,
     pub(super) root: u64,
     pub(super) changed: &'t FxHashMap<u64, Node>,
-    /// Bound of its keys.
+    /// Upper bound of its keys.
     pub(super) keys: u64,
 }
 
-/// What is below a place, its node included.
+/// Summary of a subtree, its root included.
 struct Below {
-    /// Black nodes on each path down.
+    /// Number of black nodes per path down.
     black: u32,
     nodes: u64,
-    /// Nodes that were looked at.
+    /// Number of nodes visited.
     seen: usize,
 }
 
 impl Loaded<'_> {
-    /// Whether the keys of nodes are below their bound and in order, their pointers agree, none is lost, and the colours keep the rules.
+    /// Returns true if the keys of nodes are below their bound and in order, their pointers agree, none is lost, and
+    /// the colours keep the rules.
     pub(super) fn is_sound(&self) -> bool {
         let keys = self.keys;
         let may_be = |(key, node): (&u64, &Node)| *key < keys && node.version < VERSION_MAX;
@@ -335,7 +338,8 @@ impl Loaded<'_> {
         self.changed.get(&key).copied().or_else(|| self.shape.node(key))
     }
 
-    /// Nodes in the tree that were changed, or that have one below them; `None` if pointers upwards lead nowhere.
+    /// Returns the nodes in the tree that were changed, or that have a changed one below them; `None` if a parent
+    /// pointer is invalid.
     fn above_changes(&self) -> Option<FxHashSet<u64>> {
         let mut open = FxHashSet::default();
         for (key, _) in self.changed.iter().filter(|(_, node)| node.linked) {
@@ -347,7 +351,8 @@ impl Loaded<'_> {
         Some(open)
     }
 
-    /// The tree below a node with this parent, whose keys must lie between two; `None` if it breaks a rule of red-black trees.
+    /// Checks the subtree of a node with this parent, whose keys must be within a range; `None` if it breaks a rule
+    /// of red-black trees.
     fn below(
         &self,
         (key, parent): (u64, u64),

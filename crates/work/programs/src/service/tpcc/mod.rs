@@ -7,16 +7,18 @@
 //! NURand: here home warehouse, customer of the district, and item, each with the skew `theta`. Warehouses and what belongs to
 //! one lie together, as they are loaded; placement moves warehouses, and items, stocks and customers within a warehouse.
 //!
-//! What may change is read under locks: all is found and fetched first, a row a piece; in the last piece the district and the
-//! stocks are locked in the order of their keys, read, updated and unlocked. So there is nothing to abort.
+//! Data that may change is read under locks: all rows are found and fetched first, one per piece; in the last piece
+//! the district and the stocks are locked in the order of their keys, read, updated and unlocked. So there is nothing
+//! to abort.
 //!
-//! The work of a job ([`WORK`](crate::service::common::work)) lies between its accesses, as the profile has it (clause 2.4.2.2): a
-//! statement for the warehouse, the customer, the district, the order and the new-order, and for each line one for the item, the
-//! stock, the update of the stock and the line itself. Chosen: all have the same share of it, and so have the request and the reply. A
-//! job of ten lines, the mean, has as many instructions as `work` says.
+//! The work of a job ([`WORK`](crate::service::common::work)) is distributed between its accesses, as in the profile
+//! (clause 2.4.2.2): one statement each for the warehouse, the customer, the district, the order and the new-order,
+//! and for each line one each for the item, the stock, the update of the stock and the line itself. Chosen: all have
+//! the same share of it, and so have the request and the reply. A job with the mean of ten lines has `work`
+//! instructions.
 //!
-//! Left out: the other four transactions, the table History, indices (keys are dense, rows are found by arithmetic), and that
-//! old orders go elsewhere (see [`tables`]).
+//! Left out: the other four transactions, the table History, indices (keys are dense, rows are found by arithmetic),
+//! and the archiving of old orders (see [`tables`]).
 
 mod tables;
 
@@ -30,12 +32,12 @@ use crate::service::jobs::{Emit, FIRST_BLOCK, Program, Served, Value, turns};
 use crate::service::loaded::{self, COUNT_MAX};
 use tables::{CUSTOMERS, DISTRICTS, ITEMS, LINES, LOADED_ORDERS, NEW_ORDER, ORDER, ORDER_LINE, Tables};
 
-/// Where columns are in their rows: W_TAX and W_ID; D_TAX and D_NEXT_O_ID.
+/// Offsets of columns in their rows: W_TAX and W_ID; D_TAX and D_NEXT_O_ID.
 const TAX: u64 = 80;
 /// C_LAST in the first line of the row, C_CREDIT and C_DISCOUNT in the third.
 const LAST_NAME: u64 = 34;
 const CREDIT: u64 = 144;
-/// S_QUANTITY and the three counters; S_DIST_01 to S_DIST_10; S_DATA, behind the lock and the keys.
+/// S_QUANTITY and the three counters; S_DIST_01 to S_DIST_10; S_DATA, after the lock and the keys.
 const QUANTITY: u64 = 14;
 const DISTRICT_INFO: u64 = 24;
 const STOCK_DATA: u64 = 264;
@@ -43,7 +45,7 @@ const STOCK_DATA: u64 = 264;
 const INFO_BYTES: u64 = 24;
 const DATA_BYTES: u64 = 50;
 const ITEM_BYTES: u64 = 82;
-/// Statements of a job but those of its lines, with request and reply; of each line; and lines in the mean.
+/// Statements of a job except those of its lines, with request and reply; of each line; and the mean number of lines.
 const STATEMENTS: u32 = 7;
 const OF_A_LINE: u32 = 4;
 const MEAN_LINES: u32 = 10;
@@ -74,7 +76,7 @@ fn build(params: &Params) -> Built {
     Ok(Box::new(Served::new(Tpcc::new(&common), 0)))
 }
 
-/// What changes of a stock.
+/// Changing columns of a stock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Stock {
     quantity: u64,
@@ -101,15 +103,15 @@ pub(crate) struct Tpcc {
 
 /// A line of an order.
 struct Line {
-    /// `None`: no item has the number.
+    /// Number of the item; `None` if it does not exist.
     item: Option<u64>,
     supplier: u64,
     quantity: u64,
-    /// The stock's information for the district, once it is read.
+    /// Information of the stock for the district, once it is read.
     info: Value,
 }
 
-/// What is to be read next.
+/// Next row to be read.
 enum Stage {
     Warehouse,
     Customer,
@@ -118,16 +120,17 @@ enum Stage {
     Commit,
 }
 
-/// An order to be entered, and how far it is.
+/// An order to be entered, and its progress.
 pub(crate) struct Job {
     warehouse: u64,
     district: u64,
     customer: u64,
     lines: Vec<Line>,
     stage: Stage,
-    /// The number it has been given.
+    /// Number assigned to it.
     order: Option<u64>,
-    /// Work of statements that has not been done, in parts of an instruction, so that nothing is lost on the way.
+    /// Work of statements that has not been done, in fractions of an instruction, so that nothing is lost to
+    /// rounding.
     owed: u64,
 }
 
@@ -146,12 +149,12 @@ impl Tpcc {
         }
     }
 
-    /// Number of a district among all.
+    /// Returns the number of a district among all.
     fn district(&self, job: &Job) -> u64 {
         self.warehouses.slot(job.warehouse) * DISTRICTS + job.district
     }
 
-    /// A stock's number: that of its warehouse, then that of its item.
+    /// Returns a stock's number: that of its warehouse, then that of its item.
     fn key(line: &Line) -> Option<u64> {
         line.item.map(|item| line.supplier * ITEMS + item)
     }
@@ -180,7 +183,7 @@ impl Tpcc {
         }
     }
 
-    /// The work of so many statements.
+    /// Writes the work of `statements` statements.
     fn work(&self, statements: u32, job: &mut Job, e: &mut Emit<'_>) {
         let parts = u64::from(STATEMENTS + OF_A_LINE * MEAN_LINES);
         job.owed += u64::from(statements) * u64::from(self.common.work);
@@ -196,7 +199,7 @@ impl Tpcc {
         e.load(row + CREDIT, 16, [index]);
     }
 
-    /// Reads a line's item; whether there is one.
+    /// Reads a line's item; returns whether it exists.
     fn read_item(&self, line: &Line, e: &mut Emit<'_>) -> bool {
         e.block(ITEM);
         let index = e.compute(2, []);
@@ -365,7 +368,7 @@ mod tests {
     use proto::cpu::{Op, OpKind};
     use std::collections::BTreeMap;
 
-    /// Clause 2.4.2.2: what a line does to S_QUANTITY.
+    /// Computes the new S_QUANTITY of a line: clause 2.4.2.2.
     fn expected(quantity: u64, ordered: u64) -> u64 {
         if quantity as i64 - ordered as i64 >= 10 { quantity - ordered } else { quantity + 91 - ordered }
     }

@@ -1,4 +1,4 @@
-//! TPC-C's tables: how many rows, of what size, where.
+//! Tables of TPC-C: numbers, sizes and places of rows.
 //!
 //! Rows and their sizes: TPC Benchmark C, revision 5.11, clauses 1.2.1 and 1.3; each row that is updated has a lock of eight
 //! bytes before its columns, and rows begin on lines unless several fit one.
@@ -9,11 +9,11 @@ use crate::service::jobs::{DATA, LINE};
 pub(super) const DISTRICTS: u64 = 10;
 pub(super) const CUSTOMERS: u64 = 3000;
 pub(super) const ITEMS: u64 = 100_000;
-/// Orders that a district is loaded with (clause 4.3.3.1).
+/// Number of orders initially in a district (clause 4.3.3.1).
 pub(super) const LOADED_ORDERS: u64 = 3000;
-/// Orders for which a district has room; later ones take the place of the oldest, which a real system would archive.
+/// Number of orders for which a district has room; later ones replace the oldest, which a real system would archive.
 const ORDERS: u64 = 4096;
-/// Lines of an order at most (clause 2.4.1.3).
+/// Maximum lines per order (clause 2.4.1.3).
 pub(super) const LINES: u64 = 15;
 
 /// Bytes of rows: 89 and a lock, 95 and a lock, 655 and a lock, 306 and a lock, 82, 24 and a lock, 8, 54.
@@ -34,7 +34,7 @@ const OF_WAREHOUSE: u64 =
 /// Bytes of a database of one warehouse.
 pub(super) const LEAST: u64 = ITEMS * ITEM + OF_WAREHOUSE;
 
-/// The tables of some warehouses, one table behind the other; rows are found by arithmetic from their keys, which are dense.
+/// Tables of some warehouses, one after another; rows are found by arithmetic from their keys, which are dense.
 pub(super) struct Tables {
     districts: u64,
     customers: u64,
@@ -47,7 +47,7 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// How many warehouses fit `bytes`, at least [`LEAST`].
+    /// Returns the number of warehouses that fit `bytes`, at least [`LEAST`].
     pub(super) fn warehouses(bytes: u64) -> u64 {
         (bytes - ITEMS * ITEM) / OF_WAREHOUSE
     }
@@ -75,7 +75,7 @@ impl Tables {
         self.end
     }
 
-    /// Address of the row in a slot of its table.
+    /// Returns the address of the row in a slot of its table.
     pub(super) fn warehouse(&self, slot: u64) -> u64 {
         DATA + slot * WAREHOUSE
     }
@@ -91,7 +91,8 @@ impl Tables {
     pub(super) fn item(&self, slot: u64) -> u64 {
         self.items + slot * ITEM
     }
-    /// Address of an order's rows in Order, New-Order and Order-Line, of which the last has [`LINES`] in a row.
+    /// Returns the addresses of an order's rows in Order, New-Order and Order-Line, the last of which has [`LINES`]
+    /// in a row.
     pub(super) fn order(&self, district: u64, order: u64) -> [u64; 3] {
         let slot = district * ORDERS + order % ORDERS;
         [

@@ -1,5 +1,5 @@
-//! A kernel file: its head, then thread blocks of warps of instruction lines (`.traceg`), or lines that say whose they are
-//! (`.trace`, as the tracer writes them before `post-traces-processing`).
+//! A kernel file: its head, then thread blocks of warps of instruction lines (`.traceg`), or lines that name their
+//! block and warp (`.trace`, as the tracer writes them before `post-traces-processing`).
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,7 +18,7 @@ use super::InstLines;
 use crate::program::Kernel;
 use crate::simt_trace::code::WarpWriter;
 
-/// Reads a kernel file into the trace. `function` gives a function's number by its name.
+/// Reads a kernel file into the trace. `function` returns a function's number by its name.
 pub(super) fn read(
     path: &Path,
     builder: &mut Builder,
@@ -56,25 +56,25 @@ pub(super) fn read(
     }
     let body = match body {
         Some(body) => body,
-        None => return Err(Bad::new("no kernel: the file ends within its head").in_file(&source)),
+        None => return Err(Bad::new("not a kernel: the file ends within its head").in_file(&source)),
     };
     let kernel = body.finish(builder).map_err(|bad| bad.in_file(&source))?;
     builder.kernel(kernel);
     Ok(())
 }
 
-/// Where in a grouped file the reader stands.
+/// Position of the reader in a grouped file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     /// Between thread blocks.
     Outside,
-    /// Behind `#BEGIN_TB`.
+    /// After `#BEGIN_TB`.
     Begun,
     /// In a block, before a warp or between two.
     Block(u32),
-    /// Behind `warp = `.
+    /// After `warp = `.
     Warp(u32, u32),
-    /// In a warp: so many of its instructions are to come.
+    /// In a warp, with this many of its instructions left.
     Insts(u32, u32, u64),
 }
 
@@ -84,7 +84,7 @@ struct Body {
     warps: u32,
     lines: InstLines,
     state: State,
-    /// Warps of the present block that have been read.
+    /// Number of warps of the current block that have been read.
     read: u64,
     writer: WarpWriter,
     grid: Grid,
@@ -140,27 +140,27 @@ impl Body {
 
     fn begin(&mut self) -> Result<(), Bad> {
         if !self.loose.is_empty() {
-            return Err(Bad::new("a thread block after instructions that say themselves whose they are"));
+            return Err(Bad::new("a thread block after instructions that name their own block and warp"));
         }
         if self.state != State::Outside {
-            return Err(Bad::new("a thread block begins before the one before it ends"));
+            return Err(Bad::new("a thread block begins before the previous one ends"));
         }
         self.state = State::Begun;
         Ok(())
     }
 
-    /// `x,y,z` of a block.
+    /// Reads `x,y,z` of a block.
     fn block(&mut self, value: &str) -> Result<(), Bad> {
         if self.state != State::Begun {
-            return Err(Bad::new("`thread block = ` that is not the first line of its block"));
+            return Err(Bad::new("`thread block = ` must be the first line of its block"));
         }
-        let block = triple(value).ok_or_else(|| Bad::new(format!("`{value}` is no thread block x,y,z")))?;
+        let block = triple(value).ok_or_else(|| Bad::new(format!("`{value}` is not a thread block x,y,z")))?;
         self.state = State::Block(self.number(block)?);
         self.read = 0;
         Ok(())
     }
 
-    /// The number of a block in the grid, x fastest.
+    /// Returns the number of a block in the grid, x fastest.
     fn number(&self, [x, y, z]: [u64; 3]) -> Result<u32, Bad> {
         let [width, height, depth] = self.header.grid;
         if x >= width || y >= height || z >= depth {
@@ -175,7 +175,7 @@ impl Body {
         let warp = value.parse().ok().filter(|warp| *warp < self.warps);
         let Some(warp) = warp else {
             let (threads, last) = (self.header.threads, self.warps - 1);
-            let what = format!("`{value}` is no warp of a block of {threads} threads: 0 to {last}");
+            let what = format!("`{value}` is not a warp of a block of {threads} threads: expected 0 to {last}");
             return Err(Bad::new(what));
         };
         self.state = State::Warp(block, warp);
@@ -184,14 +184,14 @@ impl Body {
 
     fn insts(&mut self, value: &str) -> Result<(), Bad> {
         let State::Warp(block, warp) = self.state else {
-            return Err(Bad::new("`insts = ` that is not the line after `warp = `"));
+            return Err(Bad::new("`insts = ` must be the line after `warp = `"));
         };
-        let count = value.parse().map_err(|_| Bad::new(format!("`{value}` is no number of instructions")))?;
+        let count = value.parse().map_err(|_| Bad::new(format!("`{value}` is not a number of instructions")))?;
         self.state = State::Insts(block, warp, count);
         Ok(())
     }
 
-    /// Ends the warp being read, if any; the block being read.
+    /// Ends the warp being read, if any; returns the current block.
     fn close_warp(&mut self, builder: &mut Builder) -> Result<u32, Bad> {
         match self.state {
             State::Block(block) => Ok(block),
@@ -218,7 +218,7 @@ impl Body {
         Ok(())
     }
 
-    /// `x y z warp` before the instruction.
+    /// Reads `x y z warp` before the instruction.
     fn loose_line(&mut self, line: &[u8], builder: &mut Builder) -> Result<(), Bad> {
         let mut fields = Fields::new(line);
         let mut block = [0; 3];
@@ -244,15 +244,15 @@ impl Body {
     }
 }
 
-/// The value of a `key = value` line.
+/// Returns the value of a `key = value` line.
 fn assigned<'a>(line: &'a [u8], key: &[u8]) -> Option<&'a str> {
     let rest = line.strip_prefix(key)?.trim_ascii_start().strip_prefix(b"=")?;
     std::str::from_utf8(rest.trim_ascii()).ok()
 }
 
-// The head of a kernel file: `-key = value` lines.
+// Head of a kernel file: `-key = value` lines.
 
-/// What the head of a kernel file says.
+/// Content of the head of a kernel file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Header {
     pub(super) name: String,
@@ -262,11 +262,11 @@ pub(super) struct Header {
     pub(super) shared: u32,
     pub(super) registers: u32,
     pub(super) windows: Windows,
-    /// Whether each instruction line begins with the number of a source line.
+    /// True if each instruction line begins with the number of a source line.
     pub(super) line_numbers: bool,
 }
 
-/// The keys that a tracer writes, and whether each must be there.
+/// Keys that a tracer writes, and whether each is required.
 const KEYS: &[(&str, bool)] = &[
     ("kernel name", true),
     ("kernel id", false),
@@ -283,17 +283,17 @@ const KEYS: &[(&str, bool)] = &[
     ("enable lineinfo", false),
 ];
 
-/// The tracer versions whose files have this layout.
+/// Tracer versions whose files have this layout.
 const VERSIONS: std::ops::RangeInclusive<u64> = 3..=5;
 
-/// The head of a kernel file while it is read.
+/// Head of a kernel file being read.
 #[derive(Default)]
 pub(super) struct HeaderReader {
     values: [Option<String>; KEYS.len()],
 }
 
 impl HeaderReader {
-    /// Takes a line that begins with `-`.
+    /// Reads a line that begins with `-`.
     pub(super) fn line(&mut self, line: &[u8]) -> Result<(), Bad> {
         let text = std::str::from_utf8(line).map_err(|_| Bad::new("not text"))?;
         let Some((key, value)) = text[1..].split_once('=') else {
@@ -305,9 +305,9 @@ impl HeaderReader {
             return Err(unknown.nearest(key, KEYS.iter().map(|(known, _)| *known)));
         };
         if self.values[n].is_some() {
-            return Err(Bad::new(format!("`{key}` stands twice")).at(1));
+            return Err(Bad::new(format!("`{key}` is given twice")).at(1));
         }
-        // Checked where it stands, so that the diagnostic shows the line.
+        // Checked here, so that the diagnostic shows the line.
         match key {
             "grid dim" => drop(blocks(dimensions(value)?)?),
             "block dim" => drop(threads(dimensions(value)?)?),
@@ -321,7 +321,7 @@ impl HeaderReader {
         Ok(())
     }
 
-    /// The head, whole.
+    /// Returns the complete head.
     pub(super) fn finish(&self) -> Result<Header, Bad> {
         let lacking = KEYS.iter().zip(&self.values).find(|((_, must), value)| *must && value.is_none());
         if let Some(((key, _), _)) = lacking {
@@ -347,13 +347,13 @@ impl HeaderReader {
     }
 }
 
-/// `(x,y,z)`.
+/// Reads `(x,y,z)`.
 fn dimensions(text: &str) -> Result<[u64; 3], Bad> {
     triple(text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).unwrap_or(""))
-        .ok_or_else(|| Bad::new(format!("`{text}` are no dimensions")).help("they are written `(x,y,z)`"))
+        .ok_or_else(|| Bad::new(format!("`{text}` is not a list of dimensions")).help("they are written `(x,y,z)`"))
 }
 
-/// `x,y,z`.
+/// Reads `x,y,z`.
 pub(super) fn triple(text: &str) -> Option<[u64; 3]> {
     let mut numbers = text.split(',').map(|n| unsigned(n.trim().as_bytes(), Base::Decimal));
     let all = [numbers.next()??, numbers.next()??, numbers.next()??];
@@ -361,11 +361,11 @@ pub(super) fn triple(text: &str) -> Option<[u64; 3]> {
 }
 
 fn small(text: &str) -> Result<u32, Bad> {
-    text.parse().map_err(|_| Bad::new(format!("`{text}` is no number of 32 bits")))
+    text.parse().map_err(|_| Bad::new(format!("`{text}` is not a number of 32 bits")))
 }
 
 fn hex(text: &str) -> Result<u64, Bad> {
-    unsigned(text.as_bytes(), Base::Hex).ok_or_else(|| Bad::new(format!("`{text}` is no address")))
+    unsigned(text.as_bytes(), Base::Hex).ok_or_else(|| Bad::new(format!("`{text}` is not an address")))
 }
 
 fn flag(text: &str) -> Result<bool, Bad> {
@@ -382,5 +382,5 @@ fn version(text: &str) -> Result<(), Bad> {
     }
     let (first, last) = (VERSIONS.start(), VERSIONS.end());
     Err(Bad::new(format!("Accel-Sim tracer version `{text}`; versions {first} to {last} are read"))
-        .help("trace again with a tracer of one of these versions: earlier ones write other lines"))
+        .help("trace again with a tracer of one of these versions: earlier ones write different lines"))
 }

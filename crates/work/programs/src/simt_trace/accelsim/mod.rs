@@ -1,4 +1,5 @@
-//! Accel-Sim's traces: a list of kernels (`kernelslist.g`), and a file for each of them with a line an instruction.
+//! Traces of Accel-Sim: a list of kernels (`kernelslist.g`), and a file for each of them with one line per
+//! instruction.
 
 mod kernel;
 
@@ -19,7 +20,7 @@ use crate::simt_trace::{
     opcode::{self, Class},
 };
 
-/// Functions of a trace: kernels of the same name are the same code.
+/// Functions of a trace: kernels with equal names have the same code.
 #[derive(Default)]
 struct Functions {
     known: FxHashMap<String, (u32, &'static str)>,
@@ -30,21 +31,21 @@ impl Functions {
         if let Some(known) = self.known.get(name) {
             return *known;
         }
-        // Names of kernels live as long as the process, as those of the programs that are built in.
+        // Kernel names live as long as the process, like those of built-in programs.
         let entry = (self.known.len() as u32, &*String::leak(name.to_owned()));
         self.known.insert(name.to_owned(), entry);
         entry
     }
 }
 
-/// Whether a text is the start of a list of kernels.
+/// Returns true if a text is the start of a list of kernels.
 pub(super) fn is_list(start: &str) -> bool {
     let Some(line) = start.lines().map(str::trim).find(|line| !line.is_empty()) else { return false };
     line.starts_with("Memcpy") && line.contains(",0x")
         || line.starts_with("kernel") && line.contains(".trace")
 }
 
-/// Whether a text is the start of a kernel file.
+/// Returns true if a text is the start of a kernel file.
 pub(super) fn is_kernel(start: &str) -> bool {
     start
         .lines()
@@ -59,7 +60,7 @@ pub(super) fn read_kernel(path: &Path, builder: &mut Builder) -> Result<(), Diag
     kernel::read(path, builder, &mut |name| functions.get(name))
 }
 
-/// Reads a list of kernels, and the kernels, which lie beside it.
+/// Reads a list of kernels, and the kernels beside it.
 pub(super) fn read_list(path: &Path, builder: &mut Builder) -> Result<(), Diagnostic> {
     let source = fault::name(path);
     let io = |error: std::io::Error| {
@@ -97,7 +98,7 @@ pub(super) fn read_list(path: &Path, builder: &mut Builder) -> Result<(), Diagno
     }
 }
 
-/// `MemcpyHtoD,0x<address>,<bytes>`. Copies to the host touch nothing that a kernel has not.
+/// Reads `MemcpyHtoD,0x<address>,<bytes>`. Copies to the host touch only memory that a kernel has touched.
 fn copy(line: &[u8], builder: &mut Builder) -> Result<(), Bad> {
     let mut fields = line.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
     let operation = fields.next().unwrap_or_default();
@@ -116,7 +117,7 @@ fn copy(line: &[u8], builder: &mut Builder) -> Result<(), Bad> {
     }
 }
 
-/// A kernel file of the list that is not there.
+/// Returns the diagnostic of a missing kernel file of the list.
 fn absent(list: &Path, name: &str) -> Bad {
     let beside = list.parent().and_then(|folder| std::fs::read_dir(folder).ok());
     let mut others: Vec<String> = beside
@@ -132,26 +133,26 @@ fn absent(list: &Path, name: &str) -> Bad {
 
 // Instruction lines: `[line] PC mask ndst [Rn] opcode nsrc [Rn …] width [mode addresses] [immediate]`.
 
-/// The most registers that a line names, as the tracer has it (`MAX_SRC` is 5 since version 4).
+/// Maximum registers on a line, as in the tracer (`MAX_SRC` is 5 since version 4).
 const MOST_SOURCES: u64 = 5;
 
-/// How a kernel's instruction lines are to be read, and what of them is known by now.
+/// Reader of a kernel's instruction lines, with those known so far.
 struct InstLines {
     function: u32,
     windows: Windows,
     line_numbers: bool,
-    /// Registers and opcode of the instruction at each address, as written, and what they mean.
+    /// Registers and opcode of the instruction at each address, as text, and their meaning.
     known: FxHashMap<u32, (Box<[u8]>, Static)>,
     addresses: Vec<u64>,
 }
 
 impl InstLines {
-    /// Lines of a kernel whose function has this number.
+    /// Creates a reader of the lines of a kernel whose function has this number.
     fn new(function: u32, windows: Windows, line_numbers: bool) -> InstLines {
         InstLines { function, windows, line_numbers, known: FxHashMap::default(), addresses: Vec::new() }
     }
 
-    /// Reads a line from where its fields stand and appends it to the warp.
+    /// Reads a line from its fields and appends it to the warp.
     fn read(&mut self, fields: &mut Fields, builder: &mut Builder, warp: &mut WarpWriter) -> Result<(), Bad> {
         if self.line_numbers {
             fields.number("source line", Base::Decimal)?;
@@ -189,7 +190,7 @@ impl InstLines {
         Ok(())
     }
 
-    /// The instruction that registers and opcode say. Most lines repeat one that is known.
+    /// Returns the instruction given by registers and opcode. Most lines repeat a known one.
     fn inst(&mut self, pc: u32, fields: &mut Fields, builder: &mut Builder) -> Result<Static, Bad> {
         let rest = fields.rest();
         if let Some((text, inst)) = self.known.get(&pc)
@@ -220,7 +221,7 @@ impl InstLines {
         Ok(inst)
     }
 
-    /// One address for each lane of the mask, in whichever way they are written.
+    /// Reads one address for each lane of the mask, in any of the notations.
     fn read_addresses(&mut self, mask: u32, fields: &mut Fields) -> Result<(), Bad> {
         let lanes = mask.count_ones() as usize;
         let at = fields.at();
@@ -233,7 +234,7 @@ impl InstLines {
             1 => {
                 let base = fields.number("base address", Base::Hex)?;
                 let stride: i64 = fields.signed("stride")?;
-                // The tracer writes a stride only where the lanes at work stand in a row.
+                // The tracer writes a stride only if the active lanes are consecutive.
                 let shifted = u64::from(mask >> mask.trailing_zeros().min(31));
                 if shifted & (shifted + 1) != 0 {
                     return Err(Bad::new(format!(
@@ -262,7 +263,7 @@ impl InstLines {
     }
 }
 
-/// `R0` to `R255`; the last is the zero register.
+/// Reads `R0` to `R255`; the last is the zero register.
 fn read_register(fields: &mut Fields) -> Result<u8, Bad> {
     let at = fields.at();
     let text = fields.next("register")?;
@@ -270,10 +271,10 @@ fn read_register(fields: &mut Fields) -> Result<u8, Bad> {
         .ok()
         .and_then(|text| text.strip_prefix('R')?.parse().ok())
         .and_then(register)
-        .ok_or_else(|| Bad::new(format!("`{}` is no register R0 to R255", text.escape_ascii())).at(at))
+        .ok_or_else(|| Bad::new(format!("`{}` is not a register R0 to R255", text.escape_ascii())).at(at))
 }
 
-/// What an opcode does, if it can be executed from a trace.
+/// Returns the class of an opcode, if it can be executed from a trace.
 fn class(opcode: &str) -> Result<Class, Bad> {
     let stem = opcode.split('.').next().unwrap_or_default();
     match opcode::class(opcode) {

@@ -8,7 +8,7 @@ use std::{
 use config::Diagnostic;
 use text::Bad;
 
-/// The layout of records that MacSim's tracer writes since it traces with NVBit.
+/// Layout of records that MacSim's tracer has written since it uses NVBit.
 const VERSION: &str = "14";
 const OTHER_TYPES: [&str; 5] = ["ptx", "newptx", "x86", "a64", "igpu"];
 
@@ -28,7 +28,7 @@ impl<'a> Words<'a> {
         Words { source, words, at: 0, text }
     }
 
-    /// The next word.
+    /// Returns the next word.
     fn next(&mut self, what: &str) -> Result<&'a str, Diagnostic> {
         let Some((_, word)) = self.words.get(self.at) else {
             return Err(Bad::new(format!("the file ends before the {what}")).in_file(self.source));
@@ -37,7 +37,7 @@ impl<'a> Words<'a> {
         Ok(word)
     }
 
-    /// A diagnostic about the word last taken.
+    /// Returns a diagnostic about the word last taken.
     fn bad(&self, bad: Bad) -> Diagnostic {
         let line = self.words.get(self.at.wrapping_sub(1)).map_or(0, |(line, _)| *line);
         let text = self.text.lines().nth((line as usize).wrapping_sub(1)).unwrap_or_default();
@@ -46,7 +46,7 @@ impl<'a> Words<'a> {
 
     fn number(&mut self, what: &str) -> Result<u64, Diagnostic> {
         let word = self.next(what)?;
-        word.parse().map_err(|_| self.bad(Bad::new(format!("the {what} is no number: `{word}`"))))
+        word.parse().map_err(|_| self.bad(Bad::new(format!("the {what} is not a number: `{word}`"))))
     }
 
     fn left(&self) -> usize {
@@ -54,19 +54,19 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Whether a text is the start of a MacSim configuration, of whatever type.
+/// Returns true if a text is the start of a MacSim configuration, of any type.
 pub(in crate::simt_trace) fn is_config(start: &str) -> bool {
     let mut words = start.split_whitespace();
     let known = words.next().is_some_and(|word| word == "nvbit" || OTHER_TYPES.contains(&word));
     known && words.next().is_some_and(|word| word.parse::<f64>().is_ok())
 }
 
-/// What a configuration file is.
+/// Content of a configuration file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Config {
-    /// The configuration files of the kernels, in order, relative to its folder.
+    /// Configuration files of the kernels, in order, relative to its folder.
     Application(Vec<String>),
-    /// The warps of a kernel, in order.
+    /// Warps of a kernel, in order.
     Kernel(Vec<WarpId>),
 }
 
@@ -86,7 +86,7 @@ pub(super) fn read(source: &str, text: &str) -> Result<Config, Diagnostic> {
         other if OTHER_TYPES.contains(&other) => {
             let help = "MacSim's tracer for NVBit writes traces of type `nvbit`";
             return Err(
-                words.bad(Bad::new(format!("a trace of type `{other}`; type `nvbit` is read")).help(help))
+                words.bad(Bad::new(format!("a trace of type `{other}`; only type `nvbit` is supported")).help(help))
             );
         }
         other => {
@@ -97,7 +97,7 @@ pub(super) fn read(source: &str, text: &str) -> Result<Config, Diagnostic> {
     }
     let version = words.next("version")?;
     if version != VERSION {
-        let what = format!("version `{version}` of MacSim's traces; version {VERSION} is read");
+        let what = format!("version `{version}` of MacSim's traces; only version {VERSION} is supported");
         return Err(words.bad(Bad::new(what)));
     }
     if words.next("number of kernels, or of blocks")? == "-1" {
@@ -108,7 +108,7 @@ pub(super) fn read(source: &str, text: &str) -> Result<Config, Diagnostic> {
         return Ok(Config::Application(paths));
     }
     let count = words.number("number of warps")?;
-    // Two words a warp: a wrong count must not allocate.
+    // Two words per warp: a wrong count must not allocate.
     if count.checked_mul(2) != Some(words.left() as u64) {
         let listed = words.left() / 2;
         return Err(words.bad(Bad::new(format!("{count} warps; {listed} are listed"))));
@@ -121,7 +121,7 @@ pub(super) fn read(source: &str, text: &str) -> Result<Config, Diagnostic> {
         let spawn = words.number("start of a warp")?;
         if spawn != 0 {
             return Err(words
-                .bad(Bad::new(format!("warp {number} starts after {spawn} instructions; only 0 is read"))));
+                .bad(Bad::new(format!("warp {number} starts after {spawn} instructions; only 0 is supported"))));
         }
         warps.push(WarpId { number, block: number >> 16, warp: number & 0xffff });
     }
@@ -132,13 +132,13 @@ fn listed(count: u64) -> usize {
     usize::try_from(count).unwrap_or(0)
 }
 
-/// MacSim looks for a kernel by the last two parts of its path, beside the list.
+/// Returns the last two parts of a path, by which MacSim finds a kernel beside the list.
 fn last_two(path: &str) -> String {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     parts[parts.len().saturating_sub(2)..].join("/")
 }
 
-/// `<warp> <records>` lines of a kernel's `_info.txt`.
+/// Reads `<warp> <records>` lines of a kernel's `_info.txt`.
 pub(super) fn read_counts(source: &str, text: &str) -> Result<Vec<(u32, u64)>, Diagnostic> {
     let mut words = Words::new(source, text);
     let mut counts = Vec::new();
@@ -151,7 +151,7 @@ pub(super) fn read_counts(source: &str, text: &str) -> Result<Vec<(u32, u64)>, D
     Ok(counts)
 }
 
-/// What `kernel_names.txt` says of a launch, if the tracer wrote it.
+/// Content of `kernel_names.txt` for a launch, if the tracer wrote it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Launched {
     pub(super) name: String,
@@ -161,7 +161,7 @@ pub(super) struct Launched {
     pub(super) shared: u32,
 }
 
-/// Reads `Kernel<n> name: <function>` and the line of sizes behind each, by the names of the kernels' folders.
+/// Reads `Kernel<n> name: <function>` and the line of sizes after each, by the names of the kernels' folders.
 pub(super) fn read_names(source: &str, text: &str) -> Result<BTreeMap<String, Launched>, Diagnostic> {
     let mut all = BTreeMap::new();
     let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
@@ -203,15 +203,15 @@ fn launched(name: &str, sizes: &str) -> Option<Launched> {
 
 const TAR_BLOCK: usize = 512;
 
-/// A name longer than this is no name.
+/// Maximum length of a name.
 const MOST_NAME: u64 = 4096;
 
-/// An archive that is read from front to back.
+/// Archive that is read from front to back.
 pub(super) struct Tar<R> {
     source: R,
 }
 
-/// A file: its name, and its bytes.
+/// A file of the archive: its name, and its bytes.
 pub(super) struct Member {
     pub(super) name: String,
     pub(super) bytes: Vec<u8>,
@@ -222,12 +222,12 @@ impl<R: Read> Tar<R> {
         Tar { source }
     }
 
-    /// The next file; none at the end of the archive, which a block of zeros marks.
+    /// Returns the next file; none at the end of the archive, which a block of zeros marks.
     pub(super) fn next(&mut self) -> io::Result<Option<Member>> {
         let mut long_name = None;
         loop {
             let Some(head) = self.head()? else { return Ok(None) };
-            let size = field_number(&head[124..136]).ok_or_else(|| damaged("a size that is no number"))?;
+            let size = field_number(&head[124..136]).ok_or_else(|| damaged("a size that is not a number"))?;
             match head[156] {
                 b'L' => {
                     if size > MOST_NAME {
@@ -239,7 +239,7 @@ impl<R: Read> Tar<R> {
                     let name = long_name.take().unwrap_or_else(|| member_name(&head));
                     return Ok(Some(Member { name, bytes: self.content(size)? }));
                 }
-                // Folders, links and extended headers have nothing for us.
+                // Folders, links and extended headers have no content for us.
                 _ => {
                     long_name = None;
                     self.content(size)?;
@@ -250,7 +250,7 @@ impl<R: Read> Tar<R> {
 
     fn head(&mut self) -> io::Result<Option<[u8; TAR_BLOCK]>> {
         let mut head = [0; TAR_BLOCK];
-        // A file that has been cut ends without the zero block, which may be within a block or between two.
+        // A file that has been cut ends without the zero block, within a block or between two.
         self.source.read_exact(&mut head)?;
         if head.iter().all(|byte| *byte == 0) {
             return Ok(None);
@@ -261,13 +261,13 @@ impl<R: Read> Tar<R> {
         Ok(Some(head))
     }
 
-    /// A file's bytes; the archive pads them to whole blocks.
+    /// Reads a file's bytes; the archive pads them to whole blocks.
     fn content(&mut self, size: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        // Reading through `take` allocates what there is, whatever the header claims.
+        // Reading through `take` allocates only what exists, whatever the header claims.
         let padded = size
             .checked_next_multiple_of(TAR_BLOCK as u64)
-            .ok_or_else(|| damaged("a size beyond 64 bits"))?;
+            .ok_or_else(|| damaged("a size of more than 64 bits"))?;
         let read = self.source.by_ref().take(padded).read_to_end(&mut bytes)? as u64;
         if read < size {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -277,7 +277,8 @@ impl<R: Read> Tar<R> {
     }
 }
 
-/// Whether bytes are a member's header: its checksum is the sum of all bytes, its own place taken as blanks.
+/// Returns true if bytes are a member's header: its checksum is the sum of all bytes, with its own place taken as
+/// blanks.
 pub(super) fn is_member_head(head: &[u8]) -> bool {
     let Some(head) = head.get(..TAR_BLOCK) else { return false };
     let sum: u64 = head
@@ -288,7 +289,7 @@ pub(super) fn is_member_head(head: &[u8]) -> bool {
     field_number(&head[148..156]) == Some(sum)
 }
 
-/// The name of the member that a header is of.
+/// Returns the name of the member of a header.
 pub(super) fn member_name(head: &[u8]) -> String {
     let plain = field_text(&head[..100]);
     let prefix =
@@ -301,7 +302,7 @@ fn field_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
-/// Octal digits, or, where the first bit is set, a big-endian binary number.
+/// Reads octal digits, or, if the first bit is set, a big-endian binary number.
 fn field_number(field: &[u8]) -> Option<u64> {
     if field[0] & 0x80 != 0 {
         let first = u64::from(field[0] & 0x7f);

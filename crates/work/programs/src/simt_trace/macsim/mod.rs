@@ -1,5 +1,5 @@
-//! MacSim's traces of type `nvbit`: a list of kernels, for each kernel a list of warps, for each warp a compressed file of
-//! records; as a folder, or as a tar archive of one.
+//! Traces of MacSim of type `nvbit`: a list of kernels, for each kernel a list of warps, for each warp a compressed
+//! file of records; as a folder, or as a tar archive of one.
 
 mod files;
 mod record;
@@ -23,7 +23,7 @@ use record::Recording;
 
 pub(super) use files::is_config;
 
-/// Whether bytes are the start of an archive of a trace.
+/// Returns true if bytes are the start of an archive of a trace.
 pub(super) fn is_archive(start: &[u8]) -> bool {
     let mut head = start;
     while files::is_member_head(head) {
@@ -31,7 +31,7 @@ pub(super) fn is_archive(start: &[u8]) -> bool {
         if name.ends_with(".raw") || ROOTS.iter().any(|root| is_named(&name, root)) {
             return true;
         }
-        // Folders have no content; anything else that is not ours ends the search.
+        // Folders have no content; any other foreign file ends the search.
         if head[156] != b'5' {
             return false;
         }
@@ -47,7 +47,7 @@ pub(super) fn read_archive(path: &Path, builder: &mut Builder) -> Result<(), Dia
     read(&tree, &root, builder)
 }
 
-/// Reads a folder, or the configuration file that is named.
+/// Reads a folder, or the named configuration file.
 pub(super) fn read_files(path: &Path, builder: &mut Builder) -> Result<(), Diagnostic> {
     if path.is_dir() {
         let tree = Tree::Folder(path.to_owned());
@@ -85,7 +85,7 @@ fn read(tree: &Tree, root: &str, builder: &mut Builder) -> Result<(), Diagnostic
     Ok(())
 }
 
-/// A path relative to the folder of a file.
+/// Returns a path relative to the folder of a file.
 fn beside(file: &str, path: &str) -> String {
     match file.rsplit_once('/') {
         Some((folder, _)) => format!("{folder}/{path}"),
@@ -93,7 +93,7 @@ fn beside(file: &str, path: &str) -> String {
     }
 }
 
-/// Shared memory is handed out in such pieces (CUDA occupancy calculator, compute capability 7 and later: 256 B).
+/// Allocation unit of shared memory (CUDA occupancy calculator, compute capability 7 and later: 256 B).
 const SHARED_UNIT: u64 = 256;
 
 fn read_kernel(
@@ -146,23 +146,23 @@ fn read_kernel(
         let what = format!("{blocks} blocks of {per_block} warps; `kernel_names.txt` says otherwise");
         return Err(whole(Bad::new(what)));
     }
-    // Names live as long as the process, as those of the programs that are built in.
+    // Names live as long as the process, like those of built-in programs.
     let name = String::leak(name.clone());
     let kernel = Kernel { name, blocks, threads: *threads, registers: *registers, shared: *shared };
     builder.kernel(Recorded { kernel, warps });
     Ok(())
 }
 
-// The files of a MacSim trace: a folder's, or a tar archive's.
+// Files of a MacSim trace: a folder's, or a tar archive's.
 
-/// The longest text file: a list of 100 million warps is none that we could run.
+/// Maximum size of a text file: a list of 100 million warps could not be run.
 const MOST_TEXT: u64 = 1 << 30;
 
-/// The files of a trace.
+/// Files of a trace.
 enum Tree {
-    /// Those of a folder, read when they are asked for.
+    /// Files of a folder, read on demand.
     Folder(PathBuf),
-    /// Those of an archive, which can only be read from front to back: warps are read as they come.
+    /// Files of an archive, which can only be read from front to back: warps are read as they come.
     Archive { source: String, texts: BTreeMap<String, String>, warps: BTreeMap<String, Recording> },
 }
 
@@ -187,7 +187,7 @@ impl Tree {
         Ok(Tree::Archive { source, texts, warps })
     }
 
-    /// What diagnostics call a file.
+    /// Returns the name of a file in diagnostics.
     fn source(&self, name: &str) -> String {
         match self {
             Tree::Folder(folder) => fault::name(&folder.join(name)),
@@ -195,7 +195,7 @@ impl Tree {
         }
     }
 
-    /// A text file, if it is there.
+    /// Returns a text file, if it exists.
     fn text(&self, name: &str) -> Result<Option<String>, Diagnostic> {
         let folder = match self {
             Tree::Archive { texts, .. } => return Ok(texts.get(name).cloned()),
@@ -216,7 +216,7 @@ impl Tree {
             .map_err(|error| Bad::new(format!("cannot read the file: {error}")).in_file(&self.source(name)))
     }
 
-    /// A warp, if its file is there.
+    /// Returns a warp, if its file exists.
     fn warp(&self, name: &str, builder: &mut Builder) -> Result<Option<Recording>, Diagnostic> {
         let folder = match self {
             Tree::Archive { warps, .. } => return Ok(warps.get(name).copied()),
@@ -229,7 +229,7 @@ impl Tree {
         }
     }
 
-    /// The configuration to begin with: the list of kernels, or the only kernel.
+    /// Returns the root configuration: the list of kernels, or the only kernel.
     fn root(&self) -> Result<String, Diagnostic> {
         let names: Vec<String> = match self {
             Tree::Folder(folder) => ROOTS
@@ -248,7 +248,7 @@ impl Tree {
             }
             return Ok(first.clone());
         }
-        let what = format!("no trace: there is none of {}", ROOTS.join(", "));
+        let what = format!("no trace: it has none of {}", ROOTS.join(", "));
         Err(Bad::new(what).in_file(&self.source("")))
     }
 }
@@ -256,7 +256,7 @@ impl Tree {
 /// Names of configuration files, the list of kernels first.
 pub(in crate::simt_trace) const ROOTS: [&str; 3] = ["kernel_config.txt", "trace.txt", "Trace.txt"];
 
-/// Whether a path ends in this file name.
+/// Returns true if a path ends in this file name.
 fn is_named(path: &str, name: &str) -> bool {
     path.rsplit('/').next() == Some(name)
 }

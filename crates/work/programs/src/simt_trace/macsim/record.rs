@@ -11,14 +11,14 @@ use crate::simt_trace::opcode::{self, Class};
 
 /// Bytes of a record.
 const RECORD: usize = 64;
-/// Number of registers of a kind when there are none.
+/// Marker for a register count of none.
 const NONE: u8 = 255;
-/// Registers of a kind that a record has room for.
+/// Maximum registers of a kind in a record.
 const REGISTERS: u8 = 4;
-/// All functions lie in one address space: program counters are absolute.
+/// All functions are in one address space: program counters are absolute.
 const FUNCTION: u32 = 0;
 
-/// What a record says.
+/// Content of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Record {
     opcode: u8,
@@ -66,21 +66,21 @@ impl Record {
         })
     }
 
-    /// What its opcode is called and does.
+    /// Returns the name and class of its opcode.
     fn opcode(&self) -> Result<(&'static str, Class), Bad> {
         match opcode::macsim().get(usize::from(self.opcode)) {
             Some((name, Class::Unreadable(why))) => Err(Bad::new(format!("{name} {why}"))),
             Some(known) => Ok(*known),
             None => {
                 let last = opcode::macsim().len() - 1;
-                let unknown = Bad::new(format!("opcode {}; there are 0 to {last}", self.opcode));
+                let unknown = Bad::new(format!("unknown opcode {}; expected 0 to {last}", self.opcode));
                 Err(unknown.help("the tracer writes 255 for an instruction that its list does not have"))
             }
         }
     }
 }
 
-/// A warp, read, and what its records imply of the kernel.
+/// A warp that was read, and what its records imply for the kernel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recording {
     pub(super) warp: Warp,
@@ -91,17 +91,17 @@ pub(super) struct Recording {
     pub(super) shared: u64,
 }
 
-/// An access: the record of the instruction, and those of further addresses behind it.
+/// An access: the record of the instruction, and those of further addresses after it.
 #[derive(Default)]
 struct Access {
     parent: Option<(Record, Class)>,
-    /// Their addresses, the parent's first.
+    /// Addresses, the parent's first.
     addresses: Vec<u64>,
     /// Bytes that a lane accesses.
     width: u8,
 }
 
-/// Reads a warp's file; `source` is what diagnostics call it.
+/// Reads a warp's file; `source` is its name in diagnostics.
 pub(super) fn read(
     source: &str,
     bytes: impl Read + Send + 'static,
@@ -158,7 +158,7 @@ struct WarpReader {
 
 impl WarpReader {
     fn record(&mut self, record: Record, builder: &mut Builder) -> Result<(), Bad> {
-        // Nothing executes an access twice in a row at one place: a second record is a further address of the first.
+        // An access is never executed twice in a row at one place: a second record is a further address of the first.
         if let Some((parent, _)) = &self.access.parent
             && parent.opcode == record.opcode
             && (parent.pc == record.pc || record.is_fp)
@@ -174,7 +174,7 @@ impl WarpReader {
         if class.is_access() && record.mask != 0 {
             if record.address == 0 && matches!(class, Class::Atomic(_)) {
                 return Err(Bad::new(format!("{name} without an address"))
-                    .help("this version of the tracer writes addresses of loads and stores only"));
+                    .help("this version of the tracer writes addresses only of loads and stores"));
             }
             self.access.parent = Some((record, class));
             self.access.addresses.push(record.address);
@@ -186,7 +186,7 @@ impl WarpReader {
         Ok(())
     }
 
-    /// Writes the access that has been collected.
+    /// Writes the collected access.
     fn close(&mut self, builder: &mut Builder) -> Result<(), Bad> {
         let Some((record, class)) = self.access.parent.take() else { return Ok(()) };
         let Some(window) = class.window() else { return Ok(()) };
@@ -218,12 +218,12 @@ fn inst(record: &Record, class: Class, width: u8, builder: &mut Builder) -> Resu
     Ok(Static { class, width, to: record.to, from: record.from, pc })
 }
 
-/// Makes one address a lane of the addresses that were recorded.
+/// Turns the recorded addresses into one address per lane.
 ///
-/// One address: that of the lowest lane, of an access whose lanes lie side by side. The tracer writes no more where all
-/// lanes are within 256 bytes, so an access of all lanes to one place looks the same. Several addresses: the 128-byte lines
-/// from the lowest to the highest, or each lane's; they are dealt out to the lanes at work, and to further lanes where
-/// there are more addresses than lanes at work.
+/// A single address is that of the lowest lane, of an access whose lanes are adjacent. The tracer writes no more if
+/// all lanes are within 256 bytes, so an access of all lanes to one place looks the same. Several addresses are the
+/// 128-byte lines from the lowest to the highest, or each lane's; they are distributed to the active lanes, and to
+/// further lanes if there are more addresses than active lanes.
 fn spread(mask: u32, width: u8, addresses: &mut Vec<u64>) -> Result<u32, Bad> {
     let lanes = mask.count_ones() as usize;
     let recorded = addresses.len();
@@ -234,7 +234,7 @@ fn spread(mask: u32, width: u8, addresses: &mut Vec<u64>) -> Result<u32, Bad> {
         let first = addresses[0];
         let last = (lanes as u64 - 1) * u64::from(width);
         if first.checked_add(last).is_none() {
-            return Err(Bad::new(format!("an access beyond 64 bits of address: 0x{first:x}")));
+            return Err(Bad::new(format!("an access beyond the 64-bit address space: 0x{first:x}")));
         }
         addresses.extend((1..lanes as u64).map(|lane| first + lane * u64::from(width)));
         return Ok(mask);

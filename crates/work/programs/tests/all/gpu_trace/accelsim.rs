@@ -4,7 +4,7 @@ use proto::simt::InstKind;
 
 use super::{folder, gzip, refused, unfold};
 
-/// A kernel file of one block of two warps, whose first executes these lines.
+/// Returns a kernel file of one block of two warps, whose first executes these lines.
 fn kernel(version: u32, lines: &[&str]) -> String {
     file(&head(version), lines)
 }
@@ -25,14 +25,14 @@ fn file(head: &str, lines: &[&str]) -> String {
     )
 }
 
-/// The addresses that a line's lanes access, which must all be global.
+/// Returns the addresses that a line's lanes access, which must all be global.
 fn addresses(line: &str) -> Vec<u64> {
     let folder = folder(&[("k.traceg", kernel(5, &[line]).as_bytes())]);
     let (_, warps) = &unfold(&folder.path().join("k.traceg"))[0];
     warps[0][0].1.clone()
 }
 
-/// What is said against a kernel whose first warp executes these lines.
+/// Returns the diagnostic of a kernel whose first warp executes these lines.
 fn fault(lines: &[&str]) -> config::Diagnostic {
     refused(&[("k.traceg", kernel(5, lines).as_bytes())], "k.traceg")
 }
@@ -46,7 +46,7 @@ fn addresses_are_read_in_each_mode() {
     assert_eq!(addresses(stride), [0x1010, 0x1008, 0x1000, 0xff8]);
     let deltas = "0010 80000011 1 R2 LDG.E 1 R4 4 2 0x7f0000000000 8200 -8000 0";
     assert_eq!(addresses(deltas), [0, 0x1008, 200]);
-    // A single lane has no stride to be written.
+    // A single lane has no stride.
     assert_eq!(addresses("0010 00000100 1 R2 LDG.E.64 1 R4 8 2 0x7f0000000ff8 0"), [0xff8]);
 }
 
@@ -128,7 +128,7 @@ fn local_memory_lies_lane_by_lane() {
     let folder = folder(&[("k.traceg", kernel(5, &lines).as_bytes())]);
     let kernels = unfold(&folder.path().join("k.traceg"));
     let warp = &kernels[0].1[0];
-    // Behind the one page of global memory.
+    // After the single page of global memory.
     let expected = |word: u64| (0..32).map(|lane| 4096 + word * 128 + lane * 4).collect::<Vec<u64>>();
     assert_eq!((warp[0].0.kind, &warp[0].1), (InstKind::Store, &expected(0)));
     assert_eq!((warp[1].0.kind, &warp[1].1), (InstKind::Load, &expected(1)));
@@ -167,23 +167,23 @@ fn the_tracers_own_file_is_read_as_the_grouped_one() {
 
 #[test]
 fn bad_lines_are_refused_where_they_stand() {
-    // The first instruction stands in line 22 of the file.
+    // The first instruction is in line 22 of the file.
     for (line, what, column) in [
         ("0010 ffffffff 1 R2 LDGG.E 1 R4 4 1 0x10 4 0", "unknown opcode `LDGG.E`", 20),
         ("0010 ffffffff 1 R2 TEX 1 R4 0 0", "texture", 20),
         ("0010 1ffffffff 1 R2 MOV 0 0 0", "more than 32 lanes", 6),
-        ("0010 fxfffffff 1 R2 MOV 0 0 0", "mask is no number", 6),
-        ("0010 ffffffff 1 R256 MOV 0 0 0", "no register", 17),
-        ("0010 ffffffff 1 P0 MOV 0 0 0", "no register", 17),
+        ("0010 fxfffffff 1 R2 MOV 0 0 0", "mask is not a number", 6),
+        ("0010 ffffffff 1 R256 MOV 0 0 0", "not a register", 17),
+        ("0010 ffffffff 1 P0 MOV 0 0 0", "not a register", 17),
         ("0010 ffffffff 2 R1 R2 MOV 0 0 0", "number of destinations is 2", 15),
         ("0010 ffffffff 1 R2 MOV 9 0 0", "number of sources is 9", 24),
         ("0010 00000003 1 R2 LDG.E 1 R4 4 0 0x10", "ends before the address", 0),
         ("0010 00000003 1 R2 LDG.E 1 R4 4 3 0x10 0", "unknown address mode 3", 0),
         ("0010 00000005 1 R2 LDG.E 1 R4 4 1 0x10 4 0", "has gaps", 0),
         ("0010 00000003 1 R2 LDG.E 1 R4 0 0", "without addresses", 0),
-        ("0010 00000003 1 R2 LDG.E 1 R4 4 1 0xfffffffffffffffa 4 0", "beyond 64 bits", 0),
+        ("0010 00000003 1 R2 LDG.E 1 R4 4 1 0xfffffffffffffffa 4 0", "beyond the 64-bit", 0),
         ("0010 00000003 1 R2 LD.E 1 R4 4 0 0x7fb139000040 0x7f0000000000 0", "different address spaces", 0),
-        ("0010 00000003 1 R2 LDG.E 1 R4 4 1 0x10 4 0 0", "more than the line needs", 0),
+        ("0010 00000003 1 R2 LDG.E 1 R4 4 1 0x10 4 0 0", "text after the last field", 0),
         ("0010 00000003 1 R2", "ends before the opcode", 0),
     ] {
         let said = fault(&["0000 ffffffff 1 R1 MOV 0 0 0", line]);
@@ -207,20 +207,20 @@ fn bad_files_are_refused() {
         ("version = 5", "version = 2", "tracer version `2`", 12),
         ("version = 5", "version = 6", "tracer version `6`", 12),
         ("-nregs", "-nreg", "unknown key `nreg`", 6),
-        ("-nregs = 16", "-nregs = many", "no number", 6),
-        ("(64,1,1)", "(64,1)", "no dimensions", 4),
+        ("-nregs = 16", "-nregs = many", "not a number", 6),
+        ("(64,1,1)", "(64,1)", "not a list of dimensions", 4),
         ("(64,1,1)", "(64,64,1)", "block of 64 x 64 x 1", 4),
         ("(1,1,1)", "(0,1,1)", "grid of 0 x 1 x 1", 3),
         ("-shmem = 1024\n", "", "no `-shmem = `", 13),
         ("thread block = 0,0,0", "thread block = 1,0,0", "outside the grid", 18),
-        ("warp = 1", "warp = 2", "no warp of a block of 64 threads", 24),
-        ("warp = 1", "warp = 0", "stands twice", 0),
+        ("warp = 1", "warp = 2", "not a warp of a block of 64 threads", 24),
+        ("warp = 1", "warp = 0", "appears twice", 0),
         ("insts = 1\n0000 ffffffff 1", "insts = 2\n0000 ffffffff 1", "fewer than", 24),
         ("insts = 1\n0000 ffffffff 1", "insts = 0\n0000 ffffffff 1", "more instructions", 22),
         ("#END_TB", "", "truncated", 0),
         ("(1,1,1)", "(2,1,1)", "warp 0 of block 1 is not in the trace", 0),
-        ("warp = 0\n", "", "not the line after", 20),
-        ("#BEGIN_TB", "", "not the first line of its block", 18),
+        ("warp = 0\n", "", "must be the line after", 20),
+        ("#BEGIN_TB", "", "must be the first line of its block", 18),
     ] {
         let said = change(from, to);
         assert!(said.what.contains(what), "{from} -> {to}: {said}");
@@ -255,6 +255,6 @@ fn bad_lists_are_refused() {
     assert_eq!(said("MemcpyHtoH,0x10,4\n").nearest.as_deref(), Some("MemcpyHtoD"));
     assert!(said("MemcpyHtoD,0xfffffffffffffff0,32\n").what.contains("beyond 64 bits"));
     assert!(said("MemcpyHtoD,0x10,4\n").what.contains("no kernel"));
-    assert!(refused(&[("a", b"hello\n")], "a").what.contains("no instruction trace"));
+    assert!(refused(&[("a", b"hello\n")], "a").what.contains("not an instruction trace"));
     assert!(refused(&[], "a").what.contains("cannot read the trace"));
 }

@@ -1,4 +1,4 @@
-//! MacSim's folders and archives.
+//! Folders and archives of MacSim.
 
 use programs::simt_trace::is_gpu_trace;
 use proto::simt::InstKind;
@@ -10,7 +10,7 @@ const LDG: u8 = 73;
 const LDS: u8 = 75;
 const ATOMG: u8 = 85;
 
-/// A record: opcode, whether it is a further address, mask, program counter, address, bytes a lane.
+/// Returns a record: opcode, whether it is a further address, mask, program counter, address, bytes per lane.
 fn record(opcode: u8, child: bool, mask: u32, pc: u64, address: u64, size: u8) -> Vec<u8> {
     let mut bytes = vec![0; 64];
     bytes[0] = opcode;
@@ -28,7 +28,7 @@ fn record(opcode: u8, child: bool, mask: u32, pc: u64, address: u64, size: u8) -
 const ROOT: &[u8] = b"nvbit\n14\n-1\n./Kernel0/trace.txt\n";
 const LIST: &[u8] = b"nvbit\n14\n16\n2\n0 0\n1 0\n";
 
-/// What is said against a trace whose warp 1 has these records.
+/// Returns the diagnostic of a trace whose warp 1 has these records.
 fn fault(records: &[u8]) -> config::Diagnostic {
     let (first, second) = (gzip(&record(MOV, false, 1, 0x100, 0, 4)), gzip(records));
     let files: [(&str, &[u8]); 4] = [
@@ -88,11 +88,11 @@ fn records_become_instructions() {
 fn bad_records_are_refused() {
     let good = record(MOV, false, 1, 0x100, 0, 4);
     for (bad, what) in [
-        (record(255, false, 1, 0x110, 0, 4), "record 2: opcode 255"),
+        (record(255, false, 1, 0x110, 0, 4), "record 2: unknown opcode 255"),
         (record(120, false, 1, 0x110, 0, 4), "texture"),
         (record(ATOMG, false, 1, 0x110, 0, 4), "record 2: ATOMG without an address"),
         (record(LDG, false, 1, 0x110, 0x1000, 3), "an access of 3 bytes"),
-        (record(LDG, false, 3, 0x110, u64::MAX - 4, 4), "beyond 64 bits"),
+        (record(LDG, false, 3, 0x110, u64::MAX - 4, 4), "beyond the 64-bit"),
         (good[..63].to_vec(), "record 2: 63 bytes of 64: the file is truncated"),
     ] {
         let said = fault(&[good.clone(), bad].concat());
@@ -144,7 +144,7 @@ fn names_of_kernels_say_their_sizes() {
     }
 }
 
-/// List of kernels, list of warps, a warp, its count; what is said, and of which line.
+/// List of kernels, list of warps, a warp, its count; the diagnostic, and its line.
 type Case<'a> = (&'a [u8], &'a [u8], &'a [u8], &'a [u8], &'a str, u64);
 
 #[test]
@@ -169,8 +169,8 @@ fn bad_files_are_refused() {
         (ROOT, b"nvbit\n14\n16\n3\n0 0\n1 0\n", &warp, b"", "3 warps; 2 are listed", 4),
         (ROOT, b"nvbit\n14\n16\n2\n0 0\n2 0\n", &warp, b"", "no file of warp 2", 0),
         (ROOT, b"nvbit\n14\n16\n2\n0 0\n1 5\n", &warp, b"", "starts after 5", 6),
-        (ROOT, b"nvbit\n14\n16\n2\n0 0\n0 0\n", &warp, b"", "stands twice", 0),
-        (ROOT, b"nvbit\n14\n16\n2\nx 0\n1 0\n", &warp, b"", "no number: `x`", 5),
+        (ROOT, b"nvbit\n14\n16\n2\n0 0\n0 0\n", &warp, b"", "appears twice", 0),
+        (ROOT, b"nvbit\n14\n16\n2\nx 0\n1 0\n", &warp, b"", "not a number: `x`", 5),
         (ROOT, LIST, &warp[..warp.len() - 9], b"", "truncated", 0),
         (ROOT, LIST, &warp, b"0 1\n1 14\n", "1 records; `Kernel0/trace_info.txt` says 14", 0),
     ];
@@ -183,7 +183,7 @@ fn bad_files_are_refused() {
     assert!(empty.what.contains("without warps"), "{empty}");
 }
 
-/// A member of a tar archive.
+/// Returns a member of a tar archive.
 fn member(name: &str, bytes: &[u8]) -> Vec<u8> {
     let mut head = vec![0; 512];
     head[..name.len()].copy_from_slice(name.as_bytes());

@@ -21,7 +21,7 @@ use std::{
 };
 use tempfile::TempDir;
 
-// Real traces: a reader is right when it reproduces their statistics, which were counted apart from it.
+// Real traces: a reader is right if it reproduces their statistics, which were counted independently.
 
 #[test]
 fn accel_sims_vector_addition() {
@@ -51,7 +51,7 @@ fn accel_sims_vector_addition() {
 
 #[test]
 fn macsims_vector_multiplication() {
-    // Warps a kernel; pages touched and written, counted apart.
+    // Warps per kernel; pages touched and written, counted independently.
     for (name, warps, touched, written) in [
         ("macsim_nvbit_vectormultadd_4096.tar.xz", 128, 40, 24),
         ("macsim_nvbit_vectormultadd_16384.tar.xz", 512, 160, 96),
@@ -62,7 +62,7 @@ fn macsims_vector_multiplication() {
         let census = census(program.as_mut());
         assert_eq!(census.kernels.len(), 3);
         for (n, kernel) in census.kernels.iter().enumerate() {
-            // 32 warps a block; registers R0 to R9.
+            // 32 warps per block; registers R0 to R9.
             assert_eq!((kernel.blocks, kernel.threads), (warps as u32 / 32, 1024));
             assert_eq!((kernel.registers, kernel.shared), (10, 0));
             assert_eq!(kernel.name, format!("Kernel{n}"));
@@ -76,9 +76,9 @@ fn macsims_vector_multiplication() {
     }
 }
 
-// What the tests share.
+// Helpers shared by the tests.
 
-/// A file of the shared data, or `None` with a word on stdout.
+/// Returns a file of the shared data, or `None` with a message on stdout.
 pub(crate) fn data(name: &str) -> Option<PathBuf> {
     let root = std::env::var_os("NANDSCAPE_DATA").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data"),
@@ -103,7 +103,7 @@ pub(crate) fn folder(files: &[(&str, &[u8])]) -> TempDir {
     folder
 }
 
-/// What opening a file of a folder of files says against it.
+/// Returns the diagnostic of opening a file in a folder of files.
 pub(crate) fn refused(files: &[(&str, &[u8])], name: &str) -> Diagnostic {
     let folder = folder(files);
     match open(&folder.path().join(name)) {
@@ -115,7 +115,7 @@ pub(crate) fn refused(files: &[(&str, &[u8])], name: &str) -> Diagnostic {
 /// A warp's instructions with their addresses.
 pub(crate) type Executed = Vec<(Inst, Vec<u64>)>;
 
-/// Every instruction of a trace with its addresses: kernels, and warp by warp what they execute.
+/// Returns every instruction of a trace with its addresses: kernels, and warp by warp what they execute.
 pub(crate) fn unfold(path: &Path) -> Vec<(Kernel, Vec<Executed>)> {
     let mut program = open(path).unwrap_or_else(|refused| panic!("{refused}"));
     let mut kernels = Vec::new();
@@ -149,7 +149,7 @@ fn run(program: &mut dyn Program, at: WarpAt) -> Executed {
     }
 }
 
-/// Compressed with gzip.
+/// Compresses with gzip.
 pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(bytes).expect("compresses");

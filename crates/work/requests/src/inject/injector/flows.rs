@@ -1,5 +1,5 @@
-//! Flows as the injector knows them: opened when they are first seen, named at the end; with their rate floors, and threads
-//! that submit and complete in batches.
+//! Flows of the injector: opened when first seen, named at the end; with their rate floors, and with threads that
+//! submit and complete in batches.
 
 use super::super::FlowStats;
 use super::{Event, FLOWS, Flow, Injector, Out, Pending, UNSEEN};
@@ -9,7 +9,7 @@ use proto::{Batches, IoOp, IoRequest};
 use std::collections::VecDeque;
 
 impl Injector {
-    /// A source's flow as the injector knows it; it is opened when it is first seen.
+    /// Returns the injector's flow of a source's flow, which is opened when it is first seen.
     #[inline]
     pub(super) fn flow(&mut self, source: u16, flow: u16, cx: &mut impl Cx<Event, Out>) -> Flow {
         let known = &self.sources[usize::from(source)].flows;
@@ -24,7 +24,7 @@ impl Injector {
         if self.flows.len() < FLOWS {
             self.flows.push(FlowStats::default());
         }
-        // The last one is shared by all that come later.
+        // The last flow is shared by all later ones.
         let index = (self.flows.len() - 1) as u16;
         let running = &mut self.sources[usize::from(source)];
         let target = running.target + running.source.target(flow);
@@ -46,7 +46,7 @@ impl Injector {
         opened
     }
 
-    /// Gives the flows what their sources know of them by now: names, and which are open loops.
+    /// Updates the flows from their sources: names, and which are open loops.
     pub fn name_flows(&mut self) {
         for running in &self.sources {
             let names = running.source.flows();
@@ -63,14 +63,14 @@ impl Injector {
     }
 }
 
-// Rate floors of the flows that have some.
+// Rate floors of flows.
 
-/// Rate floors by the injector's number of the flow; empty if none has any.
+/// Rate floors by the injector's flow number; empty if no flow has any.
 #[derive(Debug, Default)]
 pub(super) struct FloorsOfFlows(Vec<Option<Floors>>);
 
 impl FloorsOfFlows {
-    /// A flow is opened. The last number is shared by all that come later, and has none.
+    /// Opens a flow. The last number is shared by all later flows and has no floors.
     pub(super) fn open(&mut self, index: u16, guards: Option<&Guards>) {
         let Some(floors) = guards.and_then(Floors::of) else { return };
         let at = usize::from(index);
@@ -80,7 +80,7 @@ impl FloorsOfFlows {
         }
     }
 
-    /// A request of a flow has completed.
+    /// Counts a completed request of a flow.
     #[inline]
     pub(super) fn completed(&mut self, index: u16, request: &IoRequest, now: Time) {
         if let Some(Some(floors)) = self.0.get_mut(usize::from(index)) {
@@ -88,7 +88,7 @@ impl FloorsOfFlows {
         }
     }
 
-    /// Starts every first cycle anew.
+    /// Restarts every first cycle.
     pub(super) fn reset(&mut self, now: Time) {
         self.0.iter_mut().flatten().for_each(|floors| floors.reset(now));
     }
@@ -100,23 +100,23 @@ impl FloorsOfFlows {
 
 // Threads that submit requests and take completions in batches.
 //
-// A request that such a thread has drawn is **gathered** until its batch is complete or the thread has nothing more to submit. A completion
-// that has come **waits** until the thread takes it; the life of the request goes on until then.
+// A request drawn by such a thread is **gathered** until its batch is complete or the thread has nothing more to
+// submit. A completion **waits** until the thread takes it; the request lives until then.
 
-/// The flow has no such thread.
+/// Marker for a flow without such a thread.
 pub(super) const NO_THREAD: u16 = u16::MAX;
 
-/// The thread of a flow.
+/// Thread of a flow.
 pub(super) struct Thread {
-    /// The source's number of the flow.
+    /// Flow number in the source.
     flow: u16,
-    /// Requests of a submission.
+    /// Number of requests per submission.
     submit: u32,
-    /// Requests that it has drawn and not submitted, in order.
+    /// Requests drawn and not yet submitted, in order.
     gathered: Vec<u32>,
-    /// Requests that have ended and that it has not taken, in order.
+    /// Ended requests that the thread has not taken, in order.
     ended: VecDeque<u32>,
-    /// Completions of the batch that it has taken and is at work on.
+    /// Number of completions left in the batch that the thread works on.
     taking: u32,
 }
 
@@ -128,8 +128,8 @@ impl Thread {
 }
 
 impl Pending {
-    /// The number of the thread that takes it with others, if there is one. Flushes and requests in fragments are submitted and taken by
-    /// themselves.
+    /// Returns the number of the thread that takes the request in batches, if any. Flushes and fragmented requests
+    /// are submitted and taken individually.
     #[inline]
     pub(super) fn thread(&self) -> Option<usize> {
         let alone = self.request.op == IoOp::Flush || self.whole != super::super::NONE;
@@ -138,7 +138,7 @@ impl Pending {
 }
 
 impl Injector {
-    /// A request of such a thread has its entry in a queue.
+    /// Gathers a request of such a thread, which has its entry in a queue.
     #[cold]
     pub(super) fn gather(&mut self, tag: u32, thread: usize, cx: &mut impl Cx<Event, Out>) {
         let Pending { source, flow, .. } = self.pending[tag];
@@ -163,7 +163,7 @@ impl Injector {
         self.sources[usize::from(source)].in_batches[thread].gathered = tags;
     }
 
-    /// A request has ended that such a thread takes.
+    /// Queues an ended request for the thread that takes it.
     #[cold]
     pub(super) fn wait_for_thread(&mut self, tag: u32, thread: usize, cx: &mut impl Cx<Event, Out>) {
         let source = self.pending[tag].source;
@@ -171,14 +171,16 @@ impl Injector {
         self.settle(source, cx);
     }
 
-    /// A request has been taken, and its source knows. One in fragments belongs to no batch, and is not counted on.
+    /// Counts a request that was taken and reported to its source. Fragmented requests belong to no batch and are not
+    /// counted.
     #[cold]
     pub(super) fn took(&mut self, source: u16, thread: usize) {
         let taking = &mut self.sources[usize::from(source)].in_batches[thread].taking;
         *taking = taking.saturating_sub(1);
     }
 
-    /// The threads of a source have drawn what they could: those that are not at work submit what they have gathered, and take what they wait for.
+    /// Lets the idle threads of a source, which have drawn all they could, submit what they have gathered and take
+    /// what they wait for.
     pub(super) fn settle(&mut self, source: u16, cx: &mut impl Cx<Event, Out>) {
         let threads = self.sources[usize::from(source)].in_batches.len();
         for thread in 0..threads {
@@ -196,7 +198,7 @@ impl Injector {
         self.sources[usize::from(source)].settles = false;
     }
 
-    /// A thread that is not at work takes a batch, if it wants one.
+    /// Takes a batch for an idle thread, if it wants one.
     fn take_batch(&mut self, source: u16, thread: usize, cx: &mut impl Cx<Event, Out>) -> bool {
         let running = &mut self.sources[usize::from(source)];
         let known = &mut running.in_batches[thread];

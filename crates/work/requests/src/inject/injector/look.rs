@@ -1,4 +1,4 @@
-//! What can be asked of an injector while it runs and after it.
+//! Queries of an injector while it runs and afterwards.
 
 use super::super::{FlowStats, Recorded, Waiting};
 use super::{FLOWS, Injector, Pending, Running};
@@ -6,7 +6,7 @@ use crate::fio::LaidOut;
 use engine::Time;
 
 impl Running {
-    /// A request that arrived at a time is issued.
+    /// Counts an issued request that arrived at a time.
     #[inline]
     pub(super) fn takes(&mut self, at: Time) {
         self.taken += 1;
@@ -16,12 +16,12 @@ impl Running {
 }
 
 impl Injector {
-    /// What a user must know about how the sources were read.
+    /// Returns remarks for the user on how the sources were read.
     pub fn warnings(&self) -> Vec<String> {
         self.sources.iter().flat_map(|s| s.source.warnings()).collect()
     }
 
-    /// What would have ended flows elsewhere, once they have their names.
+    /// Returns the guards that would have ended flows in fio, once flows have their names.
     pub fn tripped(&self) -> Vec<String> {
         let of = |running: &Running| {
             let seen = running.flows.iter().zip(0..).filter(|(flow, _)| usize::from(flow.index) < FLOWS - 1);
@@ -35,7 +35,7 @@ impl Injector {
         self.sources.iter().flat_map(of).collect()
     }
 
-    /// The files that sources go over, each with the target on which it lies.
+    /// Returns the files that sources access, each with its target.
     pub fn files(&self) -> Vec<(u16, LaidOut)> {
         let of = |running: &Running| {
             let target = running.target;
@@ -46,19 +46,19 @@ impl Injector {
         all
     }
 
-    /// How long requests took where they were recorded.
+    /// Returns the recorded response times of requests.
     pub fn recorded(&self) -> Recorded {
         let mut all = Recorded::default();
         self.sources.iter().filter_map(|s| s.source.recorded()).for_each(|one| all.merge(one));
         all
     }
 
-    /// Whether nothing more will be issued.
+    /// Returns true if nothing more will be issued.
     pub fn is_done(&self) -> bool {
         self.sources.iter().all(|s| s.done)
     }
 
-    /// The requests in flight that were issued first, at most `limit`.
+    /// Returns up to `limit` requests in flight, in the order of issue.
     pub fn oldest(&self, limit: usize) -> Vec<Waiting> {
         let waiting = |(_, pending): (u32, &Pending)| Waiting {
             request: pending.request,
@@ -74,44 +74,45 @@ impl Injector {
         all
     }
 
-    /// Sources that have not ended: how many of each one's requests are in flight, and when it wants to be asked again.
+    /// Returns the sources that have not ended: requests in flight of each, and when it wants to be polled again.
     pub fn unfinished(&self) -> Vec<(u16, u32, Option<Time>)> {
         let numbered = self.sources.iter().enumerate().filter(|(_, s)| !s.done);
         numbered.map(|(n, s)| (n as u16, s.outstanding, s.asked)).collect()
     }
 
-    /// Requests in flight.
+    /// Returns the requests in flight.
     pub fn outstanding(&self) -> usize {
         self.pending.len()
     }
 
-    /// Commands that all targets have and have not answered: requests in flight, but for those that the host's software works
-    /// on before their submission or after their completion.
+    /// Returns the commands that no target has answered: requests in flight, except those that the host's software
+    /// works on before submission or after completion.
     pub fn in_device(&self) -> usize {
         (0..self.targets()).map(|target| self.in_device_of(target)).sum()
     }
 
-    /// The same of one target.
+    /// Returns the unanswered commands of one target.
     pub fn in_device_of(&self, target: u16) -> usize {
         self.targets.inside(target) as usize
     }
 
-    /// Answers of all targets in the measured window.
+    /// Returns the answers of all targets in the measured window.
     pub fn answered_in_window(&self) -> u64 {
         (0..self.targets()).map(|target| self.answered_in_window_of(target)).sum()
     }
 
-    /// Answers of one target in the measured window.
+    /// Returns the answers of one target in the measured window.
     pub fn answered_in_window_of(&self, target: u16) -> u64 {
         self.targets.answered_in_window(target)
     }
 
-    /// What it submits to is numbered from zero to one less than this.
+    /// Returns the number of targets.
     pub fn targets(&self) -> u16 {
         self.targets.len() as u16
     }
 
-    /// Requests that have ended in the measured window, as counted; and the latencies that all flows have recorded.
+    /// Returns the requests that ended in the measured window, as counted, and the number of latencies that all flows
+    /// have recorded.
     pub fn measured(&self) -> (u64, u64) {
         let recorded = |flow: &FlowStats| {
             let ops = [&flow.read, &flow.write, &flow.trim, &flow.flush];
@@ -120,7 +121,8 @@ impl Injector {
         (self.requests - self.before, self.flows.iter().map(recorded).sum())
     }
 
-    /// Requests of recordings that have been read to their end: as read, as issued, and those that were issued behind a later one.
+    /// Returns the requests of fully read recordings: as read, as issued, and those that were issued behind a later
+    /// one.
     pub fn replayed(&self) -> [u64; 3] {
         let over = self.sources.iter().filter(|running| running.done && self.failure.is_none());
         let counts =
@@ -128,7 +130,7 @@ impl Injector {
         counts.fold([0; 3], |sum, of| std::array::from_fn(|n| sum[n] + of[n]))
     }
 
-    /// Share of the work done, over the sources that know.
+    /// Returns the share of the work done, over the sources that know theirs.
     pub fn progress(&self) -> Option<f64> {
         let known: Vec<f64> = self.sources.iter().filter_map(|s| s.source.progress()).collect();
         (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)

@@ -15,48 +15,48 @@ use proto::{Account, Batches, Command, Completion, IoRequest, Status};
 use stats::{Little, Series};
 
 engine::events! {
-    /// The injector's own events.
+    /// Events of the injector.
     pub enum Event {
-        /// A source wants to be asked again.
+        /// A source wants to be polled again.
         Ask(u16),
         /// The host's software has prepared a command.
         Submit(u32),
         /// The host's software has seen a completion.
         Seen(u32),
-        /// The thread that saw it is free for its next request.
+        /// The thread that saw a completion is free for its next request.
         Free(u32),
     }
 }
 
-/// Messages that the injector sends.
+/// Messages sent by the injector.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Out {
     /// A command for a target.
     Submit {
-        /// Which of them.
+        /// Number of the target.
         target: u16,
-        /// The command. Its flow, and its placement with it, counts those of this target.
+        /// Command. Its flow and placement are numbered per target.
         command: Command,
     },
-    /// How a flow is about to go about a file of a kernel.
+    /// Announces how a flow will use a file of a kernel.
     Open {
-        /// Which target the kernel's door is.
+        /// Target of the kernel.
         target: u16,
-        /// The flow, counted as those of its commands are.
+        /// Flow number, as in its commands.
         flow: u16,
-        /// The batches in which it submits requests and takes completions, if not one by one.
+        /// Batches in which the flow submits requests and takes completions, if not one by one.
         batches: Option<Batches>,
-        /// What it says of its reads to come.
+        /// Advice about upcoming reads.
         advice: Advice,
     },
 }
 
-/// A flow of a source as the injector knows it.
+/// Flow of a source in the injector.
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     /// Index into the injector's flows, [`UNSEEN`] at first.
     index: u16,
-    /// Index into the threads of its source that work in batches, or [`flows::NO_THREAD`].
+    /// Index into the batching threads of its source, or [`flows::NO_THREAD`].
     thread: u16,
     path: Path,
 }
@@ -66,25 +66,26 @@ const UNSEEN: Flow =
 
 struct Running {
     source: Box<dyn Source>,
-    /// Where its requests go.
+    /// Target of its requests.
     target: u16,
     /// Requests in flight.
     outstanding: u32,
-    /// The request whose next fragment is to come, [`NONE`] as a rule.
+    /// Request whose next fragment is to come, usually [`NONE`].
     open: u32,
-    /// Requests that wait for room in their queues.
+    /// Number of requests that wait for room in their queues.
     held: u32,
     /// Time of the pending `Ask`.
     asked: Option<Time>,
-    /// By the source's flow number.
+    /// Flows by the source's flow number.
     flows: Vec<Flow>,
-    /// Until when the thread of each flow is at work, by the same number; zero where there is none.
+    /// End of the current work of each flow's thread, by the same number; zero without a thread.
     threads: Vec<Time>,
-    /// Threads that work in batches, and whether they are being looked at.
+    /// Threads that work in batches, and whether they are being visited.
     in_batches: Vec<Thread>,
     settles: bool,
     done: bool,
-    /// Requests that it has issued, the latest arrival among them, and how many arrived before one that was issued earlier.
+    /// Number of requests issued, the latest arrival among them, and how many arrived before one that was issued
+    /// earlier.
     taken: u64,
     latest: Time,
     early: u64,
@@ -95,74 +96,74 @@ struct Pending {
     request: IoRequest,
     id: u64,
     source: u16,
-    /// Its account is kept until its answer is seen.
+    /// True if its account is kept until its answer is seen.
     explained: bool,
     flow: Flow,
-    /// The request that it is a fragment of, or [`NONE`].
+    /// Request of which it is a fragment, or [`NONE`].
     whole: u32,
     issued: Time,
     submitted: Time,
     answered: Time,
 }
 
-/// Flows that are measured apart; the rest share the last one.
+/// Number of flows measured separately; the rest share the last one.
 const FLOWS: usize = 1024;
 
 /// Issues requests and measures them.
 pub struct Injector {
     sources: Vec<Running>,
     pending: Slab<Pending>,
-    /// Requests that have been seen, and whose threads are still at work on them, each with its source.
+    /// Requests that have been seen and whose threads still work on them, each with its source.
     threads: Slab<(u16, IoRequest)>,
     cost: HostCost,
     targets: Targets,
-    /// What was measured, by flow.
+    /// Measurements by flow.
     pub flows: Vec<FlowStats>,
     floors: FloorsOfFlows,
     /// Completions of all flows over time.
     pub series: Series,
-    /// When the last request of the window completed.
+    /// Time at which the last request of the window completed.
     pub last_completion: Time,
-    /// The longest that a request of the window was late when it was issued: for want of room in its submission queue, or because
-    /// the depth of its own job was reached when it was due.
+    /// Longest delay of an issued request in the window: for lack of room in its submission queue, or because its
+    /// job's depth was reached when it was due.
     pub held_max: Time,
-    /// Commands issued since the beginning: one a request, several for one in fragments.
+    /// Number of commands issued since the beginning: one per request, several for fragmented ones.
     pub issued: u64,
-    /// Commands completed since the beginning.
+    /// Number of commands completed since the beginning.
     pub completed: u64,
-    /// Requests ended before the measured window.
+    /// Number of requests that ended before the measured window.
     before: u64,
-    /// Requests completed since the beginning.
+    /// Number of requests completed since the beginning.
     pub requests: u64,
     /// Requests that were split, and their fragments.
     pub split: Split,
-    /// Requests whose completion reported an error.
+    /// Number of requests whose completion reported an error.
     pub errors: u64,
     /// Commands in flight, for Little's law.
     pub in_flight: Little,
-    /// Why it stopped early.
+    /// Reason why it stopped early.
     pub failure: Option<Diagnostic>,
-    /// Looks on at every completion.
+    /// Observer of every completion.
     pub observer: Option<Box<dyn Observer>>,
-    /// What slow requests waited for, if that is kept.
+    /// Waits of slow requests, if they are kept.
     pub explain: Option<Box<Explain>>,
 }
 
 impl Injector {
-    /// An injector without work.
+    /// Creates an injector without work.
     pub fn idle() -> Injector {
         Injector::new(Vec::new(), Queues::UNBOUNDED, HostCost::default())
     }
 
-    /// An injector over sources that submit to one target's queues.
+    /// Creates an injector over sources that submit to one target's queues.
     pub fn new(sources: Vec<Box<dyn Source>>, queues: Queues, cost: HostCost) -> Injector {
         Injector::over(sources.into_iter().map(|source| (source, 0)).collect(), vec![queues], cost)
     }
 
-    /// An injector over sources that submit each to the queues of its target, an index into `targets`.
+    /// Creates an injector over sources that each submit to the queues of their target, an index into `targets`.
     ///
     /// # Panics
-    /// If a source's target is none of them.
+    /// If a source's target is not in `targets`.
     pub fn over(sources: Vec<(Box<dyn Source>, u16)>, targets: Vec<Queues>, cost: HostCost) -> Injector {
         let running = |(source, target): (Box<dyn Source>, u16)| {
             assert!(usize::from(target) < targets.len(), "target {target} of {}", targets.len());
@@ -208,7 +209,7 @@ impl Injector {
         }
     }
 
-    /// Asks every source for its first requests.
+    /// Polls every source for its first requests.
     pub fn start(&mut self, cx: &mut impl Cx<Event, Out>) {
         for source in 0..self.sources.len() {
             self.ask(source as u16, cx);
@@ -229,7 +230,7 @@ impl Injector {
         }
     }
 
-    /// Takes from a source what it has to issue now.
+    /// Takes from a source the requests that it issues now.
     #[inline]
     fn ask(&mut self, source: u16, cx: &mut impl Cx<Event, Out>) {
         self.draw(source, cx);
@@ -257,7 +258,7 @@ impl Injector {
                 }
                 Ok(Next::Part(request)) => self.part(source, request, true, cx),
                 Ok(Next::At(time)) => {
-                    // An earlier call may already have been arranged; the source will say the same again then.
+                    // An earlier poll may already be scheduled; the source will give the same answer then.
                     if running.asked.is_none_or(|asked| asked > time) {
                         running.asked = Some(time);
                         cx.after(time.since(cx.now()), Event::Ask(source));
@@ -278,7 +279,7 @@ impl Injector {
         }
     }
 
-    /// The next fragment of a request.
+    /// Issues the next fragment of a request.
     fn part(&mut self, source: u16, fragment: IoRequest, more: bool, cx: &mut impl Cx<Event, Out>) {
         let running = &mut self.sources[usize::from(source)];
         running.outstanding += u32::from(running.open == NONE);
@@ -287,7 +288,7 @@ impl Injector {
         self.issue(source, fragment, whole, cx);
     }
 
-    /// Puts a request, or a fragment of `whole`, into its queue; if that is full, it waits at the host.
+    /// Puts a request, or a fragment of `whole`, into its queue; if that is full, the request waits at the host.
     #[inline]
     fn issue(&mut self, source: u16, request: IoRequest, whole: u32, cx: &mut impl Cx<Event, Out>) {
         let flow = self.flow(source, request.flow, cx);
@@ -325,7 +326,7 @@ impl Injector {
         }
     }
 
-    /// The host's software has prepared a command.
+    /// Submits a command that the host's software has prepared.
     #[inline]
     fn prepared(&mut self, tag: u32, cx: &mut impl Cx<Event, Out>) {
         self.targets.queues[self.pending[tag].flow.path.at as usize].preparing -= 1;
@@ -341,20 +342,20 @@ impl Injector {
             fua: request.fua,
             queue: path.queue,
             flow: path.number,
-            // Data of different flows dies at different times: a device with several streams keeps it apart.
+            // Data of different flows have different lifetimes: a device with several streams separates them.
             placement: path.number.min(u8::MAX.into()) as u8,
             ..Command::new(tag, request.op, request.offset, request.bytes)
         };
         cx.emit(Out::Submit { target: path.target, command });
     }
 
-    /// The target of a command has answered.
+    /// Handles the answer of a target to a command.
     #[inline]
     pub fn complete(&mut self, completion: Completion, cx: &mut impl Cx<Event, Out>) {
         self.complete_with(completion, || None, cx);
     }
 
-    /// The target of a command has answered, and gives an account of it if it is asked.
+    /// Handles the answer of a target to a command, with an account of it if one is wanted.
     #[inline]
     pub fn complete_with(
         &mut self,
@@ -363,7 +364,7 @@ impl Injector {
         cx: &mut impl Cx<Event, Out>,
     ) {
         let thread = self.pending[completion.tag].thread();
-        // When a thread takes a batch is not known before it does.
+        // The time at which a thread takes a batch is not known in advance.
         let seen = if thread.is_some() { cx.now() } else { self.sees(completion.tag, cx.now()) };
         let pending = &mut self.pending[completion.tag];
         pending.answered = cx.now();
@@ -390,7 +391,8 @@ impl Injector {
         }
     }
 
-    /// When the host's software sees a completion that has come now: the thread of a flow when it has done with those before.
+    /// Returns when the host's software sees a completion that arrives now: after the flow's thread has finished the
+    /// earlier ones.
     #[inline]
     fn sees(&mut self, tag: u32, now: Time) -> Time {
         let earliest = now + self.cost.complete;
@@ -398,19 +400,19 @@ impl Injector {
             return earliest;
         }
         let Pending { source, request, whole, .. } = self.pending[tag];
-        // A fragment is seen with the others of its request: the thread works on the request.
+        // Fragments are seen together with the rest of their request: the thread works on the request.
         if whole != NONE || !self.has_thread(source, &request) {
             return earliest;
         }
         let until = &mut self.sources[usize::from(source)].threads[usize::from(request.flow)];
-        // The core has been idle since its thread had done with the completion before.
+        // The core has been idle since its thread finished the previous completion.
         let wakes = self.cost.sleep.map_or(Time::ZERO, |sleep| sleep.wait(*until, now));
         let seen = (earliest + wakes).max(*until);
         *until = seen + self.cost.thread;
         seen
     }
 
-    /// An entry of a queue is free: who has waited longest for one goes on.
+    /// Frees an entry of a queue: the longest waiter gets it.
     #[inline]
     fn make_room(&mut self, queue: u32, cx: &mut impl Cx<Event, Out>) {
         let queue = &mut self.targets.queues[queue as usize];
@@ -447,7 +449,7 @@ impl Injector {
         self.ask(pending.source, cx);
     }
 
-    /// The thread has done what it had to do for a request that it has seen.
+    /// Ends the thread's work on a request that it has seen.
     fn free(&mut self, seen: u32, cx: &mut impl Cx<Event, Out>) {
         let (source, request) = self.threads[seen];
         self.threads.remove(seen);
@@ -471,7 +473,7 @@ impl Injector {
         self.sources[usize::from(source)].source.has_thread(request.flow)
     }
 
-    /// Measures a fragment, and its request, which it gives back, if it was the last.
+    /// Measures a fragment; if it was the last, measures and returns its request.
     #[cold]
     fn fragment_ended(&mut self, pending: &Pending, tag: u32, now: Time) -> Option<IoRequest> {
         let Pending { request, whole, issued, submitted, answered, .. } = *pending;
@@ -479,7 +481,7 @@ impl Injector {
         let fragments = self.split.fragments.of(request.op);
         fragments.record(request.bytes, submitted - request.at, device, now - request.at);
         let Some(Ended { request, issued, submitted }) = self.split.complete(whole, issued, submitted) else {
-            // Only that of the last one is the request's.
+            // Only the account of the last fragment is the request's.
             let _ = self.account(pending, tag);
             return None;
         };
@@ -517,12 +519,12 @@ impl Injector {
         self.requests += 1;
     }
 
-    /// The account that was given of a command, which is not kept any longer.
+    /// Takes the account of a command, which is not kept any longer.
     fn account(&mut self, pending: &Pending, tag: u32) -> Option<Account> {
         self.explain.as_mut().filter(|_| pending.explained)?.take(tag)
     }
 
-    /// Shows a request to who looks on, and keeps it if it is slow.
+    /// Reports a request to the observer, and keeps it if it is slow.
     fn show(&mut self, pending: &Pending, tag: u32, now: Time) {
         let account = self.account(pending, tag);
         let Pending { id, request, flow, issued, submitted, answered, .. } = *pending;
@@ -535,7 +537,7 @@ impl Injector {
         }
     }
 
-    /// Starts the measured window: what was measured before is forgotten.
+    /// Starts the measured window: earlier measurements are cleared.
     pub fn reset(&mut self, now: Time) {
         self.flows.iter_mut().for_each(|flow| *flow = FlowStats::default());
         self.floors.reset(now);

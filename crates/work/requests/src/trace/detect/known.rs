@@ -1,4 +1,4 @@
-//! What a file is that is no trace of requests: which command reads it, or how it is made one.
+//! Files that are not traces of requests: which command reads them, or how to convert them to a trace.
 
 use std::fs::File;
 use std::io::{Cursor, Read};
@@ -9,29 +9,29 @@ use text::{Input, shown};
 
 use crate::trace::{TraceOptions, inspect_read};
 
-/// How much of a file says what it is.
+/// Number of bytes that identify a file.
 const START: u64 = 64 << 10;
 
-/// What a file is, and what to do with it.
+/// Description of a file, and what to do with it.
 type Told<Help> = Option<(&'static str, Help)>;
 
-/// Files that are no traces of requests and that crates above this one read, told by their beginning.
+/// Files that are not traces of requests but are read by crates above this one, identified by their beginning.
 #[derive(Clone, Copy, Debug)]
 pub struct OtherFiles {
-    /// What a file is that a program takes by its name, and what to type, from what the file is called and its beginning. Asked
-    /// whatever format a trace is said to have.
+    /// Identifies a file that a program takes by name and what to type, from the file's name and beginning. Called
+    /// whatever format is requested for a trace.
     pub inputs: fn(&str, &[u8]) -> Told<String>,
-    /// What a file is that is a workload by itself, and what to do with it, from its beginning and whether that is all of it. Asked
-    /// where no format fits.
+    /// Identifies a file that is a workload of its own and what to do with it, from its beginning and whether that is
+    /// all of it. Called when no format fits.
     pub recordings: fn(&[u8], bool) -> Told<&'static str>,
 }
 
 impl OtherFiles {
-    /// None is known.
+    /// No other files.
     pub const NONE: OtherFiles = OtherFiles { inputs: |_, _| None, recordings: |_, _| None };
 }
 
-/// A kind of file by how it begins, and what to do with it.
+/// Beginning of a kind of file, its description, and what to do with it.
 type Magic = (&'static [u8], &'static str, &'static str);
 
 const CSV: &str = "write its table as CSV with a header (format `csv`)";
@@ -50,7 +50,7 @@ const MAGIC: [Magic; 24] = [
     (
         b"SQLite format 3\0",
         "an SQLite database",
-        "write its table as CSV (format `csv`); of Nsight Systems, `nsys stats --report cuda_gpu_trace --format csv FILE` for `nandscape sample`",
+        "write its table as CSV (format `csv`); for Nsight Systems, `nsys stats --report cuda_gpu_trace --format csv FILE` for `nandscape sample`",
     ),
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file", CSV),
     (b"\x93NUMPY", "a NumPy array", CSV),
@@ -64,19 +64,19 @@ const MAGIC: [Magic; 24] = [
         "print it with `trace-cmd report FILE` and read that",
     ),
     (b"\x7fELF", "a program (ELF)", "`nandscape trace capture` records what a program accesses"),
-    (b"%PDF", "a PDF document", "`list formats` shows what is read"),
-    (b"\x89PNG", "a picture (PNG)", "`list formats` shows what is read"),
+    (b"%PDF", "a PDF document", "`list formats` shows the supported formats"),
+    (b"\x89PNG", "a picture (PNG)", "`list formats` shows the supported formats"),
     (
         b"<?xml",
         "an XML file",
         "`nandscape import mqsim` reads a configuration of MQSim; a trace is named in its workload file",
     ),
-    (b"<!DOCTYPE html", "a web page", "was the trace downloaded, or the page that offers it?"),
-    (b"<html", "a web page", "was the trace downloaded, or the page that offers it?"),
+    (b"<!DOCTYPE html", "a web page", "download the trace itself, not the page that offers it"),
+    (b"<html", "a web page", "download the trace itself, not the page that offers it"),
     (b"version https://git-lfs", "a pointer of Git LFS", "`git lfs pull` fetches the file itself"),
 ];
 
-/// What a file is that everybody knows, and what to do with it.
+/// Identifies a file of a well-known kind, and what to do with it.
 fn magic(prefix: &[u8]) -> Option<(&'static str, &'static str)> {
     if let Some((_, what, help)) = MAGIC.iter().find(|(magic, ..)| prefix.starts_with(magic)) {
         return Some((what, help));
@@ -88,10 +88,10 @@ fn magic(prefix: &[u8]) -> Option<(&'static str, &'static str)> {
     ))
 }
 
-/// Words in the beginning of a profile of a GPU, all of which it has: as `nandscape sample` reads them.
+/// Words at the beginning of a GPU profile, all of them present, as `nandscape sample` reads them.
 const PROFILES: [&[&str]; 7] = [
     &["\"traceEvents\""],
-    // What Kineto writes in front of the events.
+    // Written by Kineto before the events.
     &["\"deviceProperties\""],
     &["\"schemaVersion\"", "\"distributedInfo\""],
     &["dur_us", "grid", "block"],
@@ -100,7 +100,7 @@ const PROFILES: [&[&str]; 7] = [
     &["Kernel Name", "gpu__time_duration"],
 ];
 
-/// Words in the beginning of a list of requests to language models, all of which it has.
+/// Words at the beginning of a list of requests to language models, all of them present.
 const MODELS: [&[&str]; 6] = [
     &["\"input_length\"", "\"output_length\""],
     &["\"prompt_tokens\""],
@@ -110,14 +110,14 @@ const MODELS: [&[&str]; 6] = [
     &["Request tokens", "Response tokens"],
 ];
 
-/// What a text is that holds no requests to storage, and where to get some.
+/// Identifies a text without requests to storage, and where to get some.
 fn untold(text: &str, first: &str) -> Option<(&'static str, &'static str)> {
     let has = |text: &str, words: &[&str]| words.iter().all(|word| text.contains(word));
     let begins = if text.starts_with(['{', '[']) { text } else { first };
     if MODELS.iter().any(|words| has(begins, words)) {
         return Some((
             "a list of requests to language models (the lengths of prompts and answers)",
-            "it names no address and no size on a drive; what a cache of keys and values reads and writes is in a trace of MLPerf Storage \
+            "it has no addresses or sizes on a drive; a KV cache's reads and writes are in a trace of MLPerf Storage \
              (format `kv-cache`), or in a table with the columns time_us,op,key,size (--columns)",
         ));
     }
@@ -128,7 +128,7 @@ fn untold(text: &str, first: &str) -> Option<(&'static str, &'static str)> {
     if text.lines().take(4).any(snoops) {
         return Some((
             "the output of biosnoop.bt (bpftrace), which has neither addresses nor sizes",
-            "biosnoop of BCC prints them (format `biosnoop`), and so does `perf record -e block:block_rq_issue` with `perf script`",
+            "BCC's biosnoop prints them (format `biosnoop`), as does `perf record -e block:block_rq_issue` with `perf script`",
         ));
     }
     let mut words = first.split_ascii_whitespace();
@@ -144,7 +144,7 @@ fn untold(text: &str, first: &str) -> Option<(&'static str, &'static str)> {
     ))
 }
 
-/// What a text is that another command reads, and that command.
+/// Identifies a text that a different command reads, and that command.
 fn door(prefix: &[u8], all: bool, others: &OtherFiles) -> Option<(&'static str, &'static str)> {
     let text = String::from_utf8_lossy(prefix);
     let text = text.trim_start();
@@ -153,7 +153,7 @@ fn door(prefix: &[u8], all: bool, others: &OtherFiles) -> Option<(&'static str, 
     if PROFILES.iter().any(|words| words.iter().all(|word| begins.contains(word))) {
         return Some((
             "a profile of a GPU",
-            "`nandscape sample FILE` chooses the kernels of it that are worth simulating",
+            "`nandscape sample FILE` chooses its kernels that are worth simulating",
         ));
     }
     if let Some(told) = untold(text, first) {
@@ -162,7 +162,7 @@ fn door(prefix: &[u8], all: bool, others: &OtherFiles) -> Option<(&'static str, 
     if text.starts_with('{') && text.contains("\"fio version\"") {
         return Some((
             "a result of fio",
-            "`nandscape import fio-json` reads it; a trace of fio's is what --write_iolog writes",
+            "`nandscape import fio-json` reads it; fio writes traces with --write_iolog",
         ));
     }
     if text.starts_with('{') && text.contains("\"nandscape.") {
@@ -177,13 +177,13 @@ fn door(prefix: &[u8], all: bool, others: &OtherFiles) -> Option<(&'static str, 
     if text.starts_with(['{', '[']) {
         return Some((
             "JSON",
-            "write its requests as CSV with a header (format `csv`); a profile of PyTorch's goes to `nandscape sample`",
+            "write its requests as CSV with a header (format `csv`); pass a PyTorch profile to `nandscape sample`",
         ));
     }
     (others.recordings)(prefix, all)
 }
 
-/// Refuses content that is known not to be a trace of requests, whatever format is asked for.
+/// Refuses content that is known not to be a trace of requests, whatever format is requested.
 pub(super) fn refuse_magic(source: &str, prefix: &[u8], others: &OtherFiles) -> Result<(), Diagnostic> {
     if let Some((what, help)) = (others.inputs)(source, prefix) {
         return Err(no_trace(source, prefix, what, &help));
@@ -191,7 +191,7 @@ pub(super) fn refuse_magic(source: &str, prefix: &[u8], others: &OtherFiles) -> 
     magic(prefix).map_or(Ok(()), |(what, help)| Err(no_trace(source, prefix, what, help)))
 }
 
-/// The diagnostic of content that fits no format, if it is known what it is.
+/// Returns the diagnostic of content that fits no format but is otherwise known.
 pub(super) fn wrong_door(source: &str, prefix: &[u8], all: bool, others: &OtherFiles) -> Option<Diagnostic> {
     door(prefix, all, others).map(|(what, help)| no_trace(source, prefix, what, help))
 }
@@ -202,12 +202,12 @@ pub(super) fn no_trace(source: &str, prefix: &[u8], what: &str, help: &str) -> D
     Diagnostic::new(format!("this is {what}, not a trace of requests")).at(place).help(help)
 }
 
-/// What a file is and what to do with it, told by its beginning, unpacked: a trace of requests, or something else that is known, here or as one of `others`. For
-/// commands that read other files. `None` of a pipe, whose bytes are not there twice.
+/// Identifies a file by its unpacked beginning and what to do with it, for commands that read other files: a trace of
+/// requests, or another kind known here or to `others`. `None` for a pipe, whose bytes can be read only once.
 pub fn what_is(path: &Path, others: OtherFiles) -> Option<(String, String)> {
     let mut start = Vec::new();
     let file = path.is_file().then(|| File::open(path).ok()).flatten()?;
-    // What can be read of a damaged file says what it is.
+    // The readable part of a damaged file identifies it.
     let _ = Input::new(file).ok()?.bytes.take(START).read_to_end(&mut start);
     if let Some((what, help)) = (others.inputs)(&path.display().to_string(), &start) {
         return Some((what.to_owned(), help));
@@ -221,6 +221,6 @@ pub fn what_is(path: &Path, others: OtherFiles) -> Option<(String, String)> {
     let options = TraceOptions { others, ..TraceOptions::default() };
     let format = inspect_read("", read, &options).ok()?.format;
     let help =
-        "`nandscape trace inspect FILE` says what is in it, `nandscape run SYSTEM --workload FILE` runs it";
+        "`nandscape trace inspect FILE` describes it, `nandscape run SYSTEM --workload FILE` runs it";
     Some((format!("a trace of requests (`{format}`)"), help.to_owned()))
 }

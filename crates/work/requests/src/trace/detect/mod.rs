@@ -1,4 +1,4 @@
-//! Which format a file is, from its first bytes.
+//! Detection of a file's format from its first bytes.
 
 mod known;
 mod reading;
@@ -17,53 +17,53 @@ pub use known::{OtherFiles, what_is};
 pub use reading::Reading;
 pub(crate) use reading::Translation;
 
-/// Lines that detection reads; enough to tell a number from a code.
+/// Number of lines that detection reads; enough to tell a number from a code.
 const SAMPLE: usize = 2_048;
 
-/// What the first bytes of a file say.
+/// Result of detection.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Detected {
-    /// The format it will be read as.
+    /// Format as which the file will be read.
     pub format: &'static str,
     /// Every format that the content fits, the chosen one first.
     pub candidates: Vec<Reading>,
 }
 
 impl Detected {
-    /// The sentence a user must see when more than one format fits.
+    /// Returns the warning that the user must see when more than one format fits.
     pub(crate) fn warning(&self) -> Option<String> {
         let (chosen, others) = self.candidates.split_first()?;
         if others.is_empty() {
             let doubtful = !chosen.implausible.is_empty();
             return doubtful.then(|| {
                 format!(
-                    "read as {}; --format or --columns says what it is, if it is something else",
+                    "read as {}; if that is wrong, set --format or --columns",
                     chosen.meaning()
                 )
             });
         }
         let others: Vec<String> = others.iter().map(Reading::meaning).collect();
         Some(format!(
-            "the content fits several formats: read as {}; it could be {}; --format decides",
+            "the content fits several formats: read as {}; it could also be {}; set --format to choose",
             chosen.meaning(),
             others.join(", or ")
         ))
     }
-    /// How the fields of the chosen format are separated.
+    /// Returns the separation of fields in the chosen format.
     pub(crate) fn translation(&self) -> Option<Translation> {
         self.candidates.first().and_then(|chosen| chosen.translation)
     }
 }
 
-/// Recognises a format by the first bytes of the decompressed content (a whole number of lines is best).
+/// Detects a format from the first bytes of the decompressed content (preferably a whole number of lines).
 ///
 /// # Errors
-/// Content that is empty, not text or fits no format, with what was found instead.
+/// If the content is empty, not text or fits no format, with what was found instead.
 pub fn detect(prefix: &[u8]) -> Result<Detected, Diagnostic> {
     detect_in("trace", prefix, true, &TraceOptions::default())
 }
 
-/// [`detect`] for a named source; `all` says that the prefix is the whole content.
+/// Runs [`detect`] for a named source; `all` says that the prefix is the whole content.
 pub(crate) fn detect_in(
     source: &str,
     prefix: &[u8],
@@ -79,7 +79,7 @@ pub(crate) fn detect_in(
     if !binary && lines.is_empty() {
         return Err(Diagnostic::new("the trace is empty")
             .at(place(source, b""))
-            .help("a trace has a line for each request; `list formats` shows them"));
+            .help("a trace has a line per request; `list formats` shows the formats"));
     }
     let plain = TraceOptions::default();
     let mut readings = Vec::with_capacity(FORMATS.len());
@@ -101,10 +101,10 @@ pub(crate) fn detect_in(
     };
     let mut candidates = by_header(fit(&readings, &whole), prefix, &lines, options)?;
     if candidates.is_empty() && !binary {
-        // The same tables with another character between their fields.
+        // The same tables with a different character between their fields.
         candidates = by_header(fit(&translated(&lines, prefix, options)?, &whole), prefix, &lines, options)?;
     }
-    // What no real trace has decides between formats that fit; equals stay in the order of the list.
+    // Properties that no real trace has decide between formats that fit; equals keep the order of the list.
     candidates.sort_by_key(|reading| reading.doubts());
     if candidates.is_empty() {
         if let Some(refused) = wrong_door(source, prefix, all, &options.others) {
@@ -130,24 +130,24 @@ pub(crate) fn detect_in(
         (Some(chosen), _) => Ok(Detected { format: chosen.format, candidates }),
         (None, Some(first)) => Err(fits_none(&readings, first).at(place(source, first))),
         (None, None) => {
-            let help = "records are read of libCacheSim (oracleGeneral), vscsiStats and HP Labs (SRT), and text: `list formats` shows them";
-            Err(no_trace(source, prefix, "binary data of no known format", help))
+            let help = "binary formats are libCacheSim (oracleGeneral), vscsiStats and HP Labs (SRT); all others are text: see `list formats`";
+            Err(no_trace(source, prefix, "binary data in an unknown format", help))
         }
     }
 }
 
-/// Readings of lines whose fields another character separates than the format's own.
+/// Reads lines whose fields are separated by a different character than the format's.
 fn translated(lines: &[&[u8]], prefix: &[u8], options: &TraceOptions) -> Result<Vec<Reading>, Diagnostic> {
     let mut readings = Vec::new();
     for format in FORMATS.iter().filter(|format| format.separator.is_some()) {
         let all = translated_as(format, lines, prefix, options)?;
-        // Of several separators that do, the first: where fields are quoted, most do.
+        // If several separators work, take the first: where fields are quoted, most do.
         readings.extend(all.into_iter().min_by_key(|reading| (reading.requests == 0, reading.bad_lines)));
     }
     Ok(readings)
 }
 
-/// As [`translated`], of one format.
+/// Reads lines of one format like [`translated`].
 fn translated_as(
     format: &'static Format,
     lines: &[&[u8]],
@@ -167,9 +167,10 @@ fn translated_as(
         .collect())
 }
 
-/// The readings that a header leaves of those that fit: a format's own header, or else the table that the header names.
+/// Keeps the readings that a header allows among those that fit: a format's own header, or else the table that the
+/// header names.
 ///
-/// A header in a comment fits every format; it decides all the same.
+/// A header in a comment fits every format, but still decides.
 fn by_header(
     mut candidates: Vec<Reading>,
     prefix: &[u8],
@@ -192,14 +193,14 @@ fn by_header(
         let record = named(reading.format).map_or("", |format| format.info.record);
         match &comment {
             Some(comment) => is_header(comment, record),
-            // A header that is not its own is a bad line.
+            // A header of a different format is a bad line.
             None => reading.bad_lines <= found.bad_lines,
         }
     };
     Ok(if candidates.iter().any(is_own) { candidates } else { vec![found] })
 }
 
-/// The diagnostic of a table whose header names columns, but no requests.
+/// Returns the diagnostic of a table whose header names columns, but no requests.
 fn bad_header(prefix: &[u8], options: &TraceOptions) -> Result<Option<Diagnostic>, Diagnostic> {
     let plain = TraceOptions::default();
     let format = &columns::FORMAT;
@@ -216,13 +217,13 @@ fn fits_none(readings: &[Reading], first: &[u8]) -> Diagnostic {
             human::count(*good_lines),
             human::count(good_lines + bad_lines)
         );
-        return Diagnostic::new(what).help(format!("--format {format} says what is wrong with the others"));
+        return Diagnostic::new(what).help(format!("--format {format} reports what is wrong with the others"));
     }
     let is_header = first.contains(&b',')
         && !first.split(|b| *b == b',').any(|f| f.trim_ascii().iter().all(u8::is_ascii_digit));
     let help = match is_header {
         true => {
-            "a header as `csv` reads it names the units: time_s,op,offset_bytes,size_bytes; --columns time_us,op,offset,size says what they are; `list formats` shows the records of the others"
+            "add a `csv` header with units (time_s,op,offset_bytes,size_bytes) or name the columns with --columns time_us,op,offset,size; `list formats` shows the other formats"
         }
         false => {
             "`list formats` shows the record of each; --format names one; `csv` takes any columns with a header, or with --columns"
@@ -233,8 +234,8 @@ fn fits_none(readings: &[Reading], first: &[u8]) -> Diagnostic {
         .help(help)
 }
 
-/// The format that the options name, or the one that the content shows with a warning if it shows several; and what
-/// stands between its fields, if that is not its own separator.
+/// Returns the format that the options name, or the detected one with a warning if several fit; and the separator of
+/// its fields, if it differs from the format's.
 pub(crate) fn choose(
     source: &str,
     prefix: &[u8],
@@ -253,7 +254,8 @@ pub(crate) fn choose(
     Ok((named(detected.format)?, Some(detected), translation))
 }
 
-/// What separates the fields of a file of a named format: its own character, unless no line fits with it and one does with another.
+/// Returns the separator of fields in a file of a named format: the format's own, unless no line fits with it and one
+/// does with a different one.
 fn separator_of(
     format: &'static Format,
     lines: &[&[u8]],
@@ -281,7 +283,7 @@ fn place(source: &str, line: &[u8]) -> Place {
     Place { source: source.to_owned(), line: 1, column: 0, text: shown(line, 200), key: String::new() }
 }
 
-/// Lines with content, without the last one if it may be cut.
+/// Returns the lines with content, without the last one if it may be cut.
 fn sample(prefix: &[u8], all: bool) -> Vec<&[u8]> {
     let whole = if all { prefix.len() } else { memchr::memrchr(b'\n', prefix).unwrap_or(prefix.len()) };
     prefix[..whole]
@@ -292,7 +294,7 @@ fn sample(prefix: &[u8], all: bool) -> Vec<&[u8]> {
         .collect()
 }
 
-/// Records of bytes, without the last one if it may be cut.
+/// Returns the binary records, without the last one if it may be cut.
 fn records(prefix: &[u8], all: bool, length: fn(&[u8]) -> usize) -> Vec<&[u8]> {
     let (mut rest, mut records) = (prefix, Vec::new());
     while !rest.is_empty() && records.len() < SAMPLE {
@@ -307,12 +309,12 @@ fn records(prefix: &[u8], all: bool, length: fn(&[u8]) -> usize) -> Vec<&[u8]> {
     records
 }
 
-/// Lines that no format looks at.
+/// Returns true for lines that no format looks at.
 pub(crate) fn is_blank_or_comment(line: &[u8]) -> bool {
     line.iter().find(|b| !b.is_ascii_whitespace()).is_none_or(|b| *b == b'#')
 }
 
-/// `5 fields separated by blanks: integer, integer, word …`
+/// Describes a line: `5 fields separated by blanks: integer, integer, word …`
 fn shape(line: &[u8]) -> String {
     let comma = line.contains(&b',');
     let kinds: Vec<&str> = line

@@ -1,4 +1,4 @@
-//! What the first lines of a file mean if they are read as one format, and how plausible that is.
+//! Interpretation of the first lines of a file as one format, and its plausibility.
 
 use std::collections::BTreeSet;
 
@@ -8,27 +8,28 @@ use crate::trace::format::{Format, Settings};
 use crate::trace::human;
 use crate::trace::record::{RawRequest, Sheet};
 
-/// More requests in a second than any storage answers: *chosen*, five times the fastest drive of 2025.
+/// Highest request rate that storage serves, per second: *chosen*, five times the fastest drive of 2025.
 const FASTEST_PER_S: f64 = 2e7;
-/// Addresses beyond this are none: *chosen*, above the largest volume that a block device may have on Linux (8 EiB) over 1024.
+/// Highest plausible address: *chosen*, above the largest volume that a block device may have on Linux (8 EiB) over
+/// 1024.
 const FARTHEST: u64 = 8 << 50;
-/// A size that few requests exceed: *chosen*, what an NVMe drive moves at most with pages of 4 KiB (32 MiB).
+/// Size that few requests exceed: *chosen*, the largest transfer of an NVMe drive with pages of 4 KiB (32 MiB).
 const LARGE: u64 = 32 << 20;
 
-/// What the first lines mean if they are read as one format.
+/// Interpretation of the first lines as one format.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reading {
     /// The format.
     pub format: &'static str,
-    /// Lines that fit it.
+    /// Number of lines that fit it.
     pub good_lines: u64,
-    /// Lines that do not.
+    /// Number of lines that do not fit it.
     pub bad_lines: u64,
-    /// Requests on them.
+    /// Number of requests on the fitting lines.
     pub requests: u64,
-    /// Time from the earliest to the latest, in seconds.
+    /// Time from the earliest to the latest request, in seconds.
     pub span_s: f64,
-    /// What no real trace has, in words: `more requests a second than any storage answers`.
+    /// Properties that no real trace has, in words: `more requests per second than any storage serves`.
     pub implausible: Vec<&'static str>,
     #[serde(skip)]
     span_ps: u128,
@@ -36,14 +37,14 @@ pub struct Reading {
     pub(super) translation: Option<Translation>,
 }
 
-/// Counts of a reading that plausibility is judged by.
+/// Counts that plausibility is judged by.
 #[derive(Default)]
 struct Odd {
     unaligned: u64,
     large: u64,
     far: u64,
     beyond: u64,
-    /// Requests that are longer than the space in front of them.
+    /// Number of requests that are longer than the space before them.
     longer: u64,
     offsets: BTreeSet<u64>,
     sizes: BTreeSet<u64>,
@@ -63,8 +64,8 @@ impl Odd {
         self.times.push(request.at);
     }
 
-    /// The median of the times between requests that do not come at one instant, in picoseconds. A long gap does not hide a rate that
-    /// no storage answers.
+    /// Returns the median of the nonzero times between requests, in picoseconds. A long gap does not hide a rate that
+    /// no storage serves.
     fn gap(&mut self) -> Option<u128> {
         self.times.sort_unstable();
         let mut gaps: Vec<u128> =
@@ -93,12 +94,12 @@ impl Reading {
         )
     }
 
-    /// How much speaks against it: the fewer the better.
+    /// Returns the number of doubts about the reading; fewer is better.
     pub(super) fn doubts(&self) -> usize {
         self.implausible.len()
     }
 
-    /// Reads `lines` as `format`; `capacity` is that of the device, if it is known.
+    /// Reads `lines` as `format`; `capacity` is that of the device, if known.
     pub(super) fn of<'a>(
         format: &'static Format,
         settings: &Settings<'_>,
@@ -148,8 +149,8 @@ impl Reading {
         let too_fast = mean || odd.gap().is_some_and(|gap| (gap as f64) * FASTEST_PER_S < 1e12);
         let swapped = most(odd.longer) && odd.offsets.len() > 1 && odd.offsets.len() < odd.sizes.len();
         let found = [
-            (too_fast, "more requests a second than any storage answers"),
-            (in_sectors && most(odd.unaligned), "addresses or sizes that are no whole sectors"),
+            (too_fast, "more requests per second than any storage serves"),
+            (in_sectors && most(odd.unaligned), "addresses or sizes that are not whole sectors"),
             (most(odd.large), "most requests above 32 MiB"),
             (most(odd.far), "addresses beyond 8 PiB"),
             (swapped, "offsets that look like sizes"),
@@ -159,7 +160,7 @@ impl Reading {
     }
 }
 
-/// Another character between the fields of a table than the format's own.
+/// A separator in a table that differs from the format's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Translation {
     from: u8,
@@ -167,7 +168,7 @@ pub(crate) struct Translation {
 }
 
 impl Translation {
-    /// Those that a file of `format` may need: its own character as well, with quoted fields.
+    /// Returns the translations that a file of `format` may need, including its own separator with quoted fields.
     pub(crate) fn all(format: &Format) -> impl Iterator<Item = Translation> + use<> {
         let own = format.separator;
         let others = [b'\t', b';', b',', b'|', b' '].into_iter().filter(move |from| Some(*from) != own);
@@ -177,15 +178,15 @@ impl Translation {
             .filter(|t| !(t.from == b'\t' && t.to == b' '))
     }
 
-    /// Whether it changes a text: the format's own character is a change where fields are quoted.
+    /// Returns true if it changes a text: the format's own separator is a change where fields are quoted.
     pub(super) fn changes(self, lines: &[&[u8]]) -> bool {
         self.from != self.to || lines.iter().any(|line| line.contains(&b'"'))
     }
 
-    /// What is said of a file that needs it.
+    /// Returns the remark about a file that needs it.
     pub(crate) fn remark(self) -> String {
         let name = match self.from {
-            _ if self.from == self.to => return "the fields stand in quotation marks".to_owned(),
+            _ if self.from == self.to => return "the fields are in quotation marks".to_owned(),
             b'\t' => "tabs",
             b';' => "semicolons",
             b',' => "commas",
@@ -195,15 +196,16 @@ impl Translation {
         format!("the fields are separated by {name}")
     }
 
-    /// A line with the format's own separator; every field keeps its column.
+    /// Returns a line with the format's own separator; every field keeps its column.
     pub(crate) fn applied(self, line: &[u8]) -> Vec<u8> {
         let mut text = line.to_vec();
         self.apply(&mut text);
         text
     }
 
-    /// As [`Translation::applied`], in place. Blanks that stand together are one separator. Quotation marks become blanks, and what
-    /// separates inside them an underscore; a comma between digits is a decimal one if commas do not separate.
+    /// Applies the translation in place, as [`Translation::applied`]. Adjacent blanks are one separator. Quotation
+    /// marks become blanks, and separators inside them become underscores; a comma between digits is a decimal point
+    /// if commas do not separate.
     pub(crate) fn apply(self, line: &mut [u8]) {
         let (mut in_field, mut quoted) = (false, false);
         for at in 0..line.len() {

@@ -1,4 +1,4 @@
-//! The block traces of Alibaba's cloud.
+//! Block traces of Alibaba's cloud.
 
 use super::{Units, plain};
 use crate::trace::field::Fields;

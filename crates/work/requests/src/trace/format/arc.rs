@@ -1,4 +1,4 @@
-//! The traces of ARC: an order without times.
+//! Traces of ARC: an order without times.
 
 use proto::IoOp;
 

@@ -1,4 +1,4 @@
-//! The traces of Meta's Tectonic that come with Baleen.
+//! Traces of Meta's Tectonic that come with Baleen.
 
 use proto::IoOp;
 
@@ -8,7 +8,7 @@ use crate::trace::format::{Format, FormatInfo, Framing, LineParser, any_request}
 use crate::trace::options::TimeUnit;
 use crate::trace::record::{Extent, Fault, FaultKind, Sheet};
 
-/// Bytes of a block of Tectonic: `MAX_BLOCK_SIZE` of Baleen's simulator.
+/// Block size of Tectonic in bytes: `MAX_BLOCK_SIZE` of Baleen's simulator.
 pub(super) const BLOCK: u64 = 8 << 20;
 
 pub(crate) static FORMAT: Format = Format {
@@ -17,7 +17,7 @@ pub(crate) static FORMAT: Format = Format {
         title: "Baleen (Tectonic)",
         record: "block_id io_offset io_size op_time op_name …",
         units: "time in s with decimals; offset (within the block) and size in bytes; op_name 1, 2, 5 = read (get), 3, 4, 6 = write (put); \
-                further columns name pipeline, users and hosts; blocks of 8 MiB lie one behind another in the order of their first access",
+                further columns name pipeline, users and hosts; blocks of 8 MiB are placed in order of first access",
         example: "# block_id io_offset io_size op_time op_name pipeline user_namespace user_name\n\
                   1041 0 131072 1569888000.5 1 2 7 9\n1042 4194304 1048576 1569888001.25 4 2 7 9\n",
         source: "wonglkd/BCacheSim, cachesim/legacy_utils.py (OpType, MAX_BLOCK_SIZE) and the traces of Baleen, FAST '24",
@@ -39,7 +39,7 @@ struct Parser {
     objects: Objects,
 }
 
-/// Columns behind the name of the operation, at least and at most, of the traces of 2019 to 2023.
+/// Number of columns after the name of the operation, minimum and maximum, in the traces of 2019 to 2023.
 const MORE: std::ops::RangeInclusive<usize> = 3..=5;
 
 impl LineParser for Parser {
@@ -68,7 +68,7 @@ impl LineParser for Parser {
             return Err(Fault::line(
                 FaultKind::MissingField,
                 "user's columns",
-                "3 to 5 columns behind op_name",
+                "3 to 5 columns after op_name",
             ));
         }
         let within = Extent::read(op, offset, 1, size, 1)?;

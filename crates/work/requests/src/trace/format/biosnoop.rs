@@ -1,4 +1,4 @@
-//! biosnoop, of BCC and of libbpf-tools.
+//! Output of biosnoop, from BCC and libbpf-tools.
 
 use crate::trace::field::{Field, Fields};
 use crate::trace::format::blkparse::Flags;
@@ -13,7 +13,7 @@ pub(crate) static FORMAT: Format = Format {
         name: "biosnoop",
         title: "biosnoop (BCC)",
         record: "TIME(s) COMM PID DISK T SECTOR BYTES [QUE(ms)] LAT(ms)",
-        units: "time of completion in s, taken back by the latency in ms (and the time in the queue, -Q); sectors of 512 B; T as RWBS of blkparse",
+        units: "completion time in s, minus the latency in ms (and the queue time, -Q); sectors of 512 B; T as RWBS of blkparse",
         example: "TIME(s)     COMM           PID    DISK    T SECTOR     BYTES  LAT(ms)\n\
                   0.000004    supervise      1950   xvda1   W 13092560   4096      0.74\n\
                   0.000178    jbd2/xvda1-8   304    xvda1   R 13092432   4096      0.61\n",
@@ -31,7 +31,7 @@ pub(crate) static FORMAT: Format = Format {
     separator: None,
 };
 
-/// Time zero is so long before the first completion, in picoseconds: a request may have been issued before it.
+/// Offset of time zero before the first completion, in picoseconds: a request may have been issued before it.
 const BEFORE: u128 = 3_600_000_000_000_000;
 /// Milliseconds and microseconds in powers of ten of picoseconds.
 const MS: u32 = 9;
@@ -40,7 +40,7 @@ const US: u32 = 6;
 struct Parser {
     exponent: u32,
     sector: u64,
-    /// Whether there is a column of the time in the queue.
+    /// True if the table has a column for the time in the queue.
     queue: bool,
     latency_unit: u32,
 }
@@ -52,7 +52,7 @@ impl Parser {
     }
 }
 
-/// Columns of a line without the one of the time in the queue.
+/// Number of columns of a line without the time in the queue.
 const COLUMNS: usize = 8;
 
 impl LineParser for Parser {
@@ -94,7 +94,7 @@ impl LineParser for Parser {
             }
         };
         if op == IoOp::Flush {
-            // Its sector is -1 or the largest number.
+            // The sector is -1 or the largest number.
             sheet.request(at as i128, op, Extent::NONE, flow, false);
         } else {
             let extent = Extent::read(op, Field { name: "sector", ..*sector }, self.sector, size, 1)?;

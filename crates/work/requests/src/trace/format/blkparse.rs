@@ -1,4 +1,4 @@
-//! The text that blkparse prints by default.
+//! Default text output of blkparse.
 
 use proto::IoOp;
 
@@ -34,7 +34,7 @@ struct Parser {
     exponent: u32,
     sector: u64,
     action: u8,
-    /// The action was not asked for: no `D` was seen where it was chosen.
+    /// True if the action was chosen because no `D` was seen, not requested.
     guessed: bool,
 }
 
@@ -56,7 +56,7 @@ fn has_action(prefix: &[u8], action: Action) -> bool {
         .any(|line| event(line).is_ok_and(|e| e.is_some_and(|e| e.action.text == [action.letter()])))
 }
 
-/// The fields that every event has.
+/// Fields of every event.
 struct Event<'a> {
     device: Field<'a>,
     time: Field<'a>,
@@ -64,7 +64,7 @@ struct Event<'a> {
     rest: Fields<'a>,
 }
 
-/// The event on a line; `None` for the lines around the events (files added, summary per CPU).
+/// Returns the event on a line; `None` for the lines around the events (files added, summary per CPU).
 fn event(line: &[u8]) -> Result<Option<Event<'_>>, Fault> {
     const AROUND: [&[u8]; 6] = [b"Input file ", b"CPU", b"Total (", b"Throughput (", b"Events (", b"Skips:"];
     let text = line.trim_ascii_start();
@@ -85,7 +85,8 @@ fn event(line: &[u8]) -> Result<Option<Event<'_>>, Fault> {
     Ok(Some(Event { device, time, action, rest }))
 }
 
-/// ` Reads Queued:  163, 652KiB   Writes Queued: …` and its like, with the summary's own words in front of a colon.
+/// Returns true for ` Reads Queued:  163, 652KiB   Writes Queued: …` and similar lines with a word of the summary
+/// before a colon.
 fn is_summary(text: &[u8]) -> bool {
     const WORDS: [&[u8]; 7] =
         [b"Reads ", b"Read ", b"Writes ", b"Write ", b"PC Reads ", b"IO unplugs:", b"Timer unplugs:"];
@@ -147,7 +148,7 @@ impl LineParser for Parser {
     }
 }
 
-/// The RWBS field: an optional `F` (flush first), the operation, then `F` (force unit access) and hints.
+/// RWBS field: an optional `F` (flush first), the operation, then `F` (force unit access) and hints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Flags {
     pub(super) op: Option<IoOp>,
@@ -187,7 +188,7 @@ mod tests {
         Flags::read(field).ok().map(|f| (f.op, f.flush, f.fua))
     }
 
-    /// The letters that the kernel's `blk_fill_rwbs` and blkparse's `fill_rwbs` write.
+    /// Checks the letters that the kernel's `blk_fill_rwbs` and blkparse's `fill_rwbs` write.
     #[test]
     fn the_place_of_an_f_says_what_it_means() {
         assert_eq!(flags("R"), Some((Some(IoOp::Read), false, false)));

@@ -1,4 +1,4 @@
-//! Lists of block numbers, as LIRS and courses on caches have them: an order without times.
+//! Lists of block numbers, as used by LIRS and in courses on caches: an order without times.
 
 use proto::IoOp;
 

@@ -1,4 +1,5 @@
-//! The traces of Meta's caches that come with CacheLib: block storage, key-value caches and CDN, by the names of their columns.
+//! Traces of Meta's caches that come with CacheLib: block storage, key-value caches and CDN, by the names of their
+//! columns.
 
 use proto::IoOp;
 use text::shown;
@@ -16,7 +17,7 @@ pub(crate) static FORMAT: Format = Format {
         title: "CacheLib (Meta's block, key-value and CDN traces)",
         record: "header with op_time|timestamp, block_id|key|cacheKey, op_name|op|OpType, io_size|size|objectSize[, io_offset][, op_count] …",
         units: "time in s; sizes and offsets in bytes; operations by their first word: get = read, put, set, add = write, delete = trim; a line of \
-                op_count n is n requests; objects lie one behind another in the order of their first access",
+                op_count n is n requests; objects are placed in order of first access",
         example: "op_time,block_id,block_id_size,io_size,io_offset,user_name,user_namespace,op_name,op_count,host_name,rs_shard_id\n\
                   1702511878,12ce23eaa5534a38,40,8388608,0,4235083322,3487869255,getChunkData.NotInitialized,1,518845025,4\n\
                   1702511879,452acba5d9a1721a,40,4096,8192,4235083322,3487869255,putChunk.Permanent,2,518845025,4\n",
@@ -34,9 +35,9 @@ pub(crate) static FORMAT: Format = Format {
     separator: Some(b','),
 };
 
-/// The most requests of one line: *chosen*, so that a wrong column is no endless trace.
+/// Maximum requests per line: *chosen*, so that a wrong column does not make an endless trace.
 const MOST_TIMES: u64 = 1 << 20;
-/// The names that a column has in the traces, by what it is.
+/// Names of each column in the traces, by role.
 const NAMES: [(Role, &[&str]); 6] = [
     (Role::Time, &["op_time", "timestamp"]),
     (Role::Key, &["block_id", "key", "cachekey"]),
@@ -68,7 +69,7 @@ impl Parser {
     }
 }
 
-/// What each column of the header is.
+/// Returns the role of each column of the header.
 fn header(line: &[u8]) -> Result<Vec<Option<Role>>, Fault> {
     const WHAT: &str = "header of a CacheLib trace";
     let mut fields = Fields::commas(line);
@@ -88,7 +89,7 @@ fn header(line: &[u8]) -> Result<Vec<Option<Role>>, Fault> {
     Err(Fault::line(FaultKind::BadHeader, WHAT, ""))
 }
 
-/// The operation that the first word of a name means.
+/// Returns the operation named by the first word of a name.
 fn operation(field: Field<'_>) -> Result<IoOp, Fault> {
     let word = field.text.to_ascii_lowercase();
     let is = |words: &[&[u8]]| words.iter().any(|start| word.starts_with(start));
@@ -131,7 +132,7 @@ impl LineParser for Parser {
         if size.integer()? == 0 {
             sheet
                 .notes
-                .remark("requests of size zero, of objects that were not there, are left out".to_owned());
+                .remark("requests of size zero, for missing objects, are left out".to_owned());
             return Ok(());
         }
         let zero = Field { text: b"0", name: "offset", at: 0 };
@@ -142,7 +143,7 @@ impl LineParser for Parser {
         let start = self.objects.place(Objects::key(key.text), room).ok_or(too_large)?;
         if times > MOST_TIMES {
             let count = found[Role::Count as usize].unwrap_or(zero);
-            return Err(count.fault(FaultKind::TooLarge, "up to 1,048,576 requests of a line"));
+            return Err(count.fault(FaultKind::TooLarge, "up to 1,048,576 requests per line"));
         }
         let flow = sheet.flow(Field { text: b"objects", name: "objects", at: 0 })?;
         let extent = Extent { offset: start + within.offset, bytes: within.bytes };

@@ -1,4 +1,4 @@
-//! The CSV form of CloudPhysics' traces.
+//! Traces of CloudPhysics in CSV form.
 
 use super::{Units, plain};
 use crate::trace::field::{Field, Fields};

@@ -1,4 +1,4 @@
-//! DiskSim's ASCII traces.
+//! ASCII traces of DiskSim.
 
 use proto::IoOp;
 
@@ -29,7 +29,7 @@ pub(crate) static FORMAT: Format = Format {
     separator: Some(b' '),
 };
 
-/// The flag of a read (`disksim_reqflags.h`); the others (asynchronous, time-critical …) order nothing here.
+/// Flag of a read (`disksim_reqflags.h`); the others (asynchronous, time-critical …) have no effect here.
 const READ: u64 = 1;
 
 fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {

@@ -12,7 +12,7 @@ pub(crate) static FORMAT: Format = Format {
         name: "etw",
         title: "Windows ETW disk events (xperf)",
         record: "DiskRead|DiskWrite, TimeStamp, Process ( PID), ThreadID, [CPU,] IrpPtr, ByteOffset, IOSize, ElapsedTime, DiskNum, …",
-        units: "time of completion in us, taken back by ElapsedTime in us; offset and size in bytes, hexadecimal; other events are left out",
+        units: "completion time in us, minus ElapsedTime in us; offset and size in bytes, hexadecimal; other events are left out",
         example: "BeginHeader\n  DiskRead,  TimeStamp,     Process Name ( PID),   ThreadID,             IrpPtr,   ByteOffset,     IOSize, ElapsedTime,  DiskNum, IrpFlags, DiskSvcTime, I/O Pri,  VolSnap,         FileObject, FileName\nEndHeader\n\
                   DiskRead,       8612,        xperf.exe (3984),      11844, 0xffffe288b23f1b20, 0x018f0b8000, 0x00001000,         283,        0, 0x060043,         283,       3, Original, 0xffffe288272d0d20, \"C:\\$Mft\"\n\
                   DiskWrite,      9000,           System (   4),          0, 0xffffe288b23f1b20, 0x0000001000, 0x00000200,         100,        0, 0x060043,         100,       3, Original, 0xffffe288272d0d20, \"C:\\a\"\n",
@@ -30,7 +30,7 @@ pub(crate) static FORMAT: Format = Format {
     separator: None,
 };
 
-/// Time zero is so long before the recorder's, in picoseconds: a request may have been issued before it began.
+/// Offset of time zero before the recorder's, in picoseconds: a request may have been issued before recording began.
 const BEFORE: u128 = 3_600_000_000_000_000;
 
 struct Parser {
@@ -39,7 +39,7 @@ struct Parser {
 }
 
 impl Parser {
-    /// The request behind `IrpPtr`, the first field in hexadecimal: names of processes may have commas.
+    /// Reads the request after `IrpPtr`, the first hexadecimal field: names of processes may contain commas.
     fn transfer(&self, op: IoOp, line: &[u8], sheet: &mut Sheet) -> Result<(), Fault> {
         let mut fields = Fields::commas(line);
         fields.next("event")?;

@@ -1,4 +1,4 @@
-//! The traces of FEMU's and IODA's replayer.
+//! Traces of the FEMU and IODA replayer.
 
 use super::{Units, plain};
 use crate::trace::field::Fields;
@@ -22,7 +22,7 @@ pub(crate) static FORMAT: Format = Format {
         binary: false,
     },
     parser: |settings| plain(settings, None, parse),
-    // A disk moves whole sectors. Without this every DiskSim trace would fit as well.
+    // A disk moves whole sectors. Without this check every DiskSim trace would fit as well.
     plausible: |request| request.offset % 512 == 0 && request.bytes % 512 == 0,
     framing: Framing::Lines,
     separator: Some(b' '),

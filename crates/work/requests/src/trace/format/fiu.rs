@@ -1,4 +1,4 @@
-//! The traces of Florida International University (IODedup).
+//! Traces of Florida International University (IODedup).
 
 use super::{Units, plain};
 use crate::trace::field::{Field, Fields};

@@ -1,4 +1,4 @@
-//! Events of Linux' block layer and NVMe driver, as ftrace, trace-cmd and perf script print them.
+//! Events of Linux's block layer and NVMe driver, as ftrace, trace-cmd and perf script print them.
 
 use proto::IoOp;
 
@@ -14,7 +14,7 @@ pub(crate) static FORMAT: Format = Format {
         title: "ftrace and perf script (block_rq_issue, block_bio_queue, nvme_setup_cmd)",
         record: "task-pid [cpu] flags seconds: block_rq_issue: major,minor RWBS bytes () sector + sectors [task]",
         units: "time in s with decimals; sectors of 512 B; of nvme_setup_cmd slba and len (from zero) in blocks of 512 B (--sector sets the \
-                drive's); the first of block_rq_issue, nvme_setup_cmd, block_io_start, block_rq_insert and block_bio_queue that is in the \
+                drive's); uses the first of block_rq_issue, nvme_setup_cmd, block_io_start, block_rq_insert and block_bio_queue found at the \
                 beginning; other events are left out",
         example: "# tracer: nop\n\
                   fio-1234 [003] d..1. 1234.567890: block_rq_issue: 259,0 R 4096 () 2048 + 8 [fio]\n\
@@ -33,7 +33,7 @@ pub(crate) static FORMAT: Format = Format {
     separator: None,
 };
 
-/// The events that stand for a request, the one nearest to the drive first.
+/// Events that can represent a request, the one nearest to the drive first.
 const EVENTS: [(&[u8], Event); 5] = [
     (b"block_rq_issue:", Event::Request),
     (b"nvme_setup_cmd:", Event::Nvme),
@@ -42,7 +42,7 @@ const EVENTS: [(&[u8], Event); 5] = [
     (b"block_bio_queue:", Event::Bio),
 ];
 
-/// How an event is printed.
+/// Layout of an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Event {
     /// `259,0 WS 8192 () 4096 + 16 none,0,0 [fio]`, of the class `block_rq`.
@@ -56,7 +56,7 @@ enum Event {
 struct Parser {
     exponent: u32,
     sector: u64,
-    /// The event that stands for a request.
+    /// Event that represents a request.
     event: (&'static [u8], Event),
 }
 
@@ -68,7 +68,7 @@ impl Parser {
     }
 }
 
-/// The time in front of an event's name, which ends with a colon: `1234.567890:`.
+/// Returns the time before an event's name, which ends with a colon: `1234.567890:`.
 fn time(line: &[u8], end: usize) -> Option<Field<'_>> {
     let head = line[..end].trim_ascii_end().strip_suffix(b":")?;
     let from = head.iter().rposition(|b| !b.is_ascii_digit() && *b != b'.').map_or(0, |at| at + 1);
@@ -77,7 +77,7 @@ fn time(line: &[u8], end: usize) -> Option<Field<'_>> {
     decimal.then_some(Field { text, name: "time", at: from })
 }
 
-/// Whether a line is one of another event, or what trace-cmd and perf print around them.
+/// Returns true for a line of a different event, or text that trace-cmd and perf print around the events.
 fn is_other(line: &[u8]) -> bool {
     const WORDS: [&[u8]; 4] = [b"cpus=", b"version =", b"CPU:", b"CPU "];
     let text = line.trim_ascii_start();
@@ -94,7 +94,7 @@ impl LineParser for Parser {
                 Err(Fault::line(FaultKind::UnknownWord, "line: no event with a time", ""))
             };
         };
-        // perf script puts the group in front: `block:block_rq_issue:`.
+        // perf script prints the group first: `block:block_rq_issue:`.
         let start = line[..name].iter().rposition(|b| b.is_ascii_whitespace()).map_or(0, |at| at + 1);
         let time = time(line, start).ok_or(Fault::line(
             FaultKind::MissingField,
@@ -110,7 +110,7 @@ impl LineParser for Parser {
     }
 }
 
-/// An event of the block layer, behind its name.
+/// Reads an event of the block layer, after its name.
 fn block(line: &[u8], from: usize, at: i128, event: Event, sheet: &mut Sheet) -> Result<(), Fault> {
     let mut fields = Fields::blanks(line).from(from);
     let device = fields.next("device")?;
@@ -118,7 +118,7 @@ fn block(line: &[u8], from: usize, at: i128, event: Event, sheet: &mut Sheet) ->
     if event == Event::Request {
         fields.next("bytes")?.integer()?;
         let mut word = fields.next("command")?;
-        // A pass-through command stands in parentheses, in several words.
+        // A pass-through command is in parentheses, in several words.
         while !word.text.ends_with(b")") {
             word = fields.next("end of the command")?;
         }
@@ -146,7 +146,7 @@ fn block(line: &[u8], from: usize, at: i128, event: Event, sheet: &mut Sheet) ->
     Ok(())
 }
 
-/// The value behind `name=`, up to a comma, a blank or the end of the command.
+/// Returns the value after `name=`, up to a comma, a blank or the end of the command.
 fn value<'a>(line: &'a [u8], from: usize, name: &'static str) -> Option<Field<'a>> {
     let key = format!("{name}=");
     let at = memchr::memmem::find(&line[from..], key.as_bytes())? + from + key.len();
@@ -166,7 +166,8 @@ impl Parser {
             b"nvme_cmd_write" => IoOp::Write,
             b"nvme_cmd_write_zeroes" => IoOp::WriteZeroes,
             b"nvme_cmd_flush" => IoOp::Flush,
-            // A deallocation says how many ranges it has and not which; commands of administration move no data.
+            // A deallocation gives the number of its ranges but not their places; administration commands move no
+            // data.
             _ => {
                 sheet.notes.passthrough += 1;
                 return Ok(());

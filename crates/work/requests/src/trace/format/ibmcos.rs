@@ -1,4 +1,4 @@
-//! The object store traces of IBM Cloud Object Storage.
+//! Object store traces of IBM Cloud Object Storage.
 
 use proto::IoOp;
 
@@ -14,7 +14,7 @@ pub(crate) static FORMAT: Format = Format {
         title: "IBM Cloud Object Storage",
         record: "time REST.OPERATION.OBJECT object [size [first last]]",
         units: "time in ms; size of the object in bytes, and the first and the last byte of a part; GET = read, PUT = write, DELETE = trim, HEAD \
-                and COPY are left out; objects lie one behind another in the order of their first access",
+                and COPY are left out; objects are placed in order of first access",
         example: "1219008 REST.PUT.OBJECT 8d4fcda3d675bac9 1056\n\
                   1221974 REST.HEAD.OBJECT 39d177fb735ac5df 528\n\
                   1232437 REST.GET.OBJECT 8d4fcda3d675bac9 1056 0 527\n",

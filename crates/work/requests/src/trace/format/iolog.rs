@@ -1,4 +1,4 @@
-//! fio's I/O logs, versions 2 and 3.
+//! I/O logs of fio, versions 2 and 3.
 
 use proto::IoOp;
 
@@ -61,7 +61,7 @@ struct Parser {
     exponent: u32,
     version: Version,
     header_seen: bool,
-    /// Version 2: the sum of the waits so far.
+    /// Sum of the waits so far, in version 2.
     waited: i128,
 }
 
@@ -95,7 +95,7 @@ fn word(field: Field<'_>) -> Result<Word, Fault> {
         b"read" => Word::Io(IoOp::Read),
         b"write" => Word::Io(IoOp::Write),
         b"trim" => Word::Io(IoOp::Trim),
-        // A data-only sync and a full one are the same command to a device.
+        // Data-only and full syncs are the same command to a device.
         b"sync" | b"datasync" => Word::Io(IoOp::Flush),
         _ => {
             return Err(field.fault(

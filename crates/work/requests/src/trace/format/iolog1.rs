@@ -1,4 +1,4 @@
-//! fio's I/O logs, version 1: an order without times.
+//! I/O logs of fio, version 1: an order without times.
 
 use proto::IoOp;
 

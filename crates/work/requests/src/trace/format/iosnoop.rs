@@ -1,4 +1,4 @@
-//! iosnoop, of perf-tools and of DTrace, and what other tools print with such a header.
+//! Output of iosnoop, from perf-tools and DTrace, and of other tools with such a header.
 
 use proto::IoOp;
 
@@ -9,13 +9,13 @@ use crate::trace::record::{Extent, Fault, FaultKind, Sheet};
 
 const SOURCE: &str = "brendangregg/perf-tools, iosnoop and iosnoop_example.txt; DTrace's iosnoop";
 
-/// With times.
+/// Format with times.
 pub(crate) static TIMED: Format = Format {
     info: FormatInfo {
         name: "iosnoop",
         title: "iosnoop (perf-tools, DTrace)",
         record: "[STARTs] [ENDs] COMM PID TYPE DEV BLOCK BYTES LATms",
-        units: "columns as the header names them; STARTs and ENDs in s (STIME and TIME of DTrace in us); an end alone is taken back by the \
+        units: "columns as the header names them; STARTs and ENDs in s (STIME and TIME of DTrace in us); an end without a start is reduced by the \
                 latency; blocks of 512 B; TYPE as RWBS of blkparse",
         example: "STARTs         ENDs           COMM         PID    TYPE DEV      BLOCK        BYTES     LATms\n\
                   10.000100      10.000718      dd           1809   W    202,1    17039600     4096       0.62\n\
@@ -34,7 +34,7 @@ pub(crate) static TIMED: Format = Format {
     separator: None,
 };
 
-/// Without times: an order alone.
+/// Format without times: only an order.
 pub(crate) static UNTIMED: Format = Format {
     info: FormatInfo {
         name: "iosnoop-order",
@@ -59,7 +59,7 @@ pub(crate) static UNTIMED: Format = Format {
     separator: None,
 };
 
-/// What a column holds; times with their unit of 10^n ps.
+/// Content of a column; times with their unit of 10^n ps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
     Start(u32),
@@ -107,13 +107,13 @@ const NAMES: [(&[u8], Role); 26] = [
     (b"PATHNAME", Role::Path),
 ];
 
-/// The columns of a header. The name of a task may have blanks: those behind it are counted from the right.
+/// Columns of a header. Task names may contain blanks: the columns after them are counted from the right.
 struct Columns {
     front: Vec<Role>,
     behind: Vec<Role>,
-    /// How many words a line has at least.
+    /// Minimum number of words on a line.
     least: usize,
-    /// Whether it may have more.
+    /// True if a line may have more words.
     open: bool,
 }
 
@@ -147,7 +147,7 @@ impl Parser {
         }
         let task = roles.iter().position(|role| *role == Role::Task);
         let mut behind = task.map_or(Vec::new(), |task| roles.split_off(task));
-        // A path has blanks as well: nothing behind the task is counted.
+        // Paths may contain blanks too: nothing after the task is counted.
         if behind.contains(&Role::Path) {
             behind.truncate(1);
         }
@@ -157,7 +157,7 @@ impl Parser {
     }
 }
 
-/// Lines that the tools print around their tables.
+/// Returns true for lines that the tools print around their tables.
 fn is_around(line: &[u8]) -> bool {
     const WORDS: [&[u8]; 6] = [b"Tracing ", b"Attach", b"Ending tracing", b"^C", b"WARNING", b"MAJOR MINOR"];
     let text = line.trim_ascii_start();

@@ -1,4 +1,4 @@
-//! The trace of MLPerf Storage's KV cache benchmark: what it decides to move, by tier.
+//! Traces of MLPerf Storage's KV cache benchmark: what it decides to move, by tier.
 
 use proto::IoOp;
 
@@ -14,7 +14,7 @@ pub(crate) static FORMAT: Format = Format {
         title: "MLPerf Storage KV cache",
         record: "Timestamp,Operation,Object_Size_Bytes,Tier,Key,Phase",
         units: "time in s with decimals; operation Read or Write; Tier-2 is the drive, Tier-0 (GPU) and Tier-1 (CPU) are memory and left out; \
-                objects, called Key, lie one behind another in the order of their first access",
+                objects, called Key, are placed in order of first access",
         example: "Timestamp,Operation,Object_Size_Bytes,Tier,Key,Phase\n1762300000.125000,Write,131072,Tier-2,user_0001_ctx,Prefill\n\
                   1762300000.250000,Read,131072,Tier-2,user_0001_ctx,Decode\n",
         source: "mlcommons/storage, kv_cache_benchmark, IOTracer (--io-trace-log)",
@@ -42,7 +42,7 @@ struct Parser {
     exponent: u32,
     objects: Objects,
     first: bool,
-    /// Objects without a key so far.
+    /// Number of objects without a key so far.
     nameless: u64,
 }
 
@@ -70,7 +70,7 @@ impl LineParser for Parser {
             b"Tier-2" | b"nvme" => {}
             b"Tier-0" | b"Tier-1" | b"gpu" | b"cpu" => {
                 sheet.notes.remark(
-                    "lines of Tier-0 (GPU) and Tier-1 (CPU) are left out: they reach no drive".to_owned(),
+                    "lines of Tier-0 (GPU) and Tier-1 (CPU) are left out: they do not reach a drive".to_owned(),
                 );
                 return Ok(());
             }
@@ -80,7 +80,7 @@ impl LineParser for Parser {
             return Err(size.fault(FaultKind::ZeroLength, "at least one byte"));
         }
         let number = if key.is_empty() {
-            sheet.notes.remark("objects without a key are all taken for different ones".to_owned());
+            sheet.notes.remark("each object without a key counts as a separate object".to_owned());
             self.nameless += 1;
             self.nameless
         } else {

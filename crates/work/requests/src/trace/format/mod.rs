@@ -1,5 +1,6 @@
-//! The formats: one file each, and one line in [`FORMATS`], which makes detection, the names of `--format`, the
-//! documentation and the contract test. Here besides: codes of operations, and lines that say all there is to say.
+//! Trace formats: one file each, and one line in [`FORMATS`], from which detection, the names of `--format`, the
+//! documentation and the contract test follow. This file also has the codes of operations, and formats whose lines
+//! are self-contained.
 
 mod alibaba;
 mod arc;
@@ -37,8 +38,8 @@ use crate::trace::record::{Fault, FaultKind, RawRequest, Sheet};
 use crate::trace::{detect::Translation, field::Field};
 use proto::IoOp;
 
-/// Every format. Content that fits several is read as the one that has the fewest implausible
-/// requests, the first among equals, with a warning.
+/// All formats. Content that fits several formats is read as the one with the fewest implausible requests, the first
+/// among equals, with a warning.
 pub(crate) static FORMATS: &[&Format] = &[
     &mqsim::FORMAT,
     &disksim::FORMAT,
@@ -72,37 +73,37 @@ pub(crate) static FORMATS: &[&Format] = &[
     &srt::FORMAT,
 ];
 
-/// What a user should know of a format.
+/// Description of a format for the user.
 #[derive(Clone, Debug, Serialize)]
 pub struct FormatInfo {
-    /// What `--format` calls it.
+    /// Name in `--format`.
     pub name: &'static str,
-    /// What it is.
+    /// Title of the format.
     pub title: &'static str,
-    /// The fields of a line.
+    /// Fields of a line.
     pub record: &'static str,
     /// Units and codes of the fields.
     pub units: &'static str,
-    /// Lines of it.
+    /// Sample lines.
     pub example: &'static str,
-    /// Where the definition stands.
+    /// Source of the definition.
     pub source: &'static str,
-    /// Unit of its times; `None` if each file says its own.
+    /// Unit of its times; `None` if each file has its own.
     pub time_unit: Option<TimeUnit>,
-    /// Bytes per address unit; `None` if it records bytes or each file says its own.
+    /// Bytes per address unit; `None` if it records bytes or each file has its own.
     pub sector: Option<u64>,
-    /// Whether times are whole seconds, so that the requests of a second arrive at once.
+    /// True if times are whole seconds, so that the requests of a second arrive at once.
     pub whole_seconds: bool,
-    /// Whether its streams share the addresses of one device, whatever their names.
+    /// True if its streams share the addresses of one device, whatever their names.
     pub one_device: bool,
-    /// Whether it has an order and no times: it runs at a queue depth alone.
+    /// True if it has an order but no times: it runs only at a queue depth.
     pub untimed: bool,
-    /// Whether it has records of bytes and no lines; the example is then in hexadecimal.
+    /// True if it has binary records instead of lines; the example is then in hexadecimal.
     pub binary: bool,
 }
 
 impl FormatInfo {
-    /// The example as a file has it.
+    /// Returns the example as the content of a file.
     pub fn content(&self) -> Vec<u8> {
         if !self.binary {
             return self.example.as_bytes().to_vec();
@@ -116,48 +117,48 @@ impl FormatInfo {
 /// A format: its description and its parser.
 pub(crate) struct Format {
     pub(crate) info: FormatInfo,
-    /// A parser for one file.
+    /// Creates a parser for one file.
     pub(crate) parser: fn(&Settings<'_>) -> Box<dyn LineParser>,
-    /// Whether a request could stand in a real file of this format; only detection asks.
+    /// Returns true if a request could occur in a real file of this format; used only by detection.
     pub(crate) plausible: fn(&RawRequest) -> bool,
-    /// How a file is cut into what the parser takes.
+    /// Division of a file into the parser's input.
     pub(crate) framing: Framing,
-    /// What stands between two fields, if another character may stand there as well.
+    /// Separator of fields, if a different character may replace it.
     pub(crate) separator: Option<u8>,
 }
 
-/// How a file is cut into what a parser takes at a time.
+/// Division of a file into the parser's input.
 #[derive(Clone, Copy)]
 pub(crate) enum Framing {
-    /// Into lines of text.
+    /// Lines of text.
     Lines,
-    /// Into records of bytes: how long the one is that begins here, of what is there of it and behind it.
+    /// Binary records; the function returns the length of the record that begins here, from the bytes available.
     Records(fn(&[u8]) -> usize),
 }
 
-/// What a parser needs to know before the first line.
+/// Settings of a parser, known before the first line.
 #[derive(Clone, Copy)]
 pub(crate) struct Settings<'a> {
-    /// A unit of the trace's time is 10^`exponent` ps.
+    /// Unit of the trace's time: 10^`exponent` ps.
     pub(crate) exponent: u32,
     /// Bytes per address unit.
     pub(crate) sector: u64,
-    /// The blkparse event that the user asked for.
+    /// Event of blkparse that the user asked for.
     pub(crate) action: Option<Action>,
     /// The first bytes of the file.
     pub(crate) prefix: &'a [u8],
-    /// What the columns of a table are, if the user says so.
+    /// Columns of a table, if the user names them.
     pub(crate) columns: Option<&'a str>,
-    /// What separates the fields, if it is not the format's own character.
+    /// Separator of the fields, if it differs from the format's.
     pub(crate) translation: Option<Translation>,
-    /// The unit of times that the user says.
+    /// Unit of times given by the user.
     pub(crate) given_unit: Option<TimeUnit>,
-    /// Bytes per address unit that the user says.
+    /// Bytes per address unit given by the user.
     pub(crate) given_sector: Option<u64>,
 }
 
 impl<'a> Settings<'a> {
-    /// Those of a file of which only the beginning is known.
+    /// Returns the settings of a file of which only the beginning is known.
     pub(crate) fn of_prefix(prefix: &'a [u8]) -> Settings<'a> {
         Settings {
             exponent: TimeUnit::Second.exponent(),
@@ -172,27 +173,27 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// Reads the lines of one file in their order.
+/// Parser of the lines of one file, in order.
 pub(crate) trait LineParser: Send {
-    /// Reads a line that is neither blank nor a `#` comment; puts its requests on the sheet.
+    /// Reads a line that is neither blank nor a `#` comment, and puts its requests on the sheet.
     fn parse(&mut self, line: &[u8], sheet: &mut Sheet) -> Result<(), Fault>;
-    /// Whether requests name objects instead of addresses: their sizes are any.
+    /// Returns true if requests name objects instead of addresses: their sizes are arbitrary.
     fn names_objects(&self) -> bool {
         false
     }
 }
 
-/// Every request is plausible.
+/// Accepts every request as plausible.
 pub(crate) fn any_request(_: &RawRequest) -> bool {
     true
 }
 
-/// The formats in the order in which detection prefers them.
+/// Returns the formats in the order in which detection prefers them.
 pub fn formats() -> impl Iterator<Item = &'static FormatInfo> {
     FORMATS.iter().map(|format| &format.info)
 }
 
-/// The format called `name`, or a diagnostic with the nearest name.
+/// Returns the format called `name`, or a diagnostic with the nearest name.
 pub(crate) fn named(name: &str) -> Result<&'static Format, Diagnostic> {
     FORMATS.iter().find(|format| format.info.name == name).copied().ok_or_else(|| {
         Diagnostic::new(format!("unknown trace format `{name}`"))
@@ -202,7 +203,7 @@ pub(crate) fn named(name: &str) -> Result<&'static Format, Diagnostic> {
 }
 
 impl Format {
-    /// The units of a file, the user's over the format's own; refuses an option that would change nothing.
+    /// Returns the units of a file, the user's over the format's own; refuses an option without effect.
     pub(crate) fn settings<'a>(
         &self,
         options: &'a TraceOptions,
@@ -238,7 +239,7 @@ impl Format {
         if options.action.is_some() && info.name != blkparse::FORMAT.info.name {
             return inert("--action", "its lines are requests, not events");
         }
-        // A table whose columns the user names has times in seconds and sectors of 512 B, unless the user says more.
+        // A table with columns named by the user has times in seconds and sectors of 512 B by default.
         let unit = options.time_unit.or(info.time_unit).unwrap_or(TimeUnit::Second);
         let sector = options.sector.or(info.sector).unwrap_or(512);
         Ok(Settings {
@@ -253,8 +254,9 @@ impl Format {
     }
 }
 
-/// Whether a line is a header of `names`, some of which may be missing but the first; a header is accepted in a file that has none as
-/// a rule, because spreadsheets and data frames add one. Other names are another table.
+/// Returns true if a line is a header of `names`, of which all but the first may be missing. Headers are accepted
+/// even in formats that usually have none, because spreadsheets and data frames add one. Other names are a different
+/// table.
 pub(crate) fn is_header(line: &[u8], names: &str) -> bool {
     let plain = |name: &[u8]| -> Vec<u8> {
         name.iter().filter(|b| b.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect()
@@ -262,20 +264,20 @@ pub(crate) fn is_header(line: &[u8], names: &str) -> bool {
     let all: Vec<Vec<u8>> = names.split([',', ' ']).map(|name| plain(name.as_bytes())).collect();
     let given: Vec<Vec<u8>> = line.split(|b| *b == b',').map(plain).collect();
     let mut known = all.iter();
-    // A few of them may be the header of anything.
+    // A few of them could be the header of anything.
     given.len() * 5 > all.len() * 3
         && given.first() == all.first()
         && given.iter().all(|name| known.any(|known| known == name))
 }
 
-// Formats whose lines say all there is to say, but for a header that may come first.
+// Formats whose lines are self-contained, except for an optional header at the start.
 
 /// Units of a file.
 #[derive(Clone, Copy)]
 pub(crate) struct Units {
-    /// A unit of its times is 10^`exponent` ps.
+    /// Unit of its times: 10^`exponent` ps.
     pub(crate) exponent: u32,
-    /// Bytes of an address unit.
+    /// Bytes per address unit.
     pub(crate) sector: u64,
 }
 
@@ -284,12 +286,12 @@ pub(crate) type ParseLine = fn(&[u8], Units, &mut Sheet) -> Result<(), Fault>;
 
 struct PlainLines {
     units: Units,
-    /// Columns of the header, until the first line has been seen.
+    /// Columns of the header, until the first line has been read.
     header: Option<&'static str>,
     parse: ParseLine,
 }
 
-/// A parser that reads line by line with `parse`; the first line may be a header of the columns `header`.
+/// Creates a parser that reads line by line with `parse`; the first line may be a header of the columns `header`.
 pub(crate) fn plain(
     settings: &Settings<'_>,
     header: Option<&'static str>,
@@ -308,9 +310,9 @@ impl LineParser for PlainLines {
     }
 }
 
-// The codes that formats use for operations. They contradict each other: that is why each format names its own.
+// Operation codes of formats. They contradict each other, so each format names its own.
 
-/// 1 is a read, 0 a write (MQSim, FEMU).
+/// Reads 1 as a read, 0 as a write (MQSim, FEMU).
 pub(crate) fn one_is_read(field: Field<'_>) -> Result<IoOp, Fault> {
     match field.text {
         b"1" => Ok(IoOp::Read),
@@ -319,7 +321,7 @@ pub(crate) fn one_is_read(field: Field<'_>) -> Result<IoOp, Fault> {
     }
 }
 
-/// 0 is a read, 1 a write (Tencent).
+/// Reads 0 as a read, 1 as a write (Tencent).
 pub(crate) fn zero_is_read(field: Field<'_>) -> Result<IoOp, Fault> {
     match field.text {
         b"0" => Ok(IoOp::Read),
@@ -328,7 +330,7 @@ pub(crate) fn zero_is_read(field: Field<'_>) -> Result<IoOp, Fault> {
     }
 }
 
-/// `R` or `W`, in either case.
+/// Reads `R` or `W`, in either case.
 pub(crate) fn operation_by_letter(field: Field<'_>) -> Result<IoOp, Fault> {
     match field.text {
         b"R" | b"r" => Ok(IoOp::Read),
@@ -337,7 +339,7 @@ pub(crate) fn operation_by_letter(field: Field<'_>) -> Result<IoOp, Fault> {
     }
 }
 
-/// The operation of a SCSI block command (SBC-4, table of operation codes).
+/// Returns the operation of a SCSI block command (SBC-4, table of operation codes).
 pub(crate) fn operation_by_scsi_code(opcode: u64) -> Option<IoOp> {
     match opcode {
         // READ(6), (10), (12), (16)
@@ -354,6 +356,6 @@ pub(crate) fn operation_by_scsi_code(opcode: u64) -> Option<IoOp> {
     }
 }
 
-/// What [`operation_by_scsi_code`] knows.
+/// Codes known to [`operation_by_scsi_code`].
 pub(crate) const SCSI_CODES: &str =
     "reads 08 28 88 a8, writes 0a 2a 8a aa 2e 8e ae, unmap 42, write same 41 93, synchronize 35 91";

@@ -1,4 +1,4 @@
-//! MQSim's ASCII traces.
+//! ASCII traces of MQSim.
 
 use super::{Units, plain};
 use crate::trace::field::Fields;

@@ -1,4 +1,4 @@
-//! The traces of MSR Cambridge.
+//! Traces of MSR Cambridge.
 
 use proto::IoOp;
 
@@ -57,7 +57,7 @@ fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
     }
     let took = response.map_or(Ok(0), |response| response.whole_time(units.exponent))?;
     let extent = Extent::read(op, offset, 1, size, 1)?;
-    // Host and disk stand side by side, unless they were quoted: one slice of the line names the volume without a copy.
+    // Host and disk are adjacent unless they were quoted: one slice of the line names the volume without a copy.
     let joined;
     let name = match volume {
         [Some(host), Some(disk)] if host.at + host.text.len() + 1 == disk.at => {

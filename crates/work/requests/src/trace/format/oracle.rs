@@ -1,4 +1,4 @@
-//! libCacheSim's oracleGeneral: records of 24 bytes.
+//! Traces of libCacheSim (oracleGeneral): records of 24 bytes.
 
 use proto::IoOp;
 
@@ -8,7 +8,7 @@ use crate::trace::format::{Format, FormatInfo, Framing, LineParser, Settings, an
 use crate::trace::options::TimeUnit;
 use crate::trace::record::{Extent, Fault, FaultKind, Sheet};
 
-/// Bytes of a record.
+/// Size of a record in bytes.
 const RECORD: usize = 24;
 
 pub(crate) static FORMAT: Format = Format {
@@ -16,8 +16,8 @@ pub(crate) static FORMAT: Format = Format {
         name: "oracle-general",
         title: "libCacheSim oracleGeneral",
         record: "u32 time, u64 object, u32 size, i64 next access",
-        units: "24 bytes, little-endian; time in s; size in bytes; the next access is a number of a request, -1 for none; all are reads; \
-                objects lie one behind another in the order of their first access, on pages of 4 KiB",
+        units: "24 bytes, little-endian; time in s; size in bytes; the next access is a request number, -1 for none; all are reads; \
+                objects are placed in order of first access, on pages of 4 KiB",
         example: "00000000 0700000000000000 00100000 0200000000000000\n\
                   01000000 0900000000000000 00020000 ffffffffffffffff\n\
                   01000000 0700000000000000 00100000 ffffffffffffffff\n",
@@ -55,7 +55,7 @@ impl LineParser for Parser {
         }
         let bytes = Bytes::little(record);
         let (key, size, next) = (bytes.u64(4), bytes.u32(12), bytes.u64(16).cast_signed());
-        // The next access of an object is a later request: what tells these records from any other bytes.
+        // The next access of an object is a later request: this distinguishes these records from arbitrary bytes.
         self.records += 1;
         if next >= 0 && next < self.records || next < -2 {
             return Err(fault(
@@ -67,7 +67,7 @@ impl LineParser for Parser {
             ));
         }
         if size == 0 {
-            // A request of an object that was not there.
+            // A request of a missing object.
             if !self.empty {
                 sheet.notes.remark("accesses of size zero move no data: they are left out".to_owned());
             }

@@ -28,7 +28,7 @@ pub(crate) static FORMAT: Format = Format {
 };
 
 fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
-    // The standard lets a line carry more fields; they are the owner's own.
+    // The standard allows additional fields, defined by the owner.
     let mut fields = Fields::commas(line);
     let unit = fields.next("ASU")?;
     unit.integer()?;

@@ -1,4 +1,4 @@
-//! HP Labs' SRT records, which DiskSim reads as `hpl`.
+//! SRT records of HP Labs, which DiskSim reads as `hpl`.
 
 use proto::IoOp;
 
@@ -12,8 +12,8 @@ pub(crate) static FORMAT: Format = Format {
         name: "srt",
         title: "HP Labs SRT (DiskSim `hpl`)",
         record: "u32 size, id, sec, usec, start, stop, bytes, sector, device, driver, cylinder, flags, info[, queue][, suspect]",
-        units: "big- or little-endian, told by the size; time in s and us; start and stop in us from the time; sectors of 512 B; bit 0 of the \
-                flags is a read; a text that ends with a form feed may stand in front",
+        units: "big- or little-endian, detected from the size; time in s and us; start and stop in us from the time; sectors of 512 B; bit 0 of the \
+                flags is a read; a text that ends with a form feed may come first",
         example: "00000034 00030001 00000000 000003e8 00000064 00000258 00002000 00000010 00000100 00000001 00000000 00000001 00000000\n\
                   00000034 00030001 00000001 00000000 00000000 000001f4 00000400 00000040 00000200 00000001 00000000 00000100 00000000\n",
         source: "DiskSim 4.0, disksim_iotrace.c (iotrace_hpl_get_ioreq_event) and disksim_hptrace.h",
@@ -30,19 +30,19 @@ pub(crate) static FORMAT: Format = Format {
     separator: None,
 };
 
-/// Bytes that every record has.
+/// Minimum size of a record in bytes.
 const LEAST: u64 = 52;
-/// Bytes of the longest: with the length of the queue and the flags of a suspect request.
+/// Maximum size of a record in bytes: with the queue length and the flags of a suspect request.
 const MOST: u64 = 60;
-/// What ends the text in front of the records.
+/// Byte that ends the text before the records.
 const FORM_FEED: u8 = 0x0c;
-/// A request, and one that an error makes suspect.
+/// Types of a request, and of one that an error makes suspect.
 const SHORT: u64 = 1;
 const SUSPECT: u64 = 4;
-/// The flag of a read.
+/// Flag of a read.
 const READ: u64 = 1;
 
-/// The record as numbers, if its first says how long it is.
+/// Returns the record as numbers, if its first number is its length.
 fn begins(start: &[u8]) -> Option<Bytes<'_>> {
     let is = |bytes: &Bytes<'_>| {
         let versioned = (1..=4).contains(&(bytes.u32(4) >> 16));
@@ -54,7 +54,7 @@ fn begins(start: &[u8]) -> Option<Bytes<'_>> {
 fn length(start: &[u8]) -> usize {
     match begins(start) {
         Some(bytes) => bytes.u32(0) as usize,
-        // The text in front of the first record, or bytes that are none.
+        // The text before the first record, or bytes that are not a record.
         None => memchr::memchr(FORM_FEED, start).map_or(start.len(), |end| end + 1),
     }
 }

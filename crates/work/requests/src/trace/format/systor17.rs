@@ -1,4 +1,4 @@
-//! The traces of SYSTOR '17 (an enterprise VDI).
+//! Traces of SYSTOR '17 (an enterprise VDI).
 
 use super::{Units, plain};
 use crate::trace::field::Fields;

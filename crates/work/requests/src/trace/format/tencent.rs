@@ -1,4 +1,4 @@
-//! The traces of Tencent's cloud block storage.
+//! Traces of Tencent's cloud block storage.
 
 use super::{Units, plain};
 use crate::trace::field::Fields;

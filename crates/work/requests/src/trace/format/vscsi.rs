@@ -1,4 +1,4 @@
-//! The binary traces of VMware's vscsiStats, as CloudPhysics and libCacheSim keep them: versions 1 and 2.
+//! Binary traces of VMware's vscsiStats, as CloudPhysics and libCacheSim keep them: versions 1 and 2.
 
 use super::super::{Bytes, fault};
 use crate::trace::field::Field;
@@ -58,7 +58,7 @@ pub(crate) static V2: Format = Format {
     separator: None,
 };
 
-/// Where the fields of a version stand.
+/// Offsets of the fields of a version.
 struct Layout {
     version: u64,
     bytes: usize,

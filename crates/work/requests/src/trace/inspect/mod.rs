@@ -1,4 +1,4 @@
-//! What is in a trace: one pass over the file as it is, in the order of its lines.
+//! Statistics of a trace: one pass over the file unchanged, in the order of its lines.
 
 mod show;
 mod tally;
@@ -22,37 +22,37 @@ use crate::trace::together::{parts, too_long};
 
 pub(crate) use tally::mix;
 
-/// Streams that an inspection lists.
+/// Number of streams that an inspection lists.
 const STREAMS: usize = 10;
 
-/// What is in a trace. Statistics are of the file as it is: nothing is sorted, clipped, scaled or moved.
+/// Statistics of a trace. They describe the unchanged file: nothing is sorted, clipped, scaled or moved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Inspection {
-    /// The file.
+    /// Name of the file.
     pub source: String,
-    /// The format it was read as.
+    /// Format as which it was read.
     pub format: &'static str,
     /// Other formats that the content fits.
     pub also_fits: Vec<&'static str>,
-    /// How it is packed.
+    /// Compression of the file.
     pub compression: &'static str,
-    /// What a user must know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
-    /// Lines.
+    /// Number of lines.
     pub lines: u64,
-    /// Requests of all kinds.
+    /// Number of requests of all kinds.
     pub requests: u64,
-    /// Reads.
+    /// Number of reads.
     pub reads: u64,
-    /// Writes, with those of zeroes.
+    /// Number of writes, including zeroing writes.
     pub writes: u64,
-    /// Deallocations.
+    /// Number of deallocations.
     pub trims: u64,
-    /// Flushes.
+    /// Number of flushes.
     pub flushes: u64,
-    /// Requests with force unit access.
+    /// Number of requests with force unit access.
     pub fua: u64,
-    /// Reads of all requests.
+    /// Share of reads in all requests.
     pub read_share: f64,
     /// Bytes read.
     pub read_bytes: u64,
@@ -66,75 +66,75 @@ pub struct Inspection {
     pub rate_per_s: Option<f64>,
     /// Requests in the busiest second of the trace's clock.
     pub peak_per_s: u64,
-    /// The trace over time; `None` if all requests come at one instant.
+    /// Activity over time; `None` if all requests come at one instant.
     pub activity: Option<Activity>,
-    /// Response times that the trace has recorded of reads, if it has.
+    /// Recorded response times of reads, if the trace has them.
     pub recorded_read_ns: Option<Summary>,
-    /// As `recorded_read_ns`, of writes.
+    /// Recorded response times of writes, as `recorded_read_ns`.
     pub recorded_write_ns: Option<Summary>,
-    /// Bytes of distinct 4 KiB pages read or written, each stream's counted apart.
+    /// Bytes of distinct 4 KiB pages read or written, counted separately for each stream.
     pub footprint_bytes: u64,
-    /// Whether that is a count and not an estimate (beyond 7 million touched chunks of 256 KiB).
+    /// True if the footprint is exact, not an estimate (beyond 7 million touched chunks of 256 KiB).
     pub footprint_exact: bool,
     /// Lowest byte addressed.
     pub address_min: u64,
-    /// The byte behind the highest one addressed.
+    /// End of the highest byte range addressed.
     pub address_end: u64,
     /// Sizes of requests that move data.
     pub sizes: SizeSummary,
-    /// Requests that start where the one before on the same stream ended, of all.
+    /// Share of requests that start where the previous one of their stream ended.
     pub sequential_share: f64,
     /// Number of streams (devices, volumes, files).
     pub stream_count: u64,
-    /// The streams with the most requests.
+    /// Streams with the most requests.
     pub streams: Vec<FlowSummary>,
-    /// Requests that come after a later one.
+    /// Number of requests that come after a later one.
     pub unsorted: u64,
-    /// How far they come after it at most, in seconds.
+    /// Largest delay of such a request, in seconds.
     pub lateness_s: f64,
-    /// A sort window that puts the trace in order; zero if it is in order.
+    /// Sort window that sorts the trace; zero if it is in order.
     pub sort_window_needed: u64,
-    /// Bad lines by kind.
+    /// Number of bad lines by kind.
     pub errors: BTreeMap<FaultKind, Skipped>,
-    /// Why the first of them are bad, a line each.
+    /// Reasons of the first bad lines, one line each.
     pub bad_lines: Vec<String>,
 }
 
-/// The distribution of request sizes in bytes.
+/// Distribution of request sizes in bytes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SizeSummary {
-    /// The smallest.
+    /// Smallest size.
     pub min: u64,
-    /// The lower of the two in the middle.
+    /// Median size; the lower of the two middle ones.
     pub median: u64,
-    /// The mean.
+    /// Mean size.
     pub mean: f64,
-    /// The largest.
+    /// Largest size.
     pub max: u64,
-    /// The most frequent, with their shares.
+    /// Most frequent sizes, with their shares.
     pub top: Vec<(u64, f64)>,
-    /// Whether every size was counted as it is (up to 65,536 distinct ones).
+    /// True if every size was counted exactly (up to 65,536 distinct ones).
     pub exact: bool,
 }
 
-/// One stream of a trace.
+/// A stream of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowSummary {
-    /// Its name.
+    /// Name of the stream.
     pub name: String,
-    /// Its requests.
+    /// Number of its requests.
     pub requests: u64,
-    /// Bytes they move or deallocate.
+    /// Bytes that its requests move or deallocate.
     pub bytes: u64,
 }
 
-/// Reads a trace, by its name ([`parts`]), once and says what is in it. Bad lines are counted, never an error.
+/// Reads a trace, by its name ([`parts`]), once and returns its statistics. Bad lines are counted, never an error.
 ///
 /// Memory is bounded: about 140 MiB for the largest footprint, little otherwise.
 ///
 /// # Errors
-/// A file that cannot be read or recognised, that holds no request, or whose compressed data is damaged; options
-/// that change how a trace is replayed, because they change nothing here.
+/// If a file cannot be read or recognised, holds no request, or its compressed data is damaged; if an option changes
+/// how a trace is replayed, as it has no effect here.
 pub fn inspect(path: impl AsRef<Path>, options: &TraceOptions) -> Result<Inspection, Diagnostic> {
     let name = path.as_ref();
     let files = parts(name)?;
@@ -142,7 +142,7 @@ pub fn inspect(path: impl AsRef<Path>, options: &TraceOptions) -> Result<Inspect
     inspect_scan(source, options, |options| Scan::open(&files, options))
 }
 
-/// [`inspect`] for anything that can be read; `source` is what diagnostics call it.
+/// Runs [`inspect`] on any input; `source` is its name in diagnostics.
 ///
 /// # Errors
 /// As [`inspect`].
@@ -189,13 +189,13 @@ fn refuse_replay_options(options: &TraceOptions) -> Result<(), Diagnostic> {
     ];
     match given.iter().find(|(is_given, _)| *is_given) {
         None => Ok(()),
-        Some((_, option)) => Err(Diagnostic::new(format!("{option} changes nothing in an inspection")).help(
-            "an inspection describes the file as it is; `trace convert` writes a changed one to inspect",
+        Some((_, option)) => Err(Diagnostic::new(format!("{option} has no effect on an inspection")).help(
+            "an inspection describes the file as it is; use `trace convert` to change it first",
         )),
     }
 }
 
-/// The running counts of a pass.
+/// Running counts of a pass.
 struct Counts {
     requests: u64,
     by_op: BTreeMap<IoOp, (u64, u64)>,
@@ -279,7 +279,7 @@ impl Counts {
         let mut warnings = notes.warnings();
         if self.disorder.unsorted() > 0 {
             warnings.push(format!(
-                "{} requests come after a later one: a replay puts them in order with a sort window of {} or more",
+                "{} requests are out of order: a replay sorts them with a sort window of {} or more",
                 self.disorder.unsorted(),
                 self.disorder.window()
             ));
@@ -348,12 +348,12 @@ fn busiest(streams: &[Stream], scan: &Scan) -> Vec<FlowSummary> {
     order.into_iter().map(summary).collect()
 }
 
-// A trace over time, in a bounded number of intervals.
+// Activity of a trace over time, in a bounded number of intervals.
 
-/// Intervals at most; at least half as many once a trace is long enough.
+/// Maximum number of intervals; at least half as many once a trace is long enough.
 const INTERVALS: usize = 512;
 
-/// The first width of an interval in picoseconds: a microsecond, or the second that a trace counts in.
+/// Initial width of an interval in picoseconds: a microsecond, or a second if the trace counts in seconds.
 const FINEST: u128 = 1_000_000;
 
 const SECOND: u128 = 1_000_000_000_000;
@@ -364,17 +364,17 @@ pub struct Activity {
     /// Length of an interval in seconds: the span in 256 to 512 intervals, a power of two of microseconds, or of seconds where times are
     /// whole seconds.
     pub interval_s: f64,
-    /// Requests in each interval; those before the first request of the file count in the first.
+    /// Number of requests in each interval; those before the first request of the file count in the first.
     pub requests: Vec<u64>,
-    /// Bytes that they move.
+    /// Bytes moved in each interval.
     pub bytes: Vec<u64>,
-    /// Intervals without a request, of all.
+    /// Share of intervals without a request.
     pub idle_share: f64,
-    /// Requests per second of the intervals that have one.
+    /// Requests per second in the intervals that have any.
     pub busy_rate_per_s: f64,
 }
 
-/// The running counts.
+/// Running counts of the intervals.
 pub(crate) struct Intervals {
     first: Option<u128>,
     width: u128,
@@ -407,7 +407,7 @@ impl Intervals {
         self.counts[at].1 = self.counts[at].1.saturating_add(bytes);
     }
 
-    /// `None` if all requests are in one interval.
+    /// Returns the activity; `None` if all requests are in one interval.
     pub(crate) fn finish(self) -> Option<Activity> {
         let busy = self.counts.iter().filter(|(requests, _)| *requests > 0).count();
         let requests: u64 = self.counts.iter().map(|(requests, _)| requests).sum();
@@ -423,7 +423,8 @@ impl Intervals {
 }
 
 impl Activity {
-    /// The requests over time as a row of bars, each of the tallest in eighths; a dot is an interval without any.
+    /// Draws the requests over time as a row of bars, in eighths of the tallest; a dot is an interval without
+    /// requests.
     pub(crate) fn bars(&self, columns: usize) -> String {
         const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
         let width = self.requests.len().div_ceil(columns);

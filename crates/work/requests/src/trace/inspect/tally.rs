@@ -3,10 +3,10 @@
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Distinct sizes counted one by one; any more are rounded up to 1/64 of their power of two.
+/// Number of distinct sizes counted individually; any more are rounded up to 1/64 of their power of two.
 const SIZES: usize = 65_536;
 
-/// How often each request size occurs.
+/// Frequency of each request size.
 #[derive(Default)]
 pub(crate) struct Sizes {
     counts: BTreeMap<u64, u64>,
@@ -33,7 +33,7 @@ impl Sizes {
     pub(crate) fn mean(&self) -> f64 {
         if self.requests == 0 { 0.0 } else { self.bytes as f64 / self.requests as f64 }
     }
-    /// The lower of the two middle sizes if their number is even.
+    /// Returns the median size; the lower of the two middle ones if their number is even.
     pub(crate) fn median(&self) -> u64 {
         let middle = self.requests.div_ceil(2);
         let mut below = 0;
@@ -45,14 +45,14 @@ impl Sizes {
         }
         0
     }
-    /// The `n` most frequent sizes with their shares; the smaller first among equals.
+    /// Returns the `n` most frequent sizes with their shares; the smaller first among equals.
     pub(crate) fn top(&self, n: usize) -> Vec<(u64, f64)> {
         let mut all: Vec<(u64, u64)> = self.counts.iter().map(|(size, count)| (*size, *count)).collect();
         all.sort_by_key(|(size, count)| (std::cmp::Reverse(*count), *size));
         all.truncate(n);
         all.into_iter().map(|(size, count)| (size, count as f64 / self.requests as f64)).collect()
     }
-    /// Whether every size was counted as it is.
+    /// Returns true if every size was counted exactly.
     pub(crate) fn is_exact(&self) -> bool {
         !self.rounded
     }
@@ -63,10 +63,10 @@ fn coarse(bytes: u64) -> u64 {
     bytes.div_ceil(step) * step
 }
 
-/// Seconds whose counts are open at once; a request later than that counts in a second of its own.
+/// Number of seconds with open counts; a request later than that gets a separate second.
 const OPEN_SECONDS: usize = 4_096;
 
-/// The busiest second of a trace.
+/// Busiest second of a trace.
 #[derive(Default)]
 pub(crate) struct PeakRate {
     open: BTreeMap<u128, u64>,
@@ -86,7 +86,7 @@ impl PeakRate {
         }
         self.last = Some(second);
     }
-    /// Requests in the busiest second.
+    /// Returns the number of requests in the busiest second.
     pub(crate) fn peak(&self) -> u64 {
         self.peak
     }
@@ -100,18 +100,19 @@ pub(crate) struct Stream {
     pub(crate) end: Option<u64>,
 }
 
-// A count of the distinct 4 KiB pages that a trace touches, in bounded memory.
+// Count of the distinct 4 KiB pages that a trace touches, in bounded memory.
 
-/// The page of the footprint.
+/// Page size of the footprint in bytes.
 pub(crate) const PAGE: u64 = 4096;
 
-/// Pages per bitmap.
+/// Number of pages per bitmap.
 const BITMAP_PAGES: u64 = 64;
 
-/// Bitmaps kept (7/8 of 2^23 slots of 17 B): 140 MiB of memory at most, exact up to 1.75 TiB of dense footprint.
+/// Maximum number of bitmaps (7/8 of 2^23 slots of 17 B): at most 140 MiB of memory, exact up to 1.75 TiB of dense
+/// footprint.
 const BITMAPS_MAX: usize = 7 << 20;
 
-/// A set of pages per flow: one bitmap per touched 256 KiB.
+/// Set of pages per flow: one bitmap per touched 256 KiB.
 ///
 /// Beyond [`BITMAPS_MAX`] bitmaps it keeps only those whose hash has its lowest bit clear, then its two lowest, and so on
 /// (adaptive sampling, Flajolet 1990): the count becomes an estimate, with an error of about 1/sqrt(LIMIT) = 0.04 %.
@@ -155,13 +156,13 @@ impl Footprint {
         }
     }
 
-    /// Bytes of the pages touched.
+    /// Returns the bytes of the pages touched.
     pub(crate) fn bytes(&self) -> u64 {
-        // Addition does not care for the order of a hash map.
+        // Addition does not depend on the order of a hash map.
         let pages: u64 = self.chunks.values().map(|bits| u64::from(bits.count_ones())).sum();
         (pages << self.sampled_bits).saturating_mul(PAGE)
     }
-    /// Whether the count is exact.
+    /// Returns true if the count is exact.
     pub(crate) fn is_exact(&self) -> bool {
         self.sampled_bits == 0
     }
@@ -171,7 +172,7 @@ fn is_kept(key: u64, sampled_bits: u32) -> bool {
     sampled_bits == 0 || mix(key) << (64 - sampled_bits) == 0
 }
 
-/// The finaliser of SplitMix64 (Steele et al. 2014).
+/// Applies the finaliser of SplitMix64 (Steele et al. 2014).
 pub(crate) fn mix(mut x: u64) -> u64 {
     x ^= x >> 30;
     x = x.wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -12,7 +12,7 @@ use proto::{IoOp, IoRequest};
 use requests::fio::{Jobs, parse_inline, parse_text};
 use requests::synth::{Generator, Job, Poll};
 
-/// A request and when it left.
+/// A request and its issue time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Issued {
     pub(crate) now: Time,
@@ -21,7 +21,7 @@ pub(crate) struct Issued {
     pub(crate) outstanding: u32,
 }
 
-/// What one clone of a job did.
+/// Requests of one clone of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Run {
     pub(crate) job: Job,
@@ -36,7 +36,7 @@ impl Run {
     pub(crate) fn requests(&self) -> impl Iterator<Item = IoRequest> + '_ {
         self.issued.iter().map(|i| i.request)
     }
-    /// Requests with an address.
+    /// Returns the requests with an address.
     pub(crate) fn data(&self) -> impl Iterator<Item = IoRequest> + '_ {
         self.requests().filter(|r| r.op != IoOp::Flush)
     }
@@ -62,7 +62,7 @@ pub(crate) fn drive(job: Job, seed: u64, latency: impl Fn(&IoRequest) -> Time) -
     drive_until(job, seed, latency, usize::MAX)
 }
 
-/// The first requests of one clone.
+/// Returns the first requests of one clone.
 pub(crate) fn drive_some(job: Job, seed: u64, most: usize) -> Run {
     drive_until(job, seed, |_| LATENCY, most)
 }
@@ -119,25 +119,25 @@ fn drive_until(job: Job, seed: u64, latency: impl Fn(&IoRequest) -> Time, most: 
     run
 }
 
-/// The clones of every group of a workload, each on its own from time zero.
+/// Runs the clones of every group of a workload, each separately from time zero.
 pub(crate) fn run_jobs(jobs: &Jobs, capacity: u64) -> Result<Vec<Vec<Run>>, Diagnostic> {
     let one = |job: Job| drive(job, 1, |_| LATENCY);
     Ok(jobs.resolve(capacity)?.into_iter().map(|group| group.jobs.into_iter().map(one).collect()).collect())
 }
 
-/// An inline job, its first clone.
+/// Runs the first clone of an inline job.
 pub(crate) fn run(text: &str) -> Run {
     let jobs = parse_inline(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     run_jobs(&jobs, CAPACITY).unwrap_or_else(|error| panic!("{text}: {error}")).remove(0).remove(0)
 }
 
-/// A job file.
+/// Runs a job file.
 pub(crate) fn run_file(text: &str) -> Vec<Vec<Run>> {
     let jobs = parse_text("test.fio", text).unwrap_or_else(|error| panic!("{text}: {error}"));
     run_jobs(&jobs, CAPACITY).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// Chi-square of counts against expectations.
+/// Returns chi-square of counts against expectations.
 pub(crate) fn chi_square(counts: &[f64], expected: &[f64]) -> f64 {
     counts.iter().zip(expected).map(|(n, e)| (n - e).powi(2) / e).sum()
 }

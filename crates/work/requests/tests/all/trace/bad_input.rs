@@ -1,4 +1,4 @@
-//! Bad input: what it says, where, and what is allowed; and what `lenient` makes of it.
+//! Bad input: the fault, its place, and what is allowed; and its treatment by `lenient`.
 
 use std::io::Read;
 
@@ -6,7 +6,7 @@ use requests::trace::{FaultKind, TraceOptions, TraceReader, inspect_read};
 
 use super::{drain, format, read_with};
 
-/// A good line, the bad line, and what the diagnostic must say: column and a part of the text.
+/// Checks the diagnostic of a bad line after a good one: column and part of the text.
 fn refuses(name: &str, bad: &str, column: u64, part: &str) {
     let good = match name {
         "mqsim" => "1 0 0 8 1\n",
@@ -102,7 +102,7 @@ fn inspection_counts_bad_lines_and_goes_on() {
 fn inspection_refuses_what_would_change_nothing() {
     let options = TraceOptions { start: Some(engine::Time::from_s(1).into()), ..TraceOptions::default() };
     let error = inspect_read("t", &b"1 0 0 8 1\n"[..], &options).unwrap_err().to_string();
-    assert!(error.contains("--start changes nothing in an inspection"), "{error}");
+    assert!(error.contains("--start has no effect on an inspection"), "{error}");
 }
 
 #[test]
@@ -124,8 +124,8 @@ fn prose_and_binary_are_refused() {
         read_with("It was a dark and stormy night\n", &TraceOptions::default()).unwrap_err().to_string();
     assert!(error.contains("its first line has 7 fields separated by blanks: word, word"), "{error}");
     let error = read_with([0, 1, 2, 3], &TraceOptions::default()).unwrap_err().to_string();
-    assert!(error.contains("binary data of no known format"), "{error}");
-    // Binary behind a text start.
+    assert!(error.contains("binary data in an unknown format"), "{error}");
+    // Binary data after a text start.
     let mut late = "1 0 0 8 1\n".repeat(20_000).into_bytes();
     late.extend([0, 159, 146, 150, b'\n']);
     let error = read_with(late, &format("mqsim")).unwrap_err();
@@ -153,7 +153,7 @@ fn a_missing_file_and_a_folder_say_so() {
     assert!(error.to_string().contains("none.trace"), "{error}");
 }
 
-/// Resident memory at its highest so far, in MiB; `None` where the system does not say.
+/// Returns the peak resident memory so far, in MiB; `None` if the system does not report it.
 fn peak_mib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
@@ -191,7 +191,7 @@ fn line_lengths_around_the_limit() {
     assert!(error.to_string().contains("longer than 64 KiB"), "{error}");
 }
 
-/// Lines of a trace made on the fly.
+/// Lines of a trace generated on the fly.
 struct Endless {
     line: Vec<u8>,
     n: u64,

@@ -1,4 +1,4 @@
-//! Recorded traces against statistics that another program took of them: each row is a line of the table that comes
+//! Recorded traces against statistics computed by a different program: each row is a line of the table that comes
 //! with the data.
 
 use std::path::Path;
@@ -7,7 +7,7 @@ use requests::trace::{Inspection, TraceOptions, inspect};
 
 use super::data;
 
-/// A row of the table, in the table's own rounding.
+/// Row of the table, with the table's rounding.
 struct Row {
     file: &'static str,
     format: &'static str,
@@ -163,7 +163,7 @@ fn inspection_reproduces_the_table_of_the_data() {
             assert_eq!(format!("{gib:.1}"), over, "{file}");
         }
         assert_eq!(seen.stream_count, row.streams, "{file}");
-        // Two digits in the table, and its rounding of 0.0848 and 0.0754 goes the other way.
+        // The table has two digits, and rounds 0.0848 and 0.0754 the other way.
         assert!((seen.sequential_share - row.sequential).abs() < 0.01, "{file}: {}", seen.sequential_share);
         let sizes = &seen.sizes;
         assert_eq!((sizes.min, sizes.median, sizes.mean.round() as u64, sizes.max), row.sizes, "{file}");
@@ -199,7 +199,7 @@ fn a_csv_whose_header_names_units_needs_no_format_of_its_own() {
     assert_eq!(format!("{:.1}", seen.sizes.mean / 1000.0), "5.9");
     assert_eq!(seen.sizes.top[0].0, 8192);
     assert_eq!(format!("{:.0}", seen.sizes.top[0].1 * 100.0), "60");
-    // The means of its column `response_us`, summed by another program.
+    // Means of its column `response_us`, summed by a different program.
     let mean_us =
         |recorded: Option<stats::Summary>| recorded.and_then(|recorded| recorded.mean).unwrap() / 1e3;
     assert!((mean_us(seen.recorded_read_ns) - 27_379.562_577).abs() < 1e-3);
@@ -210,7 +210,8 @@ fn a_csv_whose_header_names_units_needs_no_format_of_its_own() {
 fn a_trace_of_cached_objects_has_an_operation_for_each_that_a_line_counts() {
     let Some(path) = data("cachelib/block_traces_1.csv") else { return };
     let seen = look(&path);
-    // Sums over its columns `op_count` and `op_count` times `io_size`, by another program; gets are 599 of 999 lines.
+    // Sums over its columns `op_count` and `op_count` times `io_size`, by a different program; gets are 599 of 999
+    // lines.
     assert_eq!((seen.format, seen.requests), ("cachelib", 1023));
     assert_eq!(seen.read_bytes + seen.write_bytes, 3_473_528_272);
     assert!(seen.reads >= 599 && seen.writes >= 400, "{} reads, {} writes", seen.reads, seen.writes);

@@ -1,4 +1,4 @@
-//! Which format a file is read as, and what is said about it.
+//! Detection of a file's format, and the remarks about it.
 
 use requests::trace::{TraceOptions, detect};
 
@@ -82,15 +82,15 @@ fn an_unknown_name_gets_the_nearest() {
 
 #[test]
 fn more_requests_a_second_than_any_storage_answers_are_another_format() {
-    // DiskSim's times in whole ms: as ns they are 200 million requests a second.
+    // DiskSim's times in whole ms: as ns they are 200 million requests per second.
     let text: String = (0..100_u64).map(|n| format!("{} 0 {} 8 1\n", n * 5, n * 8)).collect();
     let (_, notes) = read_with(&text, &TraceOptions::default()).unwrap();
     assert_eq!((notes.format, notes.also_fits.as_slice()), ("disksim", ["mqsim"].as_slice()));
     let warnings = notes.warnings().join("\n");
     for part in [
         "202 req/s",
-        "202,020,202 req/s: more requests a second than any storage answers",
-        "--format decides",
+        "202,020,202 req/s: more requests per second than any storage serves",
+        "set --format to choose",
     ] {
         assert!(warnings.contains(part), "{part} not in {warnings}");
     }
@@ -129,7 +129,7 @@ fn what_another_command_reads_names_that_command() {
 
 #[test]
 fn a_rate_that_no_storage_answers_decides_in_a_dirty_trace_and_beside_a_gap_too() {
-    // DiskSim's times in whole ms: as ns, 2 billion requests a second.
+    // DiskSim's times in whole ms: as ns, 2 billion requests per second.
     for text in [
         "0 0 0 8 1\n1 0 8 8 0\n2 0 16 8\n3 0 24 8 1\n",
         "0 0 0 8 1\n1 0 8 8 0\n2 0 16 8 1\n3 0 24 8 1\n1000000000 0 8 8 0\n",
@@ -144,11 +144,11 @@ fn the_only_format_that_fits_is_judged_like_others() {
     for (text, odd) in [
         (
             "0,Read,100,8\n1000,Write,200,8\n2000,Read,300,16\n",
-            "addresses or sizes that are no whole sectors",
+            "addresses or sizes that are not whole sectors",
         ),
         (
             "0,Read,512,512\n0,Write,1024,512\n1,Read,512,512\n1,Read,4096,512\n",
-            "more requests a second than any storage answers",
+            "more requests per second than any storage serves",
         ),
         ("0,Read,4096,512000\n10,Read,8192,1024000\n20,Read,4096,819200\n", "offsets that look like sizes"),
     ] {
@@ -172,7 +172,7 @@ fn negative_times_keep_their_distance_from_the_first() {
 
 #[test]
 fn a_clock_of_32_bits_is_counted_on_and_said() {
-    // Every 800 s for 10,000 s: us of 32 bits begin again twice, at 4,295 s and at 8,590 s.
+    // Every 800 s for 10,000 s: 32-bit us wrap twice, at 4,295 s and at 8,590 s.
     let lines = |unit: u64, times: &[u64]| -> String {
         times.iter().map(|at| format!("{},h,0,Read,0,4096,0\n", at * unit % (1 << 32))).collect()
     };

@@ -1,4 +1,4 @@
-//! Each format's worked example: the record of its definition, by hand; and tables whose header says the columns.
+//! Worked example of each format: the record of its definition, by hand; and tables whose header names the columns.
 
 use proto::{
     IoOp::{Flush, Read, Trim, Write, WriteZeroes},
@@ -23,7 +23,7 @@ fn every_format_reads_its_own_example_and_is_recognised_by_it() {
         assert!(requests.len() >= 2 || info.name == "blkparse", "{}", info.name);
         assert_eq!(notes.format, info.name);
         let seen = requests::trace::detect(&info.content()).unwrap_or_else(|e| panic!("{}: {e}", info.name));
-        // FEMU's lines are DiskSim's as well.
+        // Lines of FEMU also fit DiskSim.
         assert!(seen.format == info.name || info.name == "femu", "{}: {}", info.name, seen.format);
         assert!(seen.candidates.iter().any(|c| c.format == info.name), "{}", info.name);
         assert!(!info.record.is_empty() && !info.units.is_empty() && !info.source.is_empty());
@@ -242,7 +242,7 @@ fn units_can_be_overridden_and_not_where_that_means_nothing() {
     refused(TraceOptions { action: Some(Action::Queue), ..TraceOptions::default() }, "--action");
 }
 
-// Tables whose header says what the columns are.
+// Tables whose header names the columns.
 
 fn read_table(text: &str) -> (Vec<IoRequest>, TraceNotes) {
     read_with(text, &TraceOptions::default()).unwrap_or_else(|e| panic!("{text}\n{e}"))
@@ -278,7 +278,7 @@ fn names_decide_columns_and_units() {
 
 #[test]
 fn a_header_is_not_another_formats_for_its_first_name() {
-    // As MSR these were 3 requests in 2.5 us, of volumes that are processes.
+    // As MSR these would be 3 requests in 2.5 us, of volumes that are processes.
     let fair = "timestamp,process_id,type,address,size\n0,1,READ,4096,4096\n10,2,WRITE,8192,8192\n25,1,READ,0,4096\n";
     let (requests, notes) = read_table(fair);
     let expected = [
@@ -289,7 +289,7 @@ fn a_header_is_not_another_formats_for_its_first_name() {
     assert_eq!((requests.as_slice(), notes.format), (expected.as_slice(), "csv"));
     let said = notes.warnings().join("\n");
     for part in
-        ["does not say the unit of `timestamp`: us", "25 us", "--time-unit decides", "ignored: process_id"]
+        ["does not name the unit of `timestamp`: assuming us", "25 us", "set --time-unit", "ignored: process_id"]
     {
         assert!(said.contains(part), "{part} not in {said}");
     }
@@ -297,7 +297,7 @@ fn a_header_is_not_another_formats_for_its_first_name() {
     let (requests, notes) = read_with(fair, &ms).unwrap();
     assert_eq!(requests[2].at, Time::from_ms(25));
     assert!(!notes.warnings().join("\n").contains("time-unit"));
-    // A unit that the header says is not the user's to say.
+    // The user cannot set a unit that the header gives.
     let error = read_with(
         fair.replace("timestamp", "time_us"),
         &TraceOptions { format: Some("csv".to_owned()), ..ms },
@@ -372,7 +372,7 @@ fn a_header_that_names_no_requests_is_told_what_it_lacks() {
         ("timestamp,op,size\n0,R,4096\n", ["no column is the address", "--columns", "time_us,op,size"]),
         (
             "timestamp;op;offset;lba;size\n0;R;512;1;4096\n",
-            ["`offset` and `lba` say the same", "--columns", "-"],
+            ["`offset` and `lba` have the same meaning", "--columns", "-"],
         ),
         (
             "process,type,address,size\n1,Read,0,4096\n",

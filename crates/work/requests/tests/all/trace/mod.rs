@@ -20,7 +20,7 @@ use requests::trace::{
 };
 use std::{io::Cursor, path::PathBuf};
 
-// What the tests share.
+// Helpers shared by the tests.
 
 /// Reads a text to its end.
 pub(crate) fn read_with(
@@ -32,7 +32,7 @@ pub(crate) fn read_with(
     Ok((requests, reader.notes().clone()))
 }
 
-/// Every request that is left.
+/// Returns every remaining request.
 pub(crate) fn drain(reader: &mut TraceReader) -> Result<Vec<IoRequest>, Diagnostic> {
     let mut all = Vec::new();
     while let Some(request) = reader.next()? {
@@ -41,22 +41,22 @@ pub(crate) fn drain(reader: &mut TraceReader) -> Result<Vec<IoRequest>, Diagnost
     Ok(all)
 }
 
-/// Options that name a format.
+/// Returns options that name a format.
 pub(crate) fn format(name: &str) -> TraceOptions {
     TraceOptions { format: Some(name.to_owned()), ..TraceOptions::default() }
 }
 
-/// Reads a text of a named format.
+/// Reads a text in a named format.
 pub(crate) fn read(name: &str, content: &str) -> Vec<IoRequest> {
     read_with(content, &format(name)).unwrap_or_else(|e| panic!("{e}")).0
 }
 
-/// A request without force unit access.
+/// Returns a request without force unit access.
 pub(crate) fn request(ps: u64, op: IoOp, offset: u64, bytes: u64, flow: u16) -> IoRequest {
     IoRequest { at: Time::from_ps(ps), op, offset, bytes, flow, fua: false }
 }
 
-/// A file of the shared data, or `None` with a word on stdout.
+/// Returns a file of the shared data, or `None` with a message on stdout.
 pub(crate) fn data(name: &str) -> Option<PathBuf> {
     let root = std::env::var_os("NANDSCAPE_DATA").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data"),
@@ -135,9 +135,9 @@ fn what_a_format_cannot_say_is_an_error_or_counted() {
         let mut reader = TraceReader::from_read("t", Cursor::new(text), &format("csv")).unwrap();
         convert(&mut reader, &to(name), &mut Vec::new()).unwrap_err().to_string()
     };
-    assert!(refused("mqsim").contains("reads and writes only"));
-    assert!(refused("msr").contains("`csv` can say everything"));
-    assert!(refused("iolog3").contains("no writes of zeroes"));
+    assert!(refused("mqsim").contains("only reads and writes"));
+    assert!(refused("msr").contains("`csv` can express every request"));
+    assert!(refused("iolog3").contains("cannot write zeroes"));
     let lenient = |name: &str| {
         let done = converted(text, "csv", &ConvertOptions { lenient: true, ..to(name) }).1;
         (done.written, done.unwritable, done.fua_lost)

@@ -1,4 +1,4 @@
-//! Formats of caches, kernels and other systems: bytes written from their definitions.
+//! Formats of caches, kernels and other systems: bytes written by their definitions.
 
 use proto::IoOp::{Flush, Read, Trim, Write, WriteZeroes};
 use requests::trace::{TraceOptions, detect};
@@ -9,7 +9,7 @@ const US: u64 = 1_000_000;
 const MS: u64 = 1_000 * US;
 const S: u64 = 1_000 * MS;
 
-/// `struct { u32 time; u64 object; u32 size; i64 next; }` without padding.
+/// Packs `struct { u32 time; u64 object; u32 size; i64 next; }` without padding.
 fn oracle(rows: &[(u32, u64, u32, i64)]) -> Vec<u8> {
     let record = |(time, object, size, next): &(u32, u64, u32, i64)| {
         let mut bytes = time.to_le_bytes().to_vec();
@@ -76,7 +76,7 @@ fn vscsi_of_both_versions_by_the_structures_of_the_recorder() {
     assert_eq!((requests.as_slice(), notes.format), (expected.as_slice(), "vscsi2"));
 }
 
-/// A record of HP Labs in the byte order of the machine that wrote it.
+/// Returns a record of HP Labs in the byte order of the machine that wrote it.
 fn srt(big: bool, words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|n| if big { n.to_be_bytes() } else { n.to_le_bytes() }).collect()
 }
@@ -260,7 +260,7 @@ fn columns_of_a_table_are_what_the_user_says() {
     for (names, part) in [
         ("time,op,offset", "no column is the size"),
         ("time,op,ofset,size", "no column `ofset`"),
-        ("time,time_us,op,offset,size", "says what another one says"),
+        ("time,time_us,op,offset,size", "duplicates another one"),
     ] {
         let error = read_with("0,R,0,512\n", &columns(names)).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");

@@ -1,4 +1,4 @@
-//! What holds for any input.
+//! Properties of any input.
 
 use std::io::{Cursor, Write};
 
@@ -14,7 +14,7 @@ use config::Diagnostic;
 use flate2::write::GzEncoder;
 use liblzma::write::XzEncoder;
 
-/// Bytes that look like traces often enough to get past the first field.
+/// Generates bytes that look like traces often enough to get past the first field.
 fn almost_a_trace() -> impl Strategy<Value = Vec<u8>> {
     let examples: Vec<Vec<u8>> = formats().map(|info| info.content()).collect();
     let piece = prop_oneof![
@@ -48,7 +48,7 @@ const MAGICS: [&[u8]; 5] = [
     b"\x50\x2a\x4d\x18\x02\0\0\0",
 ];
 
-/// A request that every written format can say, in its coarsest unit of time (us).
+/// Generates a request that every written format can express, in the coarsest unit of time (us).
 fn plain_request() -> impl Strategy<Value = (u64, bool, u64, u64, u8)> {
     (0_u64..5_000, any::<bool>(), 0_u64..1 << 40, 1_u64..4_096, 0_u8..4)
 }
@@ -92,7 +92,7 @@ proptest! {
         fuzz_one(&bytes, OtherFiles::NONE);
     }
 
-    /// A whole pack of good lines, with bytes changed or cut off.
+    /// Reads a block of good lines, with bytes changed or cut off.
     #[test]
     fn no_damage_to_a_good_pack_panics(
         choice in any::<u8>(),
@@ -135,7 +135,7 @@ proptest! {
         let (back, notes) = read_with(&out, &format(target)).unwrap();
         prop_assert_eq!(&back, &requests);
         prop_assert_eq!(notes.flows.names().len(), reader.notes().flows.names().len());
-        // And what is written is recognised for what it is.
+        // The output is also recognised as its format.
         let seen = requests::trace::detect(&out).unwrap();
         prop_assert!(seen.candidates.iter().any(|c| c.format == target));
     }
@@ -171,7 +171,7 @@ proptest! {
     #[test]
     fn shuffling_within_the_window_changes_nothing(rows in prop::collection::vec(plain_request(), 1..60), seed in any::<u64>()) {
         let mut requests = stream(&rows);
-        // Distinct times, so that there is one right order.
+        // Distinct times, so that there is a single right order.
         for (n, request) in requests.iter_mut().enumerate() {
             request.at = Time::from_us(n as u64 * 7);
             request.flow = 0;
@@ -189,7 +189,7 @@ proptest! {
 
 // Compressed traces, whole and damaged.
 
-/// Enough lines for several blocks of any codec, with contents that do not pack to nothing.
+/// Returns enough lines for several blocks of any codec, with incompressible content.
 fn trace() -> String {
     let mut x = 88_172_645_463_325_252_u64;
     let line = |n: u64| {
@@ -265,7 +265,7 @@ fn a_skippable_zstd_frame_is_skipped() {
     assert_eq!(read_with(packed, &options()).unwrap().0.len(), 20_000);
 }
 
-/// Reads what can be read and then the error.
+/// Reads up to the error, and returns it.
 fn until_error(packed: Vec<u8>) -> (usize, Diagnostic) {
     let mut reader = match TraceReader::from_read("t", std::io::Cursor::new(packed), &options()) {
         Ok(reader) => reader,

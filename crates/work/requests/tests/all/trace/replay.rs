@@ -1,4 +1,4 @@
-//! From the file to the simulator: order, clock, clip, device.
+//! Replay from the file to the simulator: order, clock, clip, device.
 
 use std::io::{Cursor, Write};
 
@@ -9,7 +9,8 @@ use requests::trace::{Remap, TimeScale, TraceOptions, TraceReader};
 
 use super::{data, drain, format, read_with, request};
 
-/// Reads a file of fields by splitting strings, sorts it stably by time and rebases it: what a reader must give.
+/// Reads a file of fields by splitting strings, sorts it stably by time and rebases it: the expected output of a
+/// reader.
 fn naively(text: &str, parse: impl Fn(&str) -> (u128, IoOp, u64, u64, String)) -> Vec<IoRequest> {
     let mut flows: Vec<String> = Vec::new();
     let mut all = Vec::new();
@@ -44,7 +45,7 @@ fn number(text: &str) -> u64 {
     text.trim().parse().unwrap()
 }
 
-/// `12.345` with up to `digits` decimals as an integer of 10^-digits.
+/// Reads `12.345` with up to `digits` decimals as an integer of 10^-digits.
 fn fixed(text: &str, digits: usize) -> u128 {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     format!("{whole}{fraction:0<digits$}").parse().unwrap()
@@ -107,7 +108,7 @@ fn an_unsorted_trace_is_put_in_order_and_it_is_said() {
     let Some(path) = data("systor17/systor17-traces-sample.csv.gz") else { return };
     let mut reader = TraceReader::open(&path, &TraceOptions::default()).unwrap();
     drain(&mut reader).unwrap();
-    // Counted by another program: the latest request comes 67.603 ms after one that is later.
+    // Counted by a different program: the latest request comes 67.603 ms after one that is later.
     assert_eq!(reader.notes().lateness_ps / 1_000_000, 67_603);
     let warnings = reader.notes().warnings().join("\n");
     assert!(warnings.contains("requests are out of order, by up to 67.6 ms"), "{warnings}");
@@ -123,7 +124,7 @@ fn more_disorder_than_the_window_is_an_error_that_names_the_window_that_does() {
     let text = error.to_string();
     assert!(text.contains("--sort-window 4 is enough"), "{text}");
     // With two held back, 10 and 20 are gone when 5 comes.
-    assert!(text.contains("comes 15 ns behind") && text.contains("sort window of 2 requests"), "{text}");
+    assert!(text.contains("is 15 ns earlier") && text.contains("sort window of 2 requests"), "{text}");
     assert_eq!(error.place.unwrap().line, 5);
     let (requests, notes) = read_with(LATE, &options(4)).unwrap();
     assert_eq!(requests[0], request(0, Read, 32 * 512, 4096, 0));
@@ -140,7 +141,7 @@ fn the_window_named_looks_at_the_whole_trace() {
     assert_eq!(error.place.as_ref().map(|p| p.line), Some(4));
     let help = error.help.unwrap();
     let told: usize = help.split_whitespace().nth(1).unwrap().parse().unwrap();
-    // Six is the least; the reader may say a little more.
+    // Six is the minimum; the reader may report a little more.
     assert!((6..=8).contains(&told), "{help}");
     assert!(read_with(text, &options(told)).is_ok());
     assert!(read_with(text, &options(5)).is_err());
@@ -214,7 +215,7 @@ fn a_span_beyond_the_clock_is_an_error_and_a_scale_or_clip_mends_it() {
     let error = read_with(text, &format("tencent")).unwrap_err();
     let shown = error.to_string();
     assert!(
-        shown.contains("comes 300 days after the start: the simulator's clock ends at 214 days"),
+        shown.contains("is 300 days after the start, but the simulator's clock ends at 214 days"),
         "{shown}"
     );
     assert!(shown.contains("--time-unit"), "{shown}");
@@ -223,7 +224,7 @@ fn a_span_beyond_the_clock_is_an_error_and_a_scale_or_clip_mends_it() {
     assert_eq!(read_with(text, &scaled).unwrap().0[1].at, Time::from_s(12_960_000));
     let clipped = TraceOptions { end: Some(Time::from_s(1).into()), ..format("tencent") };
     assert_eq!(read_with(text, &clipped).unwrap().0.len(), 1);
-    // No time of day is too late: only the span counts.
+    // The time of day does not matter: only the span counts.
     let late = format!("{},0,8,0,1\n", u64::MAX);
     assert_eq!(read_with(late, &format("tencent")).unwrap().0[0].at, Time::ZERO);
 }
@@ -299,7 +300,7 @@ fn compact_packs_and_splits_and_drops_trims_of_nothing() {
 #[test]
 fn a_remap_without_a_device_is_refused() {
     let options = TraceOptions { remap: Remap::Wrap, ..TraceOptions::default() };
-    assert!(read_with("1 0 0 8 1\n", &options).unwrap_err().to_string().contains("needs the capacity"));
+    assert!(read_with("1 0 0 8 1\n", &options).unwrap_err().to_string().contains("needs the device capacity"));
     assert_eq!("compat".parse::<Remap>().unwrap_err().nearest.as_deref(), Some("compact"));
 }
 

@@ -1,4 +1,4 @@
-//! Traces side by side, parts of one trace, and traces that are longer than the simulator's clock.
+//! Traces side by side, parts of one trace, and traces longer than the simulator's clock.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -12,7 +12,7 @@ use super::{drain, format};
 
 const DAY_S: u64 = 86_400;
 
-/// A file of the Alibaba format: volume, R or W, offset, length, time in microseconds.
+/// Writes a file of the Alibaba format: volume, R or W, offset, length, time in microseconds.
 fn volume(folder: &Path, name: &str, requests: &[(u64, u64)]) -> PathBuf {
     let line = |(at_s, offset): &(u64, u64)| format!("7,W,{offset},4096,{}\n", at_s * 1_000_000);
     let path = folder.join(name);
@@ -32,7 +32,7 @@ fn times(requests: &[IoRequest]) -> Vec<u64> {
     requests.iter().map(|request| request.at.ps() / 1_000_000_000_000).collect()
 }
 
-/// Bytes that requests touch, by the sector.
+/// Returns the bytes that requests touch, by sector.
 fn sectors(requests: &[IoRequest]) -> BTreeSet<u64> {
     requests.iter().flat_map(|r| r.offset / 512..(r.offset + r.bytes) / 512).collect()
 }
@@ -42,7 +42,7 @@ fn volumes_keep_their_distance_in_time_and_their_addresses_apart() {
     let folder = tempfile::tempdir().expect("a folder");
     let a = volume(folder.path(), "a", &[(1_000_000, 0), (1_000_060, 8192)]);
     let b = volume(folder.path(), "b", &[(1_000_000 + 30 * DAY_S, 0), (1_000_001 + 30 * DAY_S, 8192)]);
-    // Which is named first does not matter for the clock.
+    // The order of names does not matter for the clock.
     let readers = open_together(&[&b, &a], &on(1 << 30)).expect("traces");
     let mut readers = all(readers);
     let (of_a, of_b) = (readers.pop().expect("two"), readers.pop().expect("two"));
@@ -74,8 +74,8 @@ fn volumes_keep_their_distance_in_time_and_their_addresses_apart() {
     assert_eq!((readers[0].len(), readers[1].len()), (2, 0));
 }
 
-/// Two volumes packed into one device: no byte of one is a byte of the other, whatever the order in which they are read; said to be one,
-/// an address is one byte in both.
+/// Two volumes packed into one device share no byte, whatever the order in which they are read; declared as one, an
+/// address is the same byte in both.
 #[test]
 fn packed_volumes_share_a_device() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -96,7 +96,7 @@ fn packed_volumes_share_a_device() {
         let options = TraceOptions { volumes, ..on(64 << 20) };
         let mut readers = open_together(&[&a, &b], &options).expect("traces");
         let mut placed = [BTreeSet::new(), BTreeSet::new()];
-        // In turn, as a run takes them.
+        // In turn, as in a run.
         for n in 0..80 {
             let request = readers[n % 2].next().expect("a good line").expect("a request");
             placed[n % 2].insert(request.offset >> 20);
@@ -133,7 +133,7 @@ fn clocks_that_cannot_be_compared_are_refused() {
     }
 }
 
-/// A trace cut anywhere between lines, its parts packed or not, reads as the whole does.
+/// A trace cut anywhere between lines, its parts compressed or not, reads like the whole.
 #[test]
 fn parts_read_as_the_whole() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -176,7 +176,7 @@ fn parts_read_as_the_whole() {
     parts.source = one.source.clone();
     assert_eq!(parts, one);
 
-    // A bad line is told with its part.
+    // A bad line is reported with its part.
     std::fs::write(at("c"), "0,R,0,4096,6000000\n0,R,nothing,4096,6000001\n").expect("a file");
     let mut reader = TraceReader::open(&joined, &format("alibaba")).expect("a trace");
     let place = drain(&mut reader).expect_err("a bad line").place.expect("a place");
@@ -194,9 +194,9 @@ fn parts_in_the_wrong_order_are_refused() {
     assert_eq!(times(&read(&joined([&a, &b]), &on(1 << 30)).expect("in order")), [0, 100, 100, 200]);
     let refused = read(&joined([&b, &a]), &on(1 << 30)).expect_err("the wrong order");
     let text = refused.to_string();
-    assert!(text.contains("begins 3.33 minutes before what stands in front of it ends"), "{text}");
+    assert!(text.contains("begins 3.33 minutes before the previous part ends"), "{text}");
     assert_eq!(refused.place.expect("a place").source, a.display().to_string());
-    // Parts that overlap are put in order if the user says so, and never matter where no time is used.
+    // Overlapping parts are sorted if the user asks for it, and never matter if times are not used.
     assert!(read(&joined([&b, &c]), &on(1 << 30)).is_err());
     let lenient = TraceOptions { lenient: true, ..on(1 << 30) };
     assert_eq!(times(&read(&joined([&b, &c]), &lenient).expect("put in order")), [0, 50, 100, 200]);
@@ -247,7 +247,7 @@ fn a_trace_beyond_the_clock_is_told_at_once_and_each_remedy_mends_it() {
     }
     let warnings = inspect(&path, &format("alibaba")).expect("a trace").warnings.join("; ");
     assert!(warnings.contains("the simulator's clock ends at 214 days: --time-scale 1/2"), "{warnings}");
-    // Two files of 150 days each are too long together, if they are so far apart.
+    // Two files of 150 days each exceed the clock together, if they are far apart.
     let a = volume(folder.path(), "a", &[(0, 0), (150 * DAY_S, 0)]);
     let b = volume(folder.path(), "b", &[(100 * DAY_S, 0), (250 * DAY_S, 0)]);
     assert!(open_together(&[&a, &b], &on(1 << 30)).is_err());
@@ -255,7 +255,7 @@ fn a_trace_beyond_the_clock_is_told_at_once_and_each_remedy_mends_it() {
     assert!(open_together(&[&a, &b], &start).is_ok());
 }
 
-/// Without times, what comes too late for the sort window keeps its place.
+/// Without times, requests too late for the sort window keep their place.
 #[test]
 fn no_disorder_is_too_much_where_no_time_is_used() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -266,5 +266,5 @@ fn no_disorder_is_too_much_where_no_time_is_used() {
     let offsets: Vec<u64> = drain(&mut reader).expect("requests").iter().map(|r| r.offset).collect();
     assert_eq!(offsets, [0, 4096, 8192, 12_288]);
     assert_eq!((reader.notes().taken_late, reader.notes().clamped), (1, 0));
-    assert!(reader.notes().warnings().join("; ").contains("they keep their place, no time is used"));
+    assert!(reader.notes().warnings().join("; ").contains("they keep their place, as no times are used"));
 }

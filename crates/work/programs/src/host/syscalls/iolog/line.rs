@@ -10,10 +10,10 @@ use text::shown;
 
 use super::super::{Fault, Log, Unknown};
 
-/// What is done to a file.
+/// Action on a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Action {
-    /// A file of the job, or a wait: nothing by itself.
+    /// File of the job, or a wait: no request.
     None,
     Open,
     Close,
@@ -33,17 +33,17 @@ pub(super) struct Request {
     pub(super) action: Action,
 }
 
-/// The latest time of a log in microseconds: simulated time ends after 213 days.
+/// Latest time of a log in microseconds: simulated time ends after 213 days.
 const LATEST: u64 = 100 * 24 * 3_600 * 1_000_000;
-/// The most files: descriptors are numbers of 16 bits.
+/// Maximum number of files: descriptors are 16-bit numbers.
 const FILES: usize = 1 << 16;
 
 pub(super) const RECORD: &str = "the first line is `fio version 3 iolog`, the others `MICROSECONDS NAME ACTION [OFFSET LENGTH]`; or \
                                  `fio version 2 iolog`, and `NAME ACTION [OFFSET LENGTH]` with `NAME wait MICROSECONDS`";
-/// What may be done to a file; the last one in version 2 alone.
+/// Allowed actions on a file; the last one only in version 2.
 const ACTIONS: [&str; 9] = ["add", "open", "close", "read", "write", "sync", "datasync", "trim", "wait"];
 
-/// A log that is being read.
+/// Reader of a log.
 pub(super) struct Reader {
     log: Log,
     grammar: Grammar,
@@ -54,10 +54,10 @@ impl Reader {
         Ok(Reader { log: Log::open(path)?, grammar: Grammar::default() })
     }
 
-    /// The next line that says something; none at the end.
+    /// Returns the next request; none at the end.
     ///
     /// # Errors
-    /// A line that fio does not write, and a file that cannot be read on.
+    /// If fio does not write such a line, or the file cannot be read further.
     pub(super) fn next(&mut self) -> Result<Option<Request>, Diagnostic> {
         loop {
             let grammar = &mut self.grammar;
@@ -69,7 +69,7 @@ impl Reader {
         }
     }
 
-    /// The names of all files so far, by number.
+    /// Returns the names of all files so far, by number.
     pub(super) fn names(&self) -> Vec<String> {
         let mut names: Vec<_> = self.grammar.names.iter().collect();
         names.sort_unstable_by_key(|(_, number)| **number);
@@ -77,17 +77,17 @@ impl Reader {
     }
 }
 
-/// What the lines before say of the next one.
+/// State from the earlier lines.
 #[derive(Default)]
 struct Grammar {
-    /// Version 3: lines begin with a time. None before the first line.
+    /// True for version 3: lines begin with a time. None before the first line.
     timed: Option<bool>,
-    /// Version 2: the sum of the waits.
+    /// Sum of the waits, in version 2.
     waited: u64,
     names: FxHashMap<Vec<u8>, u32>,
 }
 
-/// The words of a line, and faults at them.
+/// Words of a line, and faults at them.
 struct Words<'a> {
     line: &'a [u8],
     at: usize,
@@ -102,7 +102,7 @@ impl<'a> Words<'a> {
         Some(&rest[from..from + length])
     }
 
-    /// A fault at the word that was taken last.
+    /// Returns a fault at the word that was taken last.
     fn fault(&self, what: impl Into<String>, word: &[u8]) -> Fault {
         Fault { what: what.into(), at: self.at - word.len(), help: RECORD, word: None }
     }
@@ -117,16 +117,16 @@ impl<'a> Words<'a> {
         })
     }
 
-    /// Offset and length.
+    /// Reads offset and length.
     fn extent(&mut self) -> Result<(u64, u64), Fault> {
         let (offset, bytes) = (self.number("offset")?, self.number("length")?);
         match offset.checked_add(bytes) {
             Some(end) if end <= i64::MAX as u64 => Ok((offset, bytes)),
-            _ => Err(self.fault("the end is not below 2^63", b"")),
+            _ => Err(self.fault("the end must be below 2^63", b"")),
         }
     }
 
-    /// Nothing comes any more, but for an offset and a length that mean nothing.
+    /// Checks for the end of the line; allows an offset and a length without meaning if `meaningless`.
     fn end(&mut self, meaningless: bool) -> Result<(), Fault> {
         for what in ["offset", "length"].into_iter().filter(|_| meaningless) {
             if self.line[self.at..].iter().any(|b| !b.is_ascii_whitespace()) {
@@ -134,7 +134,7 @@ impl<'a> Words<'a> {
             }
         }
         self.next().map_or(Ok(()), |word| {
-            Err(self.fault(format!("more than a line has: `{}`", shown(word, 40)), word))
+            Err(self.fault(format!("text after the last field: `{}`", shown(word, 40)), word))
         })
     }
 }

@@ -1,7 +1,8 @@
-//! `iolog`: a program of one thread that does to files what a log of fio says, versions 2 and 3 (`write_iolog`).
+//! Program `iolog`: one thread that replays a log of fio on files, versions 2 and 3 (`write_iolog`).
 //!
-//! A request waits until its time has come, as fio's `iolog_delay`; one that is late is made at once. A file was there before, and so long as what is read of
-//! it. `trim` is counted and left out. The same log names a device for `trace` workloads; here its names are those of files.
+//! A request waits for its time, as with fio's `iolog_delay`; a late one is made at once. Files existed before and
+//! are as long as the data read from them. `trim` is counted and left out. The same log names a device for `trace`
+//! workloads; here its names are those of files.
 
 mod line;
 
@@ -21,7 +22,7 @@ const PARAMETERS: &[Parameter] = &[
     super::named("log of fio's write_iolog, plain or compressed (gzip, xz, bzip2, zstd)"),
     Parameter {
         name: "times",
-        what: "kept: requests wait for their times; none: each follows the one before",
+        what: "kept: requests wait for their times; none: each follows the previous one",
         default: "kept",
         range: Range::Word(&["kept", "none"]),
         source: "fio: replay_no_stall=0",
@@ -40,7 +41,7 @@ const PARAMETERS: &[Parameter] = &[
 pub(in crate::host) const ENTRY: Entry = Entry {
     name: "iolog",
     source: "fio HOWTO, Trace file format v2 and v3",
-    what: "what a log of fio says that a job did to files",
+    what: "replays the requests to files in a log of fio",
     parameters: &[PARAMETERS],
     build,
 };
@@ -62,15 +63,15 @@ struct Replay {
     files: Vec<FileSpec>,
     kept: bool,
     direct: bool,
-    /// Which files are open.
+    /// True for each open file.
     open: Vec<bool>,
-    /// When it began.
+    /// Start time.
     began: Option<Time>,
     waiting: Option<Request>,
-    /// The kind of the call under way, its bytes, and when it began.
+    /// Kind, bytes, and start time of the current call.
     under: Option<(usize, u64, Time)>,
     served: Served,
-    /// Requests in all, and those made.
+    /// Number of requests in total, and of those made.
     progress: (u64, u64),
     notes: Vec<String>,
 }
@@ -78,7 +79,7 @@ struct Replay {
 impl Replay {
     fn new(name: &str, path: &Path, kept: bool, direct: bool, drive: u16) -> Result<Replay, Diagnostic> {
         let mut survey = Reader::open(path)?;
-        // The end of what is read, and of what was written before.
+        // End of the data read, and of the data written before.
         let (mut lengths, mut requests, mut trims) = (Vec::<(u64, u64)>::new(), 0, 0);
         while let Some(request) = survey.next()? {
             requests += 1;
@@ -116,7 +117,8 @@ impl Replay {
         })
     }
 
-    /// The call of a request; none if it has none. What is used without an open is opened first, and the request waits.
+    /// Returns the call of a request; none if it has none. A file that is used without an open is opened first, and
+    /// the request waits.
     fn call(&mut self, request: Request) -> Option<Call> {
         let (fd, file) = (Fd(request.file as u16), FileId(request.file));
         let flags = OpenFlags { direct: self.direct, ..OpenFlags::default() };
@@ -168,7 +170,7 @@ impl Program for Replay {
                         request
                     }
                     Ok(None) => return Next::End,
-                    // The first reading has found no fault: the log has changed since.
+                    // The first pass found no fault: the log has changed since.
                     _ => {
                         self.notes
                             .push("the log changed while it was replayed: the rest is left out".to_owned());
@@ -285,8 +287,8 @@ mod tests {
             ("fio version 3 iolog\n1 \u{e4} datsync\n", 2, 5, "did you mean `datasync`?"),
             ("fio version 3 iolog\n1 a read 0\n", 2, 11, "ends before the length"),
             ("fio version 3 iolog\n1 a read 0 -1\n", 2, 12, "length is not a whole number: `-1`"),
-            ("fio version 3 iolog\n1 a read 0 1 2\n", 2, 14, "more than a line has: `2`"),
-            ("fio version 3 iolog\n1 a sync 0 0 1\n", 2, 14, "more than a line has: `1`"),
+            ("fio version 3 iolog\n1 a read 0 1 2\n", 2, 14, "text after the last field: `2`"),
+            ("fio version 3 iolog\n1 a sync 0 0 1\n", 2, 14, "text after the last field: `1`"),
             ("fio version 3 iolog\n1 a sync 0 x\n", 2, 12, "length is not"),
             ("fio version 3 iolog\n1 a read 9223372036854775807 1\n", 2, 31, "2^63"),
             ("fio version 3 iolog\n1\n", 2, 2, "ends before the name"),

@@ -197,7 +197,7 @@ fn processes_begin_when_they_are_forked_and_are_waited_for() {
     assert_eq!(program.threads(), 2);
     drive(program.as_mut(), &Calls::default(), Time::from_s(1));
     assert_eq!(program.progress(), Some(1.0));
-    assert_eq!(program.notes(), ["1 calls had failed: skipped"]);
+    assert_eq!(program.notes(), ["1 calls failed in the log: skipped"]);
     let kinds: Vec<u64> = program.measured().kinds().iter().map(|kind| kind.ops.requests).collect();
     assert_eq!(kinds, [0, 3, 0, 2]);
 }
@@ -263,10 +263,10 @@ fn bad_logs_are_refused_with_their_line() {
     let cases = [
         ("7 12:00:00.000000 close(3) = 0 <0.000010>", "`strace -ttt`", 3),
         ("7 100.000100 close(3) = 0", "`strace -T`", 22),
-        ("7 100.000100 close(3", "have no end", 19),
+        ("7 100.000100 close(3", "do not end", 19),
         ("7 100.000100 close(3) 0 <0.000010>", "no result", 22),
         ("7 100.000100 close(3) = zero <0.000010>", "not a number", 22),
-        ("7 100.000100 write(3, \"abc, 3) = 3 <0.000010>", "have no end", 19),
+        ("7 100.000100 write(3, \"abc, 3) = 3 <0.000010>", "do not end", 19),
         ("7 100.000100 <... read", "resumed>", 14),
         ("7 100.000100 raed(3, \"\", 1) = 1 <0.000010>", "did you mean `read`", 14),
         ("7 100.000100 io_uring_enter(3, 1, 1, 0, NULL, 8) = 1 <0.000010>", "unknown=skip", 14),

@@ -1,5 +1,5 @@
-//! Matrix products and convolutions: a block makes a tile of the result, staging tiles of both factors through shared
-//! memory, sixteen deep; a thread holds 4x4 elements of the result.
+//! Matrix products and convolutions: a block computes a tile of the result, staging tiles of both factors through
+//! shared memory, sixteen deep; a thread holds 4x4 elements of the result.
 //!
 //! A convolution is the product of the filters, a row for each output channel, with a matrix that is never formed: column
 //! n is output pixel n, row k is filter element k (implicit GEMM; Chetlur et al., cuDNN, 2014).
@@ -20,14 +20,15 @@ pub(crate) struct Image {
     pub(crate) filter: [u64; 2],
     pub(crate) stride: [u64; 2],
     pub(crate) dilation: [u64; 2],
-    /// Rows above and columns to the left that are not there.
+    /// Padding rows above and columns to the left.
     pub(crate) pad: [u64; 2],
     /// Rows and columns of the output.
     pub(crate) out: [u64; 2],
 }
 
 impl Image {
-    /// Element number of what filter element (channel, row, column) reads for output pixel n; none in the padding.
+    /// Returns the number of the element that filter element (channel, row, column) reads for output pixel n; none in
+    /// the padding.
     #[inline]
     fn element(&self, corner: &Corner, k: [u64; 3], group: u64) -> Option<u64> {
         let y = (corner.y + k[1] * self.dilation[0]).checked_sub(self.pad[0]).filter(|y| *y < self.height)?;
@@ -36,7 +37,7 @@ impl Image {
         Some((plane * self.height + y) * self.width + x)
     }
 
-    /// Where the filter lies for output pixel n, padding included.
+    /// Returns the position of the filter for output pixel n, padding included.
     fn corner(&self, n: u64) -> Corner {
         let [rows, columns] = self.out;
         let (image, rest) = (n / (rows * columns), n % (rows * columns));
@@ -58,8 +59,8 @@ pub(crate) enum Right {
     Image(Image),
 }
 
-/// The result: element (r, c) of batch b is element `r * row + c + b * batch`, and columns come in pieces of `run` that
-/// lie `jump` apart (the pixels of an image).
+/// The result: element (r, c) of batch b is element `r * row + c + b * batch`, and columns come in pieces of `run` at
+/// distances of `jump` (the pixels of an image).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Target {
     pub(crate) at: At,
@@ -69,12 +70,12 @@ pub(crate) struct Target {
     pub(crate) jump: u64,
 }
 
-/// What is added to the result.
+/// Bias added to the result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Bias {
-    /// A value for each row.
+    /// One value per row.
     Row(At),
-    /// A value for each column.
+    /// One value per column.
     Column(At),
 }
 
@@ -93,8 +94,8 @@ pub(crate) struct Gemm {
     pub(crate) width: u8,
 }
 
-/// Blocks of 64 x 64 below which tiles are 32 x 32: fewer would leave most of any GPU without work. Vendors' libraries
-/// choose by tables of their own; theirs are not public.
+/// Number of blocks of 64 x 64 below which tiles are 32 x 32: fewer would leave most of any GPU idle. Vendors'
+/// libraries choose by their own tables, which are not public.
 const FEW_BLOCKS: u64 = 32;
 
 impl Gemm {
@@ -184,7 +185,7 @@ impl Gemm {
         true
     }
 
-    /// Both tiles of a k-step into shared memory.
+    /// Loads both tiles of a k-step into shared memory.
     fn load<const SIDE: u64>(&self, warp: &Warp, e: &mut Emit) {
         let [batch, row, column] = warp.place.map(u64::from);
         let (k, width) = (u64::from(warp.turn) * DEPTH, self.width);
@@ -204,7 +205,7 @@ impl Gemm {
         }
     }
 
-    /// Sixteen multiply-adds for each element that a thread holds.
+    /// Emits sixteen multiply-adds for each element that a thread holds.
     fn multiply<const SIDE: u64>(&self, warp: &Warp, e: &mut Emit) {
         let pieces = SIDE / PIECE;
         let (width, bytes) = (self.width, u64::from(self.width));
@@ -221,7 +222,7 @@ impl Gemm {
         e.shared_load(four, 61, [1], |lane| shared + own(lane).1 * bytes);
         let sums = packed(PIECE * PIECE, width);
         e.alu(sums, 62, [60, 61, 62]);
-        // The other fifteen rows of both tiles: the same banks, turned by a whole row.
+        // The other fifteen rows of both tiles use the same banks, shifted by a whole row.
         for k in 1..DEPTH as u8 {
             let pair = 60 + k % 2 * 4;
             e.shared_load_like(a, four, pair, [1]);
@@ -230,7 +231,7 @@ impl Gemm {
         }
     }
 
-    /// Adds the bias and stores what the threads hold, row by row.
+    /// Adds the bias and stores the threads' elements, row by row.
     fn store<const SIDE: u64>(&self, warp: &Warp, e: &mut Emit) {
         let [batch, row, column] = warp.place.map(u64::from);
         let (target, width) = (&self.target, self.width);
@@ -286,14 +287,14 @@ impl Gemm {
     }
 }
 
-/// Whether four elements at once are aligned, in every batch.
+/// Returns true if groups of four elements are aligned in every batch.
 fn even(base: u64, batch: u64, width: u8) -> bool {
     base.is_multiple_of(PIECE * u64::from(width)) && batch.is_multiple_of(PIECE)
 }
 
-/// The tile of an image matrix: neighbouring threads read neighbouring pixels for one filter element.
+/// Loads the tile of an image matrix: neighbouring threads read neighbouring pixels for one filter element.
 fn load_image<const SIDE: u64>(image: &Image, tile: &Tile<SIDE>, group: u64, warp: &Warp, e: &mut Emit) {
-    // A thread's pixel is the same in all its turns, since a turn is whole rows of the tile.
+    // A thread's pixel is the same in all its turns, since a turn covers whole rows of the tile.
     let mut corners = [Corner::default(); 32];
     for (lane, corner) in corners.iter_mut().enumerate() {
         *corner = image.corner(tile.from + warp.thread(lane) as u64 % SIDE);
@@ -301,7 +302,7 @@ fn load_image<const SIDE: u64>(image: &Image, tile: &Tile<SIDE>, group: u64, war
     let area = image.filter[0] * image.filter[1];
     e.alu(4 * Tile::<SIDE>::TURNS as u16, 2, [1]);
     for turn in 0..Tile::<SIDE>::TURNS {
-        // A warp is within one row of the tile, that is, at one filter element.
+        // A warp is within one row of the tile, which means at one filter element.
         let first = warp.thread(0) as u64 + turn * Tile::<SIDE>::THREADS;
         let k = tile.k + first / SIDE;
         if k >= tile.k_end {

@@ -1,4 +1,4 @@
-//! Products of a vector with a matrix: what a product of one row becomes.
+//! Products of a vector with a matrix, which replace matrix products of a single row.
 
 use super::{At, Matrix, PIECE, SHUFFLES, Warp, blocks, packed, such};
 use crate::program::{Emit, Kernel, cost};
@@ -9,7 +9,7 @@ pub(crate) struct Gemv {
     pub(crate) batch: u64,
     pub(crate) n: u64,
     pub(crate) k: u64,
-    /// The vector: its elements `column` apart.
+    /// The vector; its elements are `column` apart.
     pub(crate) vector: Matrix,
     pub(crate) matrix: Matrix,
     pub(crate) bias: Option<At>,
@@ -19,16 +19,16 @@ pub(crate) struct Gemv {
     pub(crate) width: u8,
 }
 
-/// Threads of a block where a warp makes one element: four of them.
+/// Threads per block if a warp computes one element: four warps.
 const DOT_THREADS: u32 = 128;
-/// Threads of a block where a lane makes one element, and eight warps share k.
+/// Threads per block if a lane computes one element, and eight warps share k.
 const SUM_THREADS: u32 = 256;
 const SUM_WARPS: u64 = 8;
-/// Rows of the matrix that a warp takes in a step.
+/// Rows of the matrix that a warp processes per step.
 const UNROLL: u64 = 4;
 
 impl Gemv {
-    /// Whether an element's factors lie behind each other, so that a warp reads along k.
+    /// Returns true if an element's factors are contiguous, so that a warp reads along k.
     fn is_dot(&self) -> bool {
         self.matrix.row == 1 && self.matrix.column != 1
     }
@@ -59,12 +59,12 @@ impl Gemv {
         if self.is_dot() { self.dot(warp, e) } else { self.sum(warp, e) }
     }
 
-    /// Addresses of the vector's and the matrix's first element.
+    /// Returns the addresses of the first element of the vector and of the matrix.
     fn bases(&self, batch: u64) -> [u64; 2] {
         [self.vector, self.matrix].map(|m| m.at.element(batch * m.batch, self.width))
     }
 
-    /// A warp an element: lanes along k, four at once where memory allows.
+    /// Computes one element per warp: lanes along k, four at once if alignment allows.
     fn dot(&self, warp: &mut Warp, e: &mut Emit) -> bool {
         let warps = u64::from(DOT_THREADS / 32);
         let groups = self.n.div_ceil(warps);
@@ -108,7 +108,7 @@ impl Gemv {
         false
     }
 
-    /// A lane an element: the warps of a block take every eighth row each.
+    /// Computes one element per lane: the warps of a block take every eighth row each.
     fn sum(&self, warp: &mut Warp, e: &mut Emit) -> bool {
         let groups = self.n.div_ceil(32);
         let block = u64::from(warp.at.block);

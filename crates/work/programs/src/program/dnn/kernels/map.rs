@@ -1,10 +1,10 @@
-//! Element-wise kernels and copies: four elements a thread, as PyTorch's `vectorized_elementwise_kernel` where all operands
-//! lie in order, as its `elementwise_kernel` with strides otherwise (`CUDALoops.cuh`).
+//! Element-wise kernels and copies: four elements per thread, as PyTorch's `vectorized_elementwise_kernel` if all
+//! operands are contiguous, otherwise as its `elementwise_kernel` with strides (`CUDALoops.cuh`).
 
 use super::{At, Warp, blocks, packed, such};
 use crate::program::{Emit, Kernel, cost};
 
-/// Dimensions of an operand at most, once neighbours that lie in order are one.
+/// Maximum number of dimensions of an operand, after merging contiguous neighbours.
 pub(crate) const RANK: usize = 6;
 
 /// An operand: its element at coordinates is their product with the strides.
@@ -13,14 +13,14 @@ pub(crate) struct Operand {
     pub(crate) at: At,
     /// Bytes of an element.
     pub(crate) width: u8,
-    /// Elements; zero where it is repeated.
+    /// Strides in elements; zero where it is repeated.
     pub(crate) strides: [u64; RANK],
 }
 
-/// A box of elements.
+/// Box of elements.
 #[derive(Clone, PartialEq, Debug)]
 struct Part {
-    /// Blocks of the parts before it.
+    /// Number of blocks of the parts before it.
     before: u64,
     dims: [u64; RANK],
     rank: usize,
@@ -28,16 +28,16 @@ struct Part {
     output: Operand,
 }
 
-/// An element-wise kernel. One that concatenates has a part for each of its inputs, all others have one.
+/// An element-wise kernel. A concatenation has a part for each of its inputs, all others have one.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Map {
     name: &'static str,
     parts: Vec<Part>,
-    /// Arithmetic and special functions of an element.
+    /// Arithmetic and special functions per element.
     work: [u8; 2],
 }
 
-/// Threads of a block, and elements of a thread (`num_threads`, `thread_work_size`).
+/// Threads per block, and elements per thread (`num_threads`, `thread_work_size`).
 const THREADS: u32 = 128;
 const ITEMS: u64 = 4;
 const BLOCK: u64 = THREADS as u64 * ITEMS;
@@ -47,12 +47,12 @@ impl Part {
         self.dims[..self.rank].iter().product()
     }
 
-    /// Blocks before the next part.
+    /// Returns the number of blocks before the next part.
     fn end(&self) -> u64 {
         self.before + self.count().div_ceil(BLOCK).max(1)
     }
 
-    /// Makes one of neighbouring dimensions that lie in order in every operand.
+    /// Merges neighbouring dimensions that are contiguous in every operand.
     fn collapse(mut self) -> Part {
         let mut n = self.rank;
         while n > 1 {
@@ -60,7 +60,7 @@ impl Part {
             let inner = self.dims[n];
             let is_joint = |o: &Operand| o.strides[n - 1] == o.strides[n] * inner;
             let joint = self.inputs.iter().all(is_joint) && is_joint(&self.output);
-            // A dimension of one element says nothing by its stride.
+            // The stride of a dimension of one element does not matter.
             let (empty, lone) = (self.dims[n] == 1, self.dims[n - 1] == 1);
             if !(joint || empty || lone) {
                 continue;
@@ -77,7 +77,7 @@ impl Part {
         self
     }
 
-    /// Whether every operand lies in order, aligned for four elements at once.
+    /// Returns true if every operand is contiguous and aligned for four elements at once.
     fn in_order(&self) -> bool {
         self.rank == 1
             && self.inputs.iter().chain([&self.output]).all(|o| {
@@ -85,7 +85,7 @@ impl Part {
             })
     }
 
-    /// Element numbers of consecutive elements, from `first` on, in one operand.
+    /// Returns the element numbers of consecutive elements, from `first` on, in one operand.
     fn places(&self, first: u64, operand: &Operand) -> [u64; 32] {
         let mut coordinates = [0; RANK];
         let (mut rest, mut place) = (first, 0);
@@ -112,7 +112,7 @@ impl Part {
 }
 
 impl Map {
-    /// A kernel over `dims`, of at most [`RANK`] dimensions, with the inputs and the output in these.
+    /// Creates a kernel over `dims`, of at most [`RANK`] dimensions, with these inputs and output.
     pub(crate) fn new(
         name: &'static str,
         dims: &[u64],

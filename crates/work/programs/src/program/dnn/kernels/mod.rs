@@ -1,4 +1,4 @@
-//! Kernels of neural networks: what each thread loads, stores and counts. Values are not computed.
+//! Kernels of neural networks: loads, stores and operation counts of each thread. Values are not computed.
 //!
 //! A kernel's operands are [`At`]: a byte of a tensor while a pass is recorded, a virtual address once memory is laid out.
 
@@ -14,7 +14,7 @@ pub(super) use rows::{Columns, Gather, Ids, Rows, Sweep};
 
 use crate::program::{Emit, Kernel, WarpAt, cost};
 
-/// Where an operand begins.
+/// Start of an operand.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct At {
     /// Number of its tensor in the pass.
@@ -31,16 +31,16 @@ impl At {
     }
 }
 
-/// A warp at work.
+/// An active warp.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Warp {
-    /// Where it stands in its grid.
+    /// Position in its grid.
     pub(super) at: WarpAt,
-    /// Which part of the kernel it is in.
+    /// Current part of the kernel.
     pub(super) part: u32,
-    /// Which iteration of the part.
+    /// Current iteration of the part.
     pub(super) turn: u32,
-    /// Where its block works: a product's batch, row and column.
+    /// Position of its block's work: a product's batch, row and column.
     pub(super) place: [u32; 3],
 }
 
@@ -48,12 +48,12 @@ impl Warp {
     pub(super) fn new(at: WarpAt) -> Warp {
         Warp { at, ..Warp::default() }
     }
-    /// Number of a lane's thread in its block.
+    /// Returns the number of a lane's thread in its block.
     #[inline]
     pub(super) fn thread(&self, lane: usize) -> usize {
         self.at.warp as usize * 32 + lane
     }
-    /// Goes on with the first iteration of the next part.
+    /// Continues with the first iteration of the next part.
     pub(super) fn next_part(&mut self) {
         self.part += 1;
         self.turn = 0;
@@ -73,7 +73,7 @@ pub(crate) enum Task {
 }
 
 impl Task {
-    /// Grid, block and needs.
+    /// Returns grid, block and resources.
     pub(crate) fn kernel(&self) -> Kernel {
         match self {
             Task::Gemm(task) => task.kernel(),
@@ -86,7 +86,7 @@ impl Task {
         }
     }
 
-    /// What it reads, then what it writes.
+    /// Returns its inputs, then its output.
     pub(crate) fn operands(&mut self) -> (Vec<&mut At>, &mut At) {
         match self {
             Task::Gemm(task) => task.operands(),
@@ -99,7 +99,7 @@ impl Task {
         }
     }
 
-    /// Adds the address at which each operand's tensor begins.
+    /// Adds the start address of each operand's tensor.
     pub(crate) fn bind(&mut self, base: impl Fn(u32) -> u64) {
         let (read, written) = self.operands();
         for at in read.into_iter().chain([written]) {
@@ -117,7 +117,7 @@ impl Task {
         }
     }
 
-    /// Executes a warp a little further. `rows` are the rows that a gather picks.
+    /// Executes about one iteration of a warp. `rows` are the rows that a gather picks.
     pub(crate) fn step(&self, warp: &mut Warp, rows: &[u32], e: &mut Emit) -> bool {
         e.lanes(warp.at.mask);
         match self {
@@ -132,7 +132,8 @@ impl Task {
     }
 }
 
-/// Arithmetic instructions for `count` operations on elements: two halves fit a 32-bit register and are worked on at once.
+/// Returns the arithmetic instructions for `count` operations on elements: two half-precision values fit a 32-bit
+/// register and are processed together.
 pub(super) fn packed(count: u64, width: u8) -> u16 {
     let count = if width == 2 { count.div_ceil(2) } else { count };
     u16::try_from(count.max(1)).expect("a step's arithmetic is short")
@@ -141,12 +142,12 @@ pub(super) fn packed(count: u64, width: u8) -> u16 {
 /// Exchanges between the lanes of a warp until one has the sum of all: five shuffles and five operations.
 pub(super) const SHUFFLES: u16 = 10;
 
-/// A grid's blocks.
+/// Returns the number of blocks of a grid.
 pub(super) fn blocks(count: u64) -> u32 {
     u32::try_from(count.max(1)).expect("a grid has less than 2^32 blocks")
 }
 
-/// The lanes of `mask` for which something holds.
+/// Returns the lanes of `mask` for which a condition holds.
 #[inline]
 pub(super) fn such(mask: u32, mut holds: impl FnMut(usize) -> bool) -> u32 {
     let mut found = 0;
@@ -156,7 +157,7 @@ pub(super) fn such(mask: u32, mut holds: impl FnMut(usize) -> bool) -> u32 {
     found & mask
 }
 
-// Pooling: a thread for each output pixel reads its window.
+// Pooling: one thread per output pixel reads its window.
 
 /// A pooling kernel.
 #[derive(Clone, PartialEq, Debug)]
@@ -174,7 +175,7 @@ pub(crate) struct Pool {
     pub(crate) width: u8,
 }
 
-/// Threads of a block (`DilatedMaxPool2d.cu`, forward).
+/// Threads per block (`DilatedMaxPool2d.cu`, forward).
 const THREADS: u32 = 256;
 
 impl Pool {
@@ -187,7 +188,7 @@ impl Pool {
         Kernel { name: self.name, blocks, threads: THREADS, registers: 32, shared: 0 }
     }
 
-    /// One row of the window a step.
+    /// Processes one row of the window per step.
     fn step(&self, warp: &mut Warp, e: &mut Emit) -> bool {
         let (first, inside) = (warp.at.thread() as u64, warp.at.below(self.count()));
         if warp.turn == 0 {
@@ -219,7 +220,7 @@ impl Pool {
         e.lanes(inside);
         e.alu(cost::LOOP + cost::ADDRESS, 1, [1]);
         for column in 0..self.window[1] {
-            // A wide window's columns come from the same code each time round the loop.
+            // A wide window's columns come from the same code in each iteration of the loop.
             e.block(3);
             let mask = such(inside, |lane| element(lane, column).is_some());
             if mask == 0 {
@@ -238,13 +239,14 @@ impl Pool {
 
 // Tiles of matrices, staged through shared memory.
 
-/// Depth of a tile: multiply-adds of a k-step for each element of the result.
+/// Depth of a tile: multiply-adds of a k-step per element of the result.
 const DEPTH: u64 = 16;
 
 /// Elements along either side of the piece of the result that a thread holds in registers.
 const PIECE: u64 = 4;
 
-/// Elements between two rows of a tile in shared memory, beyond its side: `float4` stays aligned and columns spread over banks.
+/// Padding between two rows of a tile in shared memory, in elements: `float4` stays aligned and columns spread over
+/// banks.
 const PAD: u64 = 4;
 
 /// A matrix in memory: element (r, c) of batch b is element `r * row + c * column + b * batch`.
@@ -263,9 +265,9 @@ struct Tile<const SIDE: u64> {
     end: u64,
     k: u64,
     k_end: u64,
-    /// First register of what is loaded.
+    /// First register of the loaded elements.
     register: u8,
-    /// First byte of it in shared memory.
+    /// First byte in shared memory.
     shared: u64,
     /// Bytes of an element.
     width: u8,
@@ -282,15 +284,15 @@ impl<const SIDE: u64> Tile<SIDE> {
     /// Elements of the tile that a thread loads.
     const TURNS: u64 = SIDE * DEPTH / Self::THREADS;
 
-    /// Loads the tile from a matrix whose strides are `along` (rows of A, columns of B) and `depth` (k). Where memory allows,
-    /// a thread loads four neighbours at once.
+    /// Loads the tile from a matrix whose strides are `along` (rows of A, columns of B) and `depth` (k). If alignment
+    /// allows, a thread loads four neighbours at once.
     fn load(&self, base: u64, along: u64, depth: u64, even: bool, warp: &Warp, e: &mut Emit) {
         let by_four = |n: u64| n.is_multiple_of(PIECE);
         let across = SIDE / PIECE;
         if even && depth == 1 && by_four(along) && by_four(self.k_end) {
             let place = |quad: u64| (quad / PIECE, quad % PIECE * PIECE);
             self.global::<PIECE>(warp, e, base, place, [along, 1]);
-            // Four neighbours along k belong into four rows of the tile.
+            // Four neighbours along k belong to four rows of the tile.
             self.share(warp, e, place, 1, PIECE);
         } else if even && along == 1 && by_four(depth) && by_four(self.end) {
             let place = |quad: u64| (quad % across * PIECE, quad / across);
@@ -307,8 +309,9 @@ impl<const SIDE: u64> Tile<SIDE> {
         }
     }
 
-    /// Loads from global memory, `WIDE` elements a thread at a time. `place` says where in the tile the first of them is, for
-    /// pieces of that many elements, which are numbered so that neighbours in memory are neighbouring threads.
+    /// Loads from global memory, `WIDE` elements per thread at a time. `place` returns the position in the tile of
+    /// the first of them, for pieces of that many elements, which are numbered so that neighbours in memory are
+    /// neighbouring threads.
     #[inline]
     fn global<const WIDE: u64>(
         &self,
@@ -340,8 +343,8 @@ impl<const SIDE: u64> Tile<SIDE> {
         e.lanes(warp.at.mask);
     }
 
-    /// Stores what has been loaded to shared memory, in rows of equal k: pieces of `wide` elements, `rows` of them each. All
-    /// turns and rows lie in the same banks relative to each other, as whole rows lie between them.
+    /// Stores the loaded elements to shared memory, in rows of equal k: pieces of `wide` elements, `rows` of them
+    /// each. All turns and rows have the same relation of banks, as whole rows are between them.
     #[inline]
     fn share(&self, warp: &Warp, e: &mut Emit, place: impl Fn(u64) -> (u64, u64), wide: u64, rows: u64) {
         let (bytes, width) = (wide as u8 * self.width, u64::from(self.width));
@@ -356,5 +359,5 @@ impl<const SIDE: u64> Tile<SIDE> {
     }
 }
 
-/// What the addresses of a k-step cost: two running pointers and the loop.
+/// Arithmetic for the addresses of a k-step: two running pointers and the loop.
 const STEP_COST: u16 = 2 * cost::ADDRESS + cost::LOOP;

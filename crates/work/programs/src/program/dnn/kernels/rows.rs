@@ -1,20 +1,20 @@
-//! Kernels over rows: softmax, layer normalisation, reductions, and rows of a table picked by numbers. A row is a warp's or
-//! a block's, as in PyTorch's native kernels (`aten/src/ATen/native/cuda`: `PersistentSoftmax.cuh`, `SoftMax.cu`,
-//! `layer_norm_kernel.cu`, `Reduce.cuh`).
+//! Kernels over rows: softmax, layer normalisation, reductions, and rows of a table picked by numbers. A row is
+//! processed by a warp or a block, as in PyTorch's native kernels (`aten/src/ATen/native/cuda`:
+//! `PersistentSoftmax.cuh`, `SoftMax.cu`, `layer_norm_kernel.cu`, `Reduce.cuh`).
 
 use super::{At, SHUFFLES, Warp, blocks, packed, such};
 use crate::program::{Emit, Kernel, cost};
 
-/// What is done with a row.
+/// Operation on a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sweep {
     Softmax,
     LayerNorm,
-    /// One value of a row, of this many bytes; the kernel's name.
+    /// One value per row, of this many bytes; the kernel's name.
     Reduce(&'static str, u8),
 }
 
-/// A kernel over rows of equal length, one behind the other.
+/// A kernel over contiguous rows of equal length.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Rows {
     pub(crate) sweep: Sweep,
@@ -30,31 +30,31 @@ pub(crate) struct Rows {
 /// Passes over a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// Each element is loaded and taken into account: arithmetic, special functions for each.
+    /// Loads and processes each element: arithmetic and special functions per element.
     Read(u64, u16),
-    /// The block's warps exchange what they have: up to the barrier.
+    /// Combines the results of the block's warps: up to the barrier.
     Combine,
-    /// Each element is written: whether it is loaded again first.
+    /// Writes each element: whether it is loaded again first.
     Write(bool, u64),
-    /// The row's value is written.
+    /// Writes the row's value.
     Result,
 }
 
 /// Longest row that a warp's registers hold (`dim_size <= 1024`, `SoftMax.cu`).
 const WARP_ROW: u64 = 1024;
-/// Rows up to this length go two to a warp (`WARP_BATCH`, `PersistentSoftmax.cuh`).
+/// Maximum length of rows that share a warp in pairs (`WARP_BATCH`, `PersistentSoftmax.cuh`).
 const PAIRED_ROW: u64 = 128;
-/// Threads of a block whose warps have rows of their own in a softmax; and in a reduction.
+/// Threads per block whose warps have separate rows, in a softmax and in a reduction.
 const SOFTMAX_THREADS: u32 = 128;
 const REDUCE_THREADS: u32 = 512;
 /// Threads that share a long row of a softmax (`SoftMax_getBlockSize`'s limit); a layer norm's block is 32 x 4.
 const LONG_THREADS: u32 = 1024;
 const NORM_THREADS: u32 = 128;
-/// Loads in flight of a step.
+/// Loads in flight per step.
 const UNROLL: u64 = 4;
 
 impl Rows {
-    /// Threads that share a row; 32 if a warp has it alone.
+    /// Returns the threads that share a row; 32 if a warp has it alone.
     fn team(&self) -> u32 {
         match self.sweep {
             Sweep::LayerNorm => NORM_THREADS,
@@ -64,7 +64,7 @@ impl Rows {
         }
     }
 
-    /// Rows that a warp has, if it has rows alone.
+    /// Returns the rows of a warp, if it has whole rows.
     fn paired(&self) -> u64 {
         if self.sweep == Sweep::Softmax && self.columns <= PAIRED_ROW { 2 } else { 1 }
     }
@@ -104,16 +104,16 @@ impl Rows {
         ([&mut self.input].into_iter().chain(affine).collect(), &mut self.output)
     }
 
-    /// Elements that a lane of this kernel takes at once.
+    /// Returns the elements that a lane of this kernel takes at once.
     fn wide(&self) -> u64 {
         let four = 4 * u64::from(self.width);
         let aligned = self.input.address.is_multiple_of(four) && self.output.address.is_multiple_of(four);
-        // The softmax of a warp and the reductions read element by element.
+        // The softmax of a warp and the reductions read one element at a time.
         let scalar = self.team() == 32 || self.width > 4;
         if !scalar && aligned && self.columns.is_multiple_of(4) { 4 } else { 1 }
     }
 
-    /// The first row of a warp, and how many it has.
+    /// Returns the first row of a warp, and the number of its rows.
     fn own(&self, warp: &Warp) -> (u64, u64) {
         let block = u64::from(warp.at.block);
         if self.team() != 32 {
@@ -156,7 +156,7 @@ impl Rows {
         true
     }
 
-    /// What the other warps have left in shared memory.
+    /// Reads the results of the other warps from shared memory.
     fn collect(&self, warp: &Warp, e: &mut Emit) {
         let warps = warp.at.threads / 32;
         e.block(1 + warp.part * 4);
@@ -166,14 +166,14 @@ impl Rows {
         e.alu(SHUFFLES, 12, [13]);
     }
 
-    /// Number in its row of the first element of a lane, for one of a step's loads.
+    /// Returns the number in its row of the first element of a lane, for one of a step's loads.
     fn column(&self, warp: &Warp, lane: usize, part: u64) -> u64 {
         let (team, wide) = (u64::from(self.team()), self.wide());
         let thread = if team == 32 { lane as u64 } else { warp.thread(lane) as u64 };
         ((u64::from(warp.turn) * UNROLL + part) * team + thread) * wide
     }
 
-    /// The loads of this step in which a lane has an element: number and lanes.
+    /// Returns the loads of this step in which a lane has an element: number and lanes.
     fn loads<'a>(&'a self, warp: &'a Warp) -> impl Iterator<Item = (u64, u32)> + 'a {
         (0..UNROLL).filter_map(move |part| {
             let inside = such(warp.at.mask, |lane| self.column(warp, lane, part) < self.columns);
@@ -181,7 +181,7 @@ impl Rows {
         })
     }
 
-    /// Goes on to the next elements of the row, or to the next pass.
+    /// Moves to the next elements of the row, or to the next pass.
     fn advance(&self, warp: &mut Warp) {
         warp.turn += 1;
         if u64::from(warp.turn) * UNROLL * u64::from(self.team()) * self.wide() >= self.columns {
@@ -260,10 +260,10 @@ impl Rows {
     }
 }
 
-/// A reduction over something else than the last dimension: a thread for each result.
+/// A reduction over dimensions other than the last: one thread per result.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Columns {
-    /// Elements before, in and after the dimensions that are reduced.
+    /// Elements before, in and after the reduced dimensions.
     pub(crate) outer: u64,
     pub(crate) length: u64,
     pub(crate) inner: u64,
@@ -317,10 +317,10 @@ impl Columns {
 
 // Rows of a table, picked by numbers: embeddings.
 
-/// Which rows are picked.
+/// Choice of rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ids {
-    /// Words of a text: random, the n-th as often as 1/n (Zipf), since vocabularies are ordered by frequency.
+    /// Words of a text: random, with frequency 1/n for the n-th (Zipf), since vocabularies are ordered by frequency.
     Words,
     /// Every row from this one on.
     From(u32),
@@ -342,7 +342,7 @@ pub(crate) struct Gather {
     pub(crate) width: u8,
 }
 
-/// Threads of a block, an element each (`indexSelectLargeIndex`).
+/// Threads per block, one element each (`indexSelectLargeIndex`).
 const GATHER_THREADS: u32 = 128;
 
 /// Bytes of a row's number.
@@ -358,7 +358,7 @@ impl Gather {
         (vec![&mut self.numbers, &mut self.table], &mut self.output)
     }
 
-    /// The rows that are picked; `stream` numbers the input.
+    /// Returns the picked rows; `stream` numbers the input.
     pub(crate) fn pick(&self, stream: u64) -> Vec<u32> {
         let last = self.rows.saturating_sub(1);
         let row = |n: u64| match self.ids {
@@ -395,7 +395,7 @@ impl Gather {
     }
 }
 
-/// Word `n` of an input: log-uniform over the vocabulary, which is Zipf's law with exponent one.
+/// Returns word `n` of an input: log-uniform over the vocabulary, which is Zipf's law with exponent one.
 fn draw_word(stream: u64, n: u64, rows: u64) -> u64 {
     // SplitMix64 (Steele, Lea, Flood 2014).
     let mut z =

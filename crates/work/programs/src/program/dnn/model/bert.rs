@@ -25,7 +25,8 @@ pub(crate) const SIZES: &[(&str, Config)] = &[
     ("large", Config { layers: 24, hidden: 1024, heads: 16 }),
 ];
 
-/// `vocab_size`, `max_position_embeddings`, `type_vocab_size` of all of them; entailment, neutral, contradiction.
+/// Constants `vocab_size`, `max_position_embeddings`, `type_vocab_size` of all of them; entailment, neutral,
+/// contradiction.
 const WORDS: u64 = 30_522;
 pub(crate) const POSITIONS: u64 = 512;
 const TYPES: u64 = 2;
@@ -64,7 +65,7 @@ pub(crate) struct Bert {
 }
 
 impl Bert {
-    /// A model for sequences of this many tokens, with elements of `width` bytes.
+    /// Creates a model for sequences of this many tokens, with elements of `width` bytes.
     pub(crate) fn new(config: Config, sequence: u64, width: u8) -> Bert {
         let mut store = Store::default();
         let hidden = config.hidden;
@@ -103,7 +104,7 @@ impl Bert {
     }
 }
 
-/// A weight and a bias of its first dimension.
+/// Adds a weight and a bias of its first dimension.
 fn affine(store: &mut Store, name: &'static str, dims: &[u64], width: u8) -> Affine {
     [store.parameter(name, dims, width), store.parameter(name, &dims[..1], width)]
 }
@@ -135,7 +136,7 @@ impl Model for Bert {
 
     fn record(&self, _: u32, eager: &mut Eager) {
         let width = self.width;
-        // The mask of the padding: (1 - mask) times the lowest number.
+        // Mask of the padding: (1 - mask) times the lowest number.
         let mask = eager.map("copy", &[&self.mask], width, work::ONE);
         let mask = eager.map("rsub", &[&mask], width, work::ONE);
         let mask = eager.map("mul", &[&mask], width, work::ONE);

@@ -1,5 +1,5 @@
 //! GPT-2 (Radford et al. 2019), as HuggingFace's `GPT2LMHeadModel.generate` runs it with eager attention: greedy, one
-//! sentence at a time, a pass for each token, keys and values kept.
+//! sentence at a time, one pass per token, with a KV cache.
 
 use crate::program::dnn::eager::{Eager, work};
 use crate::program::dnn::kernels::Ids;
@@ -23,7 +23,7 @@ pub(crate) const SIZES: &[(&str, Config)] = &[
 ];
 
 const WORDS: u64 = 50_257;
-/// Longest text.
+/// Maximum length of a text.
 pub(crate) const POSITIONS: u64 = 1024;
 
 type Affine = [View; 2];
@@ -35,11 +35,11 @@ struct Layer {
     norm: Affine,
     up: Affine,
     down: Affine,
-    /// Which position may look at which.
+    /// Causal mask: which positions a position may attend to.
     causal: View,
     /// Queries, keys and values of the prompt: the first pass's keys and values are views of them.
     prompt: View,
-    /// Keys and values of all later passes, in turns: concatenation makes a new tensor while the old one lives.
+    /// Keys and values of all later passes, alternating: concatenation makes a new tensor while the old one lives.
     caches: [[View; 2]; 2],
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Gpt2 {
 }
 
 impl Gpt2 {
-    /// A model that continues a prompt by this many tokens, with elements of `width` bytes.
+    /// Creates a model that continues a prompt by this many tokens, with elements of `width` bytes.
     pub(crate) fn new(config: Config, prompt: u64, tokens: u32, width: u8) -> Gpt2 {
         let mut store = Store::default();
         let (hidden, most) = (config.hidden, prompt + u64::from(tokens));
@@ -93,7 +93,7 @@ impl Gpt2 {
         }
     }
 
-    /// A layer's keys and values after a pass: heads, positions, elements.
+    /// Returns a layer's keys and values after a pass: heads, positions, elements.
     fn kept(&self, layer: &Layer, pass: u32, length: u64) -> [View; 2] {
         let size = self.config.hidden / self.config.heads;
         if pass == 0 {
@@ -104,7 +104,7 @@ impl Gpt2 {
         [0, 1].map(|n| cache[n].strided(&dims, &[length * size, size, 1]))
     }
 
-    /// Queries, keys or values of what the attention's first product makes.
+    /// Returns queries, keys or values from the attention's first product.
     fn heads(&self, joint: &View, part: u64) -> View {
         let hidden = self.config.hidden;
         let part = joint.slice(1, part * hidden, hidden);
@@ -142,7 +142,7 @@ impl Gpt2 {
         eager.affine(&context, &layer.project[0], Some(&layer.project[1]))
     }
 
-    /// `0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))`, a kernel for each operation (`NewGELUActivation`).
+    /// Computes `0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))`, one kernel per operation (`NewGELUActivation`).
     fn gelu(&self, x: &View, eager: &mut Eager) -> View {
         let width = self.width;
         let half = eager.map("mul", &[x], width, work::ONE);
@@ -155,7 +155,7 @@ impl Gpt2 {
         eager.map("mul", &[&half, &one_more], width, work::ONE)
     }
 
-    /// What `generate` does before a pass: positions from the attention mask, and the mask as summands.
+    /// Executes the steps of `generate` before a pass: positions from the attention mask, and the mask as summands.
     fn prepare(&self, length: u64, eager: &mut Eager) -> View {
         let mask = self.mask.slice(0, 0, length);
         let sums = eager.map("cumsum", &[&mask], 8, [10, 0]);
@@ -168,7 +168,8 @@ impl Gpt2 {
         eager.map("mul", &[&mask], self.width, work::ONE)
     }
 
-    /// What `generate` does after a pass: the likeliest word, whether the text ends, longer ids and mask.
+    /// Executes the steps of `generate` after a pass: the likeliest word, the check for the end of the text, longer
+    /// ids and mask.
     fn choose(&self, logits: &View, length: u64, eager: &mut Eager) {
         let last = logits.slice(0, logits.dims[0] - 1, 1);
         let last = eager.map("copy", &[&last], 4, work::COPY);

@@ -1,4 +1,4 @@
-//! Models: tensors that last, and the operators of a pass.
+//! Models: lasting tensors, and the operators of a pass.
 
 pub(super) mod bert;
 pub(super) mod gpt2;
@@ -7,13 +7,13 @@ pub(super) mod resnet;
 use super::eager::Eager;
 use super::memory::Store;
 
-/// A model. An input (a pair of sentences, a sentence, a batch of images) takes one pass or several, each of which launches
-/// the same kernels for every input.
+/// A model. An input (a pair of sentences, a sentence, a batch of images) takes one or more passes, each of which
+/// launches the same kernels for every input.
 pub(crate) trait Model {
-    /// What outlives a pass.
+    /// Returns the tensors that outlive a pass.
     fn store(&self) -> &Store;
-    /// Passes of an input.
+    /// Returns the number of passes per input.
     fn passes(&self) -> u32;
-    /// Calls the operators of one of them.
+    /// Calls the operators of a pass.
     fn record(&self, pass: u32, eager: &mut Eager);
 }

@@ -11,7 +11,7 @@ const EXPANSION: u64 = 4;
 const CLASSES: u64 = 1000;
 const COLOURS: u64 = 3;
 
-/// A convolution and the normalisation behind it.
+/// A convolution and the normalisation after it.
 struct Unit {
     filter: View,
     /// Mean, variance, weight, bias.
@@ -21,7 +21,7 @@ struct Unit {
 
 struct Block {
     units: [Unit; 3],
-    /// Makes the block's input as large as its output.
+    /// Shortcut that makes the block's input as large as its output.
     shortcut: Option<Unit>,
 }
 
@@ -56,7 +56,7 @@ impl Unit {
 }
 
 impl ResNet {
-    /// A model for batches of square images, with elements of `width` bytes.
+    /// Creates a model for batches of square images, with elements of `width` bytes.
     pub(crate) fn new(batch: u64, size: u64, width: u8) -> ResNet {
         let mut store = Store::default();
         let image = store.buffer("images", &[batch, COLOURS, size, size], width);

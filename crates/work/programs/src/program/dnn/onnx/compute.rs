@@ -86,10 +86,10 @@ fn unary(scope: &mut Scope, node: &NodeProto, name: &'static str, work: [u8; 2])
     one(scope.eager.map(name, &[&x], x.width, work))
 }
 
-/// Dimensions of operands together.
+/// Returns the broadcast dimensions of operands.
 ///
 /// # Errors
-/// Operands that do not fit, or have too many dimensions.
+/// If operands do not fit, or have too many dimensions.
 pub(super) fn together(operands: &[&[u64]]) -> Result<Vec<u64>, Diagnostic> {
     let dims = operands.iter().fold(Vec::new(), |dims, other| broadcast(&dims, other));
     for operand in operands {
@@ -133,7 +133,7 @@ fn binary(
     one(scope.eager.map(name, &[&x, &y], width, work))
 }
 
-/// An operator of any number of inputs: one kernel less.
+/// Executes an operator of any number of inputs, with one kernel less than inputs.
 fn several(scope: &mut Scope, node: &NodeProto, name: &'static str) -> Made {
     let mut result = scope.view(node, 0)?;
     for n in 1..node.input.len() {
@@ -159,7 +159,7 @@ fn compare(scope: &mut Scope, node: &NodeProto, name: &'static str) -> Made {
     one(scope.eager.map(name, &[&x, &y], 1, work::ONE))
 }
 
-/// A matrix product of elements that are no numbers of eight bytes.
+/// Checks that a matrix product does not have elements of eight bytes.
 pub(super) fn check_product(x: &View) -> Result<(), Diagnostic> {
     if x.width > 4 { refuse("products of 8 B elements are not supported") } else { Ok(()) }
 }
@@ -168,7 +168,7 @@ fn gemm(scope: &mut Scope, node: &NodeProto) -> Made {
     let (a, b) = (scope.view(node, 0)?, scope.view(node, 1)?);
     check_product(&a)?;
     if a.dims.len() != 2 || b.dims.len() != 2 {
-        return refuse(format!("factors of {:?} and {:?} elements are no matrices", a.dims, b.dims));
+        return refuse(format!("factors of {:?} and {:?} elements are not matrices", a.dims, b.dims));
     }
     let turned = |x: &View, name| if integer(node, name, 0) == 0 { x.clone() } else { x.permute(&[1, 0]) };
     let a = scope.eager.contiguous(&turned(&a, "transA"));
@@ -223,14 +223,15 @@ fn matmul(scope: &mut Scope, node: &NodeProto) -> Made {
     one(scope.eager.matmul(&a, &b).reshape(&dims))
 }
 
-/// A tensor repeated to dimensions: a copy.
+/// Copies a tensor, repeated to dimensions.
 pub(super) fn expand(scope: &mut Scope, x: &View, dims: &[u64]) -> View {
     let output = scope.eager.empty(dims, x.width);
     scope.eager.map_into("expand", &[x], &output, work::COPY);
     output
 }
 
-/// Softmax over the last dimension: one kernel; over another one, on columns: a maximum, a sum, a division.
+/// Executes softmax over the last dimension in one kernel; over a different one, on columns: a maximum, a sum, a
+/// division.
 fn softmax(scope: &mut Scope, node: &NodeProto) -> Made {
     let x = scope.view(node, 0)?;
     let rank = x.dims.len();
@@ -248,7 +249,7 @@ fn softmax(scope: &mut Scope, node: &NodeProto) -> Made {
     one(scope.eager.map("softmax_spatial", &[&x, &most, &sum], x.width, work::SPECIAL))
 }
 
-/// The number of the largest element, of eight bytes.
+/// Returns the number of the largest element, of eight bytes.
 fn arg_max(scope: &mut Scope, node: &NodeProto) -> Made {
     let x = scope.view(node, 0)?;
     let rank = x.dims.len();
@@ -284,7 +285,7 @@ fn reduce(scope: &mut Scope, node: &NodeProto, name: &'static str) -> Made {
     let first = axes.first().copied().unwrap_or(0);
     let neighbours = first..first + axes.len();
     if !axes.iter().copied().eq(neighbours.clone()) {
-        return refuse(format!("a reduction over dimensions {axes:?} of {rank}, which are no neighbours"));
+        return refuse(format!("a reduction over dimensions {axes:?} of {rank}, which are not adjacent"));
     }
     let reduced = if neighbours.end == rank {
         scope.eager.reduce(name, &x, axes.len(), x.width)
@@ -302,21 +303,22 @@ fn reduce(scope: &mut Scope, node: &NodeProto, name: &'static str) -> Made {
     one(reduced.reshape(&dims))
 }
 
-// Operators on quantised numbers, and elements of which a byte has several.
+// Operators on quantised numbers, and elements smaller than a byte.
 
 /// Operators by name.
 pub(super) const QUANTISED_OPERATORS: &[(&str, Operator)] =
     &[("DequantizeLinear", dequantize), ("QuantizeLinear", quantize)];
 
-/// Elements under dimensions in which each factor's are a full dimension or one.
+/// Dimensions of elements, in which each dimension of the factors is complete or one.
 struct Layout {
     dims: Vec<u64>,
-    /// Those of the factors.
+    /// Dimensions of the factors.
     factors: Vec<u64>,
 }
 
 impl Layout {
-    /// One factor for the tensor, for each element of a dimension, or for each block of one (ONNX, `DequantizeLinear`).
+    /// Returns the layout of one factor per tensor, per element of a dimension, or per block of one (ONNX,
+    /// `DequantizeLinear`).
     fn of(node: &NodeProto, x: &[u64], scale: &[u64]) -> Result<Layout, config::Diagnostic> {
         let count = |dims: &[u64]| dims.iter().product::<u64>();
         if count(scale) == 1 {
@@ -339,7 +341,7 @@ impl Layout {
         Ok(Layout { dims, factors: vec![outer, blocks, 1, inner] })
     }
 
-    /// The last dimension as groups of the elements of a byte; none if a byte has elements of two rows.
+    /// Splits the last dimension into the elements of a byte; none if a byte has elements of two rows.
     fn split(mut self, of_byte: u64) -> Option<Layout> {
         while self.dims.len() > 1 && self.dims.last() == Some(&1) {
             self.dims.pop();
@@ -355,7 +357,7 @@ impl Layout {
     }
 }
 
-/// The elements of a packed tensor, one in `width` bytes.
+/// Unpacks the elements of a packed tensor, each into `width` bytes.
 pub(super) fn unpacked(scope: &mut Scope, x: &Value, width: u8) -> Made {
     let Some(bytes) = x.packed.as_ref().filter(|bytes| bytes.count() > 0) else {
         return refuse(format!("a tensor of {:?} elements is empty", x.dims));
@@ -367,7 +369,8 @@ pub(super) fn unpacked(scope: &mut Scope, x: &Value, width: u8) -> Made {
     one(View::of(whole.tensor, &x.dims, width))
 }
 
-/// A kernel of every pass: weights stay as small as the file has them, as ONNX Runtime's constant folding leaves this operator out.
+/// Dequantises in a kernel of every pass: weights stay as small as in the file, as ONNX Runtime's constant folding
+/// skips this operator.
 fn dequantize(scope: &mut Scope, node: &NodeProto) -> Made {
     let (x, scale, zero) = (scope.input(node, 0)?, scope.view(node, 1)?, scope.maybe(node, 2)?);
     if x.count() == 0 {
@@ -416,7 +419,7 @@ fn dequantize(scope: &mut Scope, node: &NodeProto) -> Made {
     one(output)
 }
 
-/// To the type of the zero point, one byte without one.
+/// Quantises to the type of the zero point; to one byte without one.
 fn quantize(scope: &mut Scope, node: &NodeProto) -> Made {
     let (x, scale, zero) = (scope.view(node, 0)?, scope.view(node, 1)?, scope.maybe(node, 2)?);
     let layout = Layout::of(node, &x.dims, &scale.dims)?;

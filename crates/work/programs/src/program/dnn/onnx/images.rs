@@ -1,4 +1,4 @@
-//! Operators over images, and over lines: images of one row.
+//! Operators over images, and over lines, which are images of one row.
 
 use config::Diagnostic;
 
@@ -25,10 +25,10 @@ pub(super) const OPERATORS: &[(&str, Operator)] = &[
     ("Upsample", |s, n| resize(s, n, 1)),
 ];
 
-/// Strides, dilations, paddings and windows at most.
+/// Limit of strides, dilations, paddings and windows.
 const WINDOW_MOST: u64 = 1 << 16;
 
-/// An attribute with a number for each row and column, or for each side of them.
+/// Reads an attribute with a number for each row and column, or for each side of them.
 fn sides(node: &NodeProto, name: &str, default: u64, count: usize) -> Result<Vec<u64>, Diagnostic> {
     let Some(given) = integers(node, name) else { return Ok(vec![default; count]) };
     let all = given.iter().filter_map(|n| u64::try_from(*n).ok().filter(|n| *n <= WINDOW_MOST));
@@ -40,10 +40,10 @@ fn sides(node: &NodeProto, name: &str, default: u64, count: usize) -> Result<Vec
     }
 }
 
-/// Images or lines, as images: a line is one row.
+/// Images, or lines as images of one row.
 struct Images {
     view: View,
-    /// Dimensions of an image: one or two.
+    /// Number of dimensions of an image: one or two.
     rank: usize,
 }
 
@@ -59,7 +59,7 @@ impl Images {
         }
     }
 
-    /// What came out, with as many dimensions as went in.
+    /// Returns the result with as many dimensions as the input.
     fn back(&self, made: &View) -> Made {
         let dims = &made.dims;
         if self.rank == 2 { one(made.clone()) } else { one(made.reshape(&[dims[0], dims[1], dims[3]])) }
@@ -69,16 +69,16 @@ impl Images {
         [self.view.dims[2], self.view.dims[3]]
     }
 
-    /// An attribute with a number for each of an image's dimensions.
+    /// Reads an attribute with a number for each of an image's dimensions.
     fn each(&self, node: &NodeProto, name: &str, default: u64) -> Result<[u64; 2], Diagnostic> {
         let given = sides(node, name, default, self.rank)?;
         Ok(if self.rank == 2 { [given[0], given[1]] } else { [default, given[0]] })
     }
 
-    /// The window of a convolution or a pooling.
+    /// Reads the window of a convolution or a pooling.
     ///
     /// # Errors
-    /// A window that does not fit, or makes an image of more than `outputs` channels too large.
+    /// If the window does not fit, or makes an image of more than `outputs` channels too large.
     fn window(&self, node: &NodeProto, size: [u64; 2], outputs: u64) -> Result<Window, Diagnostic> {
         let (stride, dilation) = (self.each(node, "strides", 1)?, self.each(node, "dilations", 1)?);
         if stride.contains(&0) || dilation.contains(&0) || size.contains(&0) {
@@ -104,7 +104,7 @@ impl Images {
             other => return refuse(format!("auto_pad `{other}` is not supported")),
         }
         if integer(node, "ceil_mode", 0) != 0 {
-            // A last window that begins within the image or its padding in front counts, though it ends outside.
+            // A last window counts if it begins within the image or the padding before it, even if it ends outside.
             for n in 0..2 {
                 let all = image[n] + window.pad[n] + window.pad[n + 2];
                 let steps = all.saturating_sub(reach(n)).div_ceil(stride[n]);
@@ -120,7 +120,7 @@ impl Images {
     }
 }
 
-/// A bias for `outputs` channels, if there is one.
+/// Returns a bias for `outputs` channels, if there is one.
 fn bias(scope: &mut Scope, node: &NodeProto, outputs: u64) -> Result<Option<View>, Diagnostic> {
     match scope.maybe(node, 2)? {
         Some(bias) if bias.count() == outputs => scope.tensor(&bias).map(Some),
@@ -144,7 +144,7 @@ fn conv(scope: &mut Scope, node: &NodeProto) -> Made {
     x.back(&scope.eager.conv(&x.view, &filter.view, bias.as_ref(), window, groups))
 }
 
-/// A transposed convolution whose windows do not overlap: a product for each image, whose result is put in order.
+/// Executes a transposed convolution whose windows do not overlap: a product per image, whose result is reordered.
 fn conv_transpose(scope: &mut Scope, node: &NodeProto) -> Made {
     let x = Images::of(scope.view(node, 0)?)?;
     let filter = Images::of(scope.view(node, 1)?)?;
@@ -164,7 +164,7 @@ fn conv_transpose(scope: &mut Scope, node: &NodeProto) -> Made {
     check_size(&[n, patch, height, width])?;
     let bias = bias(scope, node, outputs)?;
     let turned = scope.eager.contiguous(&filter.view.reshape(&[inputs, patch]).permute(&[1, 0]));
-    // Each image by the same turned filter.
+    // Multiplies each image by the same transposed filter.
     let turned = turned.strided(&[n, patch, inputs], &[0, inputs, 1]);
     let product = scope.eager.matmul(&turned, &x.view.reshape(&[n, inputs, height * width]));
     let apart = product.reshape(&[n * outputs, size[0], size[1], height, width]).permute(&[0, 3, 1, 4, 2]);
@@ -193,11 +193,11 @@ fn pool(scope: &mut Scope, node: &NodeProto, name: &'static str) -> Made {
     x.back(&scope.eager.pool(name, &x.view, window))
 }
 
-/// One value from each image.
+/// Reduces each image to one value.
 fn global(scope: &mut Scope, node: &NodeProto, name: &'static str) -> Made {
     let x = scope.view(node, 0)?;
     if x.dims.len() < 3 {
-        return refuse(format!("a tensor of {:?} elements is no image", x.dims));
+        return refuse(format!("a tensor of {:?} elements is not an image", x.dims));
     }
     let mut dims = x.dims.clone();
     dims[2..].fill(1);
@@ -214,7 +214,7 @@ fn batch_norm(scope: &mut Scope, node: &NodeProto) -> Made {
     one(scope.eager.batch_norm(&x, [&all[0], &all[1], &all[2], &all[3]]))
 }
 
-/// Rows are normalised, then scaled and shifted by channel.
+/// Normalises rows, then scales and shifts them by channel.
 fn instance_norm(scope: &mut Scope, node: &NodeProto) -> Made {
     let x = scope.view(node, 0)?;
     let (weight, bias) = (scope.view(node, 1)?, scope.view(node, 2)?);
@@ -230,7 +230,7 @@ fn instance_norm(scope: &mut Scope, node: &NodeProto) -> Made {
     one(scope.eager.map("scale_shift", &[&normal, &weight, &bias], x.width, [2, 0]))
 }
 
-/// Local response normalisation: each element reads as many channels as `size` says.
+/// Executes local response normalisation: each element reads as many channels as `size` says.
 fn response_norm(scope: &mut Scope, node: &NodeProto) -> Made {
     let x = Images::of(scope.view(node, 0)?)?;
     let size = integer(node, "size", 0);
@@ -245,12 +245,12 @@ fn response_norm(scope: &mut Scope, node: &NodeProto) -> Made {
     x.back(&scope.eager.pool("lrn", &planes, window).reshape(dims))
 }
 
-/// Each pixel several times. `at` is the input that has the factors; the next one has sizes.
+/// Repeats each pixel. `at` is the input with the factors; the next one has sizes.
 fn resize(scope: &mut Scope, node: &NodeProto, at: usize) -> Made {
     let x = scope.input(node, 0)?;
     let mode = text(node, "mode");
     if !matches!(mode.as_str(), "" | "nearest") {
-        return refuse(format!("mode `{mode}` is not supported, `nearest` is"));
+        return refuse(format!("mode `{mode}` is not supported; use `nearest`"));
     }
     // Version 10 of the operator has no region of interest before the factors.
     let at = if node.input.len() == 2 { 1 } else { at };
@@ -269,7 +269,7 @@ fn resize(scope: &mut Scope, node: &NodeProto, at: usize) -> Made {
         return refuse(format!("{:?} elements to {dims:?}: only whole factors are supported", x.dims));
     }
     check_size(&dims)?;
-    // A dimension that grows becomes two: its pixels, and how often each comes.
+    // A dimension that grows becomes two: its pixels, and their repetitions.
     let (mut from, mut to) = (Vec::new(), Vec::new());
     for (old, new) in x.dims.iter().zip(&dims) {
         from.push(*old);

@@ -1,5 +1,5 @@
-//! Models from ONNX files: shapes are inferred, arithmetic on shapes is done, each node launches its kernels. A node finds its
-//! values and its operator by name.
+//! Models from ONNX files: shapes are inferred, arithmetic on shapes is executed, and each node launches its kernels.
+//! A node finds its values and its operator by name.
 
 mod compute;
 mod images;
@@ -34,11 +34,11 @@ pub(crate) struct Onnx {
 }
 
 impl Onnx {
-    /// Reads a file; dimensions that it leaves open are as long as `open` says.
+    /// Reads a file; the dimensions that it leaves open have the lengths in `open`.
     ///
     /// # Errors
-    /// A file that cannot be read or is none of ONNX; an operator that is not supported, with its node; shapes that
-    /// contradict those that the file has.
+    /// If a file cannot be read or is not an ONNX file, an operator (named with its node) is not supported, or shapes
+    /// contradict those in the file.
     pub(crate) fn open(path: &Path, open: &Dimensions) -> Result<Onnx, Diagnostic> {
         let name = path.display().to_string();
         let place = || Place { source: name.clone(), ..Place::default() };
@@ -72,7 +72,7 @@ impl Onnx {
         if let Err(fault) = model.checked() {
             let inputs = model.graph.input.iter().filter(|input| !fixed.contains(&input.name));
             let options = open.options(&inputs.collect::<Vec<_>>());
-            // A shape that does not fit may come of the length of an open dimension.
+            // A wrong shape may result from the length of an open dimension.
             let of_shapes = fault.help.is_none() && fault.allowed.is_empty();
             return Err(match options.filter(|_| of_shapes) {
                 Some(options) => fault.help(options),
@@ -82,7 +82,7 @@ impl Onnx {
         Ok(model)
     }
 
-    /// Runs every node and holds the shapes against those that the file states.
+    /// Runs every node and compares the shapes with those stated in the file.
     fn checked(&self) -> Result<(), Diagnostic> {
         let mut eager = Eager::new(&self.store);
         let scope = self.run(&mut eager)?;
@@ -90,9 +90,9 @@ impl Onnx {
         value::agree(declared, |name| scope.dims(name))
     }
 
-    /// Values that are the same in every pass: initializers, `Constant` nodes, and what other nodes make of nothing else, which
-    /// runtimes work out once. They lie in memory; the nodes are taken out, and so are parameters that only these read.
-    /// The names of all of them.
+    /// Places constants in memory: initializers, `Constant` nodes, and results of nodes that depend only on these,
+    /// which runtimes compute once. The nodes are removed, and so are parameters that only they read. Returns the
+    /// names of all constants.
     fn constants(&mut self) -> Result<FxHashSet<String>, Diagnostic> {
         let sparse =
             std::mem::take(&mut self.graph.sparse_initializer).into_iter().map(SparseTensorProto::whole);
@@ -137,7 +137,7 @@ impl Onnx {
         Ok(fixed)
     }
 
-    /// Inputs other than constants.
+    /// Adds the inputs other than constants.
     fn inputs(&mut self, open: &Dimensions, fixed: &FxHashSet<String>) -> Result<(), Diagnostic> {
         for input in &self.graph.input {
             if fixed.contains(&input.name) {
@@ -150,7 +150,7 @@ impl Onnx {
         Ok(())
     }
 
-    /// Every node in order; the file has them in an order in which they can be run.
+    /// Runs every node in order; the file lists them in an executable order.
     fn run<'a>(&'a self, eager: &'a mut Eager) -> Result<Scope<'a>, Diagnostic> {
         let mut scope = Scope::new(eager, &self.given);
         self.graph.node.iter().try_for_each(|node| scope.node(node))?;
@@ -158,18 +158,18 @@ impl Onnx {
     }
 }
 
-/// The graph of a file's bytes.
+/// Decodes the graph of a file's bytes.
 fn decode(bytes: Vec<u8>) -> Result<GraphProto, Diagnostic> {
     let model = ModelProto::decode(Bytes::from(bytes))
-        .map_err(|e| Diagnostic::new(format!("no ONNX file, or a truncated one: {e}")))?;
+        .map_err(|e| Diagnostic::new(format!("not an ONNX file, or a truncated one: {e}")))?;
     let graph = model.graph.filter(|graph| model.ir_version > 0 && !graph.node.is_empty());
     graph.ok_or_else(|| {
-        let what = "no ONNX file: it has no graph with nodes, or no version";
-        Diagnostic::new(what).help("a file that `onnx.save` wrote")
+        let what = "not an ONNX file: it has no graph with nodes, or no version";
+        Diagnostic::new(what).help("give a file that `onnx.save` wrote")
     })
 }
 
-/// What nodes make of constants, as far as it is used.
+/// Returns the used results that nodes compute from constants.
 fn made_once(
     tensors: &[TensorProto],
     nodes: &[NodeProto],
@@ -191,7 +191,7 @@ fn made_once(
     Ok(outputs.filter_map(|name| Some((name.clone(), scope.made(name)?.clone()))).collect())
 }
 
-/// A fault of a tensor, with its name.
+/// Adds its name to a tensor's fault.
 fn named(fault: Diagnostic, key: &str) -> Diagnostic {
     fault.at(Place { key: key.to_owned(), ..Place::default() })
 }
@@ -210,12 +210,12 @@ impl Model for Onnx {
     }
 }
 
-// Running nodes: values by name, operators by name, diagnostics that name the node.
+// Execution of nodes: values by name, operators by name, diagnostics that name the node.
 
-/// What an operator does with a node; the values of its outputs.
+/// Implementation of an operator for a node; returns the values of its outputs.
 type Operator = fn(&mut Scope, &NodeProto) -> Result<Vec<Value>, Diagnostic>;
 
-/// The graph while it is run.
+/// State of a graph's run.
 pub(crate) struct Scope<'a> {
     eager: &'a mut Eager,
     given: &'a FxHashMap<String, Value>,
@@ -230,7 +230,7 @@ impl<'a> Scope<'a> {
     /// Runs a node.
     ///
     /// # Errors
-    /// An operator that is not supported, or one that cannot be run on these inputs.
+    /// If an operator is not supported, or cannot be run on these inputs.
     fn node(&mut self, node: &NodeProto) -> Result<(), Diagnostic> {
         let named = if node.name.is_empty() { node.output.first() } else { Some(&node.name) };
         let name = named.cloned().unwrap_or_default();
@@ -254,35 +254,35 @@ impl<'a> Scope<'a> {
         Ok(())
     }
 
-    /// A value that a node has made.
+    /// Returns a value that a node has produced.
     fn made(&self, name: &str) -> Option<&Value> {
         self.made.get(name)
     }
 
-    /// Dimensions of a value, if anything has made it.
+    /// Returns the dimensions of a value, if it has been produced.
     fn dims(&self, name: &str) -> Option<&[u64]> {
         self.made.get(name).map(|value| value.dims.as_slice())
     }
 
-    /// An input that may be left out.
+    /// Returns an optional input.
     fn maybe(&self, node: &NodeProto, n: usize) -> Result<Option<Value>, Diagnostic> {
         let Some(name) = node.input.get(n).filter(|name| !name.is_empty()) else { return Ok(None) };
         let found = self.made.get(name).or_else(|| self.given.get(name)).cloned();
-        found.map(Some).ok_or_else(|| Diagnostic::new(format!("nothing makes its input `{name}`")))
+        found.map(Some).ok_or_else(|| Diagnostic::new(format!("nothing produces its input `{name}`")))
     }
 
-    /// An input.
+    /// Returns an input.
     fn input(&self, node: &NodeProto, n: usize) -> Result<Value, Diagnostic> {
         self.maybe(node, n)?.ok_or_else(|| Diagnostic::new(format!("input {n} is missing")))
     }
 
-    /// An input's tensor.
+    /// Returns an input's tensor.
     fn view(&mut self, node: &NodeProto, n: usize) -> Result<View, Diagnostic> {
         let value = self.input(node, n)?;
         self.tensor(&value)
     }
 
-    /// A value's tensor. Known numbers that no file holds are written by the host.
+    /// Returns a value's tensor. Known numbers that are not in the file are written by the host.
     fn tensor(&mut self, value: &Value) -> Result<View, Diagnostic> {
         if value.count() == 0 {
             return Err(Diagnostic::new(format!("a tensor of {:?} elements is empty", value.dims)));
@@ -295,7 +295,7 @@ impl<'a> Scope<'a> {
         Ok(value.view.clone().unwrap_or_else(|| self.eager.empty(&value.dims, value.width)))
     }
 
-    /// An input that must be known when the file is read.
+    /// Returns an input that must be known when the file is read.
     fn known(&self, node: &NodeProto, n: usize) -> Result<Vec<i64>, Diagnostic> {
         let value = self.input(node, n)?;
         value.known.ok_or_else(|| {
@@ -303,7 +303,7 @@ impl<'a> Scope<'a> {
         })
     }
 
-    /// Dimensions from an attribute, or from an input, as newer versions of operators have them.
+    /// Returns dimensions from an attribute, or from an input, as in newer versions of operators.
     fn axes(&self, node: &NodeProto, n: usize) -> Result<Option<Vec<i64>>, Diagnostic> {
         if let Some(axes) = integers(node, "axes") {
             return Ok(Some(axes.to_vec()));
@@ -312,7 +312,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// Dimensions counted from the front.
+/// Converts dimensions to be counted from the front.
 fn from_front(axes: &[i64], rank: usize) -> Result<Vec<usize>, Diagnostic> {
     let mut all: Vec<usize> = axes.iter().map(|n| axis(*n, rank)).collect::<Result<_, _>>()?;
     all.sort_unstable();

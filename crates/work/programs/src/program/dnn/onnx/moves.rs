@@ -1,5 +1,4 @@
-//! Operators that move elements, which are copies unless all stay where they are; that name them anew; or that work on
-//! shapes.
+//! Operators that move elements, as copies unless all stay in place; that rename elements; or that work on shapes.
 
 use config::Diagnostic;
 
@@ -68,7 +67,7 @@ fn concat(scope: &mut Scope, node: &NodeProto) -> Made {
     Ok(vec![Value::of(output)])
 }
 
-/// A copy under a name.
+/// Copies a tensor under a kernel name.
 fn copy(scope: &mut Scope, node: &NodeProto, name: &'static str) -> Made {
     let x = scope.view(node, 0)?;
     if x.dims.len() > RANK {
@@ -77,7 +76,7 @@ fn copy(scope: &mut Scope, node: &NodeProto, name: &'static str) -> Made {
     Ok(vec![Value::of(scope.eager.map(name, &[&x], x.width, work::COPY))])
 }
 
-/// Every `step`th element of a dimension, `length` of them: a copy, unless it is the whole.
+/// Takes every `step`th element of a dimension, `length` of them: a copy, unless it is the whole.
 fn piece(
     scope: &mut Scope,
     x: &Value,
@@ -102,12 +101,12 @@ fn piece(
     Ok(Value::of(scope.eager.map("slice", &[&part], x.width, work::COPY)))
 }
 
-/// A tensor in a larger one, which is filled first.
+/// Places a tensor in a larger one, which is filled first.
 fn pad(scope: &mut Scope, node: &NodeProto) -> Made {
     let x = scope.input(node, 0)?;
     let mode = text(node, "mode");
     if !matches!(mode.as_str(), "" | "constant") {
-        return refuse(format!("mode `{mode}` is not supported, `constant` is"));
+        return refuse(format!("mode `{mode}` is not supported; use `constant`"));
     }
     let given = match integers(node, "pads") {
         Some(pads) => pads.to_vec(),
@@ -140,7 +139,7 @@ fn pad(scope: &mut Scope, node: &NodeProto) -> Made {
     Ok(vec![Value::of(output)])
 }
 
-/// A tensor several times along its dimensions: a copy.
+/// Copies a tensor several times along its dimensions.
 fn tile(scope: &mut Scope, node: &NodeProto) -> Made {
     let (x, repeats) = (scope.input(node, 0)?, dims_of(&scope.known(node, 1)?)?);
     if repeats.len() != x.dims.len() || repeats.contains(&0) {
@@ -197,7 +196,7 @@ fn slice(scope: &mut Scope, node: &NodeProto) -> Made {
     Ok(vec![x])
 }
 
-/// Known numbers in reverse order.
+/// Returns known numbers in reverse order.
 fn backwards(x: &Value, [start, end, step]: [i64; 3]) -> Result<Value, Diagnostic> {
     let Some(known) = x.known.as_ref().filter(|_| x.dims.len() == 1) else {
         return refuse(format!("a step of {step} through a tensor that is not known before the model runs"));
@@ -245,7 +244,7 @@ fn gather(scope: &mut Scope, node: &NodeProto) -> Made {
             let found = places.iter().map(|n| known[*n as usize]).collect();
             return Ok(vec![Value::known(picked.dims, found)]);
         }
-        // One of a dimension's elements, which then is no dimension any more.
+        // A single element of a dimension is picked, which removes the dimension.
         if let ([place], []) = (places.as_slice(), picked.dims.as_slice()) {
             let found = piece(scope, &x, at, *place as u64, 1, 1)?;
             let mut dims = x.dims.clone();
@@ -274,7 +273,7 @@ fn expanded(scope: &mut Scope, node: &NodeProto) -> Made {
     Ok(vec![Value::of(expand(scope, &view, &dims))])
 }
 
-// Operators that name elements anew, or work on shapes.
+// Operators that rename elements, or work on shapes.
 
 /// Operators by name.
 pub(super) const SHAPE_OPERATORS: &[(&str, Operator)] = &[
@@ -292,7 +291,7 @@ pub(super) const SHAPE_OPERATORS: &[(&str, Operator)] = &[
     ("Where", choose),
 ];
 
-/// A shape as known numbers.
+/// Returns a shape as known numbers.
 pub(super) fn list(numbers: Vec<i64>) -> Value {
     Value::known(vec![numbers.len() as u64], numbers)
 }
@@ -313,10 +312,10 @@ fn cast(scope: &mut Scope, node: &NodeProto) -> Made {
     Ok(vec![Value::of(scope.eager.map("cast", &[&view], width, work::ONE))])
 }
 
-/// The tensor of a `Constant`.
+/// Returns the tensor of a `Constant`.
 ///
 /// # Errors
-/// Texts, and attributes that the operator does not have.
+/// If it is a text, or the operator does not have the attribute.
 pub(super) fn constant_of(node: &NodeProto) -> Result<TensorProto, Diagnostic> {
     let Some(given) = node.attribute.first() else { return refuse("it has no value") };
     let floats = |dims, float_data| TensorProto { dims, data_type: 1, float_data, ..TensorProto::default() };
@@ -332,7 +331,8 @@ pub(super) fn constant_of(node: &NodeProto) -> Result<TensorProto, Diagnostic> {
     }
 }
 
-/// The tensor that a `ConstantOfShape` makes: one number everywhere, a zero of fp32 unless attribute `value` says another one.
+/// Returns the tensor of a `ConstantOfShape`: a single number repeated, zero in fp32 unless attribute `value` gives a
+/// different one.
 pub(super) fn filled(node: &NodeProto, dims: Vec<i64>) -> TensorProto {
     let given = node.attribute.iter().find(|a| a.name == "value").and_then(|a| a.t.as_ref());
     let data_type = given.map_or(1, |tensor| tensor.data_type);
@@ -344,7 +344,7 @@ pub(super) fn filled(node: &NodeProto, dims: Vec<i64>) -> TensorProto {
     TensorProto { dims, data_type, int64_data, int32_data, ..TensorProto::default() }
 }
 
-/// A filled tensor whose size comes from the model's input.
+/// Creates a filled tensor whose size comes from the model's input.
 fn constant_of_shape(scope: &mut Scope, node: &NodeProto) -> Made {
     let tensor = filled(node, scope.known(node, 0)?);
     let dims = dims_of(&tensor.dims)?;
@@ -420,7 +420,7 @@ fn range(scope: &mut Scope, node: &NodeProto) -> Made {
     };
     let numbers: Option<Vec<i64>> = values.iter().map(number).collect();
     let Some([from, to, step]) = numbers.as_deref().and_then(|all| <[i64; 3]>::try_from(all).ok()) else {
-        return refuse("limits that are not known before the model runs, or no whole numbers");
+        return refuse("limits that are not known before the model runs, or are not whole numbers");
     };
     if step <= 0 || to.saturating_sub(from) / step > KNOWN_MOST as i64 {
         return refuse(format!("from {from} to {to} in steps of {step}"));

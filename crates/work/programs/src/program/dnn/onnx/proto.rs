@@ -1,5 +1,5 @@
-//! The messages of an ONNX file (onnx.proto3 of ONNX 1.16), as far as they are read: shapes, attributes, small constants;
-//! and how a file is recognised by its first bytes.
+//! Messages of an ONNX file (onnx.proto3 of ONNX 1.16), as far as they are read: shapes, attributes, small constants;
+//! and recognition of a file by its first bytes.
 
 use prost::bytes::Bytes;
 
@@ -34,7 +34,7 @@ pub(crate) struct GraphProto {
 /// `SparseTensorProto`, without its indices.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct SparseTensorProto {
-    /// The elements that are not zero; its name is that of the whole.
+    /// Nonzero elements; their name is that of the whole tensor.
     #[prost(message, optional, tag = "1")]
     pub(crate) values: Option<TensorProto>,
     #[prost(int64, repeated, tag = "3")]
@@ -42,7 +42,7 @@ pub(crate) struct SparseTensorProto {
 }
 
 impl SparseTensorProto {
-    /// The whole tensor without its elements.
+    /// Returns the whole tensor without its elements.
     pub(crate) fn whole(self) -> TensorProto {
         let values = self.values.unwrap_or_default();
         TensorProto {
@@ -163,12 +163,14 @@ pub(crate) struct Dimension {
 
 // Recognition of a model by its first bytes.
 
-/// Fields of `ModelProto` that have a length: names, texts, operator sets, metadata, functions; the graph is the seventh.
+/// Length-delimited fields of `ModelProto`: names, texts, operator sets, metadata, functions; the graph is field
+/// seven.
 const WITH_LENGTH: [u64; 9] = [2, 3, 4, 6, 8, 14, 20, 25, 26];
 
 const GRAPH: u64 = 7;
 
-/// Whether bytes are the beginning of an ONNX model: its version, then known fields up to a graph that begins with a node, a name or a tensor.
+/// Returns true if bytes are the beginning of an ONNX model: its version, then known fields up to a graph that begins
+/// with a node, a name or a tensor.
 pub(crate) fn is_onnx(start: &[u8]) -> bool {
     walk_fields(start).unwrap_or(false)
 }
@@ -200,7 +202,7 @@ fn walk_fields(start: &[u8]) -> Option<bool> {
     }
 }
 
-/// The next number of seven bits a byte.
+/// Reads the next number of seven bits per byte.
 fn take_varint(rest: &mut &[u8]) -> Option<u64> {
     let mut number = 0_u64;
     for shift in (0..63).step_by(7) {

@@ -1,5 +1,5 @@
-//! Values of a graph: a tensor, or whole numbers that are known when the file is read, or both; dimensions that a file
-//! leaves open, and elements in files beside it.
+//! Values of a graph: a tensor, whole numbers known when the file is read, or both; open dimensions of a file, and
+//! elements in external files.
 
 use config::{Diagnostic, Place};
 
@@ -11,7 +11,7 @@ use std::{
     path::{Component, Path},
 };
 
-/// Whole numbers beyond this many are not kept: shapes are short.
+/// Maximum number of known whole numbers per value: shapes are short.
 pub(crate) const KNOWN_MOST: u64 = 4096;
 
 /// A value of the graph.
@@ -24,29 +24,29 @@ pub(crate) struct Value {
     pub(crate) known: Option<Vec<i64>>,
     /// A short constant of floating-point numbers: factors of sizes.
     pub(crate) reals: Option<Vec<f32>>,
-    /// The bytes of a tensor whose elements are parts of bytes; it has no `view` then.
+    /// Bytes of a tensor whose elements are smaller than a byte; `view` is then none.
     pub(crate) packed: Option<View>,
 }
 
 impl Value {
-    /// A tensor, whose elements lie in order.
+    /// Returns the value of a contiguous tensor.
     pub(crate) fn of(view: View) -> Value {
         let (dims, width) = (view.dims.clone(), view.width);
         Value { dims, width, view: Some(view), known: None, reals: None, packed: None }
     }
 
-    /// Known numbers.
+    /// Returns a value of known numbers.
     pub(crate) fn known(dims: Vec<u64>, known: Vec<i64>) -> Value {
         Value { dims, width: 8, view: None, known: Some(known), reals: None, packed: None }
     }
 
-    /// The same elements under other dimensions.
+    /// Returns the same elements with different dimensions.
     pub(crate) fn reshape(&self, dims: Vec<u64>) -> Value {
         let view = self.view.as_ref().map(|view| view.reshape(&dims));
         Value { dims, view, ..self.clone() }
     }
 
-    /// A constant of the file in a model's memory, with what is known of its elements.
+    /// Places a constant of the file in a model's memory, with the known values of its elements.
     pub(crate) fn constant(tensor: &TensorProto, store: &mut Store) -> Result<Value, Diagnostic> {
         let dims = dims_of(&tensor.dims)?;
         let count: u64 = dims.iter().product();
@@ -67,20 +67,20 @@ impl Value {
         Ok(Value { dims, width, view, known, reals, packed: None })
     }
 
-    /// The same value in a model's memory, where it stays.
+    /// Places the value permanently in a model's memory.
     pub(crate) fn lasting(&self, store: &mut Store) -> Value {
         let view = self.view.as_ref().map(|view| store.parameter("constant", &self.dims, view.width));
         let packed = self.packed.as_ref().map(|bytes| store.parameter("constant", &bytes.dims, 1));
         Value { view, packed, ..self.clone() }
     }
 
-    /// Elements.
+    /// Returns the number of elements.
     pub(crate) fn count(&self) -> u64 {
         self.dims.iter().product()
     }
 }
 
-/// Bytes of an element of a data type (`TensorProto.DataType`).
+/// Returns the bytes of an element of a data type (`TensorProto.DataType`).
 pub(crate) fn width_of(data_type: i32) -> Result<u8, Diagnostic> {
     let name = match data_type {
         // bool, whole numbers and floating-point numbers of eight bits.
@@ -98,7 +98,8 @@ pub(crate) fn width_of(data_type: i32) -> Result<u8, Diagnostic> {
     Err(Diagnostic::new(format!("{name}: not supported (data type {data_type})")).help(help))
 }
 
-/// Elements of a byte, of data types whose elements are parts of one (uint4, int4, float4e2m1; uint2, int2).
+/// Returns the elements per byte of data types with elements smaller than a byte (uint4, int4, float4e2m1; uint2,
+/// int2).
 pub(crate) fn packing(data_type: i32) -> Option<u64> {
     match data_type {
         21..=23 => Some(2),
@@ -107,13 +108,13 @@ pub(crate) fn packing(data_type: i32) -> Option<u64> {
     }
 }
 
-/// Whether constants of a data type are parameters. Other whole numbers than those of quantised weights are shapes and indices,
-/// no part of a model's size.
+/// Returns true if constants of a data type are parameters. Whole numbers other than quantised weights are shapes and
+/// indices, which do not count towards a model's size.
 pub(super) fn is_parameter(data_type: i32) -> bool {
     packing(data_type).is_some() || matches!(data_type, 1..=3 | 10 | 11 | 16..=20 | 24)
 }
 
-/// A tensor's dimensions.
+/// Returns a tensor's dimensions.
 pub(crate) fn dims_of(dims: &[i64]) -> Result<Vec<u64>, Diagnostic> {
     let dims: Result<Vec<u64>, _> = dims.iter().map(|d| u64::try_from(*d)).collect();
     let dims = dims.map_err(|_| Diagnostic::new("a tensor with a negative dimension"))?;
@@ -121,7 +122,8 @@ pub(crate) fn dims_of(dims: &[i64]) -> Result<Vec<u64>, Diagnostic> {
     Ok(dims)
 }
 
-/// Elements of a tensor at most: none is that large, and grids and products of two sizes stay within their types.
+/// Maximum number of elements of a tensor: real ones are smaller, and grids and products of two sizes stay within
+/// their types.
 const ELEMENTS_MOST: u64 = 1 << 31;
 
 /// Refuses a tensor that is too large.
@@ -133,7 +135,7 @@ pub(crate) fn check_size(dims: &[u64]) -> Result<(), Diagnostic> {
     }
 }
 
-/// The whole numbers of a short constant; none if it is long or has other elements.
+/// Returns the whole numbers of a short constant; none if it is long or has other elements.
 pub(crate) fn numbers(tensor: &TensorProto, count: u64) -> Option<Vec<i64>> {
     if count > KNOWN_MOST {
         return None;
@@ -153,15 +155,15 @@ pub(crate) fn numbers(tensor: &TensorProto, count: u64) -> Option<Vec<i64>> {
     (numbers.len() as u64 == count).then_some(numbers)
 }
 
-/// The only number of a constant, if it has one that is whole.
+/// Returns the only number of a constant, if it has exactly one whole number.
 pub(crate) fn first_number(tensor: &TensorProto) -> Option<i64> {
     numbers(tensor, 1).map(|numbers| numbers[0])
 }
 
-/// Floating-point numbers beyond this many are not kept: a factor for each dimension.
+/// Maximum number of known floating-point numbers: a factor for each dimension.
 const REALS_MOST: u64 = 8;
 
-/// The numbers of a short constant of floats; none if it is long or has other elements.
+/// Returns the numbers of a short constant of floats; none if it is long or has other elements.
 fn reals(tensor: &TensorProto, count: u64) -> Option<Vec<f32>> {
     if tensor.data_type != 1 || count > REALS_MOST {
         return None;
@@ -171,23 +173,23 @@ fn reals(tensor: &TensorProto, count: u64) -> Option<Vec<f32>> {
     (reals.len() as u64 == count).then_some(reals)
 }
 
-/// An attribute that is a whole number.
+/// Reads an attribute that is a whole number.
 pub(crate) fn integer(node: &NodeProto, name: &str, default: i64) -> i64 {
     node.attribute.iter().find(|a| a.name == name).map_or(default, |a| a.i)
 }
 
-/// An attribute that is several whole numbers.
+/// Reads an attribute that is a list of whole numbers.
 pub(crate) fn integers<'a>(node: &'a NodeProto, name: &str) -> Option<&'a [i64]> {
     node.attribute.iter().find(|a| a.name == name).map(|a| a.ints.as_slice())
 }
 
-/// An attribute that is a text; empty if it is not there.
+/// Reads an attribute that is a text; empty if absent.
 pub(crate) fn text(node: &NodeProto, name: &str) -> String {
     let found = node.attribute.iter().find(|a| a.name == name);
     found.map_or(String::new(), |a| String::from_utf8_lossy(&a.s).into_owned())
 }
 
-/// A dimension counted from the end if it is negative.
+/// Returns a dimension, counted from the end if it is negative.
 pub(crate) fn axis(axis: i64, rank: usize) -> Result<usize, Diagnostic> {
     let from_front = if axis < 0 { axis + rank as i64 } else { axis };
     usize::try_from(from_front)
@@ -198,22 +200,22 @@ pub(crate) fn axis(axis: i64, rank: usize) -> Result<usize, Diagnostic> {
 
 // Dimensions that a file leaves open, and those that it states.
 
-/// How long open dimensions are.
+/// Lengths of open dimensions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Dimensions {
-    /// By the names that the file gives them.
+    /// Lengths by the names in the file.
     pub(crate) named: Vec<(String, u64)>,
-    /// All others.
+    /// Length of all others.
     pub(crate) other: u64,
 }
 
-/// A tensor's dimensions as the file has them; none if it is something else.
+/// Returns a tensor's dimensions as in the file; none if it is not a tensor.
 fn stated(of: &ValueInfoProto) -> Option<(&[Dimension], i32)> {
     let tensor = of.r#type.as_ref()?.tensor_type.as_ref()?;
     Some((tensor.shape.as_ref().map_or(&[], |shape| shape.dim.as_slice()), tensor.elem_type))
 }
 
-/// A dimension that is a number.
+/// Returns a dimension that is a number.
 fn fixed_size(dimension: &Dimension) -> Option<i64> {
     dimension.dim_value.filter(|n| *n > 0)
 }
@@ -240,7 +242,8 @@ impl Dimensions {
         }
     }
 
-    /// Which options set the dimensions that the inputs leave open, with their present lengths; none if they leave none open.
+    /// Describes the options that set the open dimensions of the inputs, with their current lengths; none if there
+    /// are none.
     pub(super) fn options(&self, inputs: &[&ValueInfoProto]) -> Option<String> {
         let all = inputs.iter().filter_map(|input| stated(input)).flat_map(|(dims, _)| dims);
         let mut open: Vec<(Option<&str>, i64)> = all
@@ -276,11 +279,11 @@ impl Dimensions {
         fixed_size(dimension).unwrap_or_else(|| named().map_or(self.other, |(_, length)| *length) as i64)
     }
 
-    /// Dimensions of an input, and bytes of an element.
+    /// Returns the dimensions of an input, and the bytes of an element.
     pub(super) fn shape(&self, input: &ValueInfoProto) -> Result<(Vec<u64>, u8), Diagnostic> {
         let place = || Place { key: input.name.clone(), ..Place::default() };
         let Some((dims, elements)) = stated(input) else {
-            return Err(Diagnostic::new(format!("input `{}` is no tensor", input.name)).at(place()));
+            return Err(Diagnostic::new(format!("input `{}` is not a tensor", input.name)).at(place()));
         };
         let dims: Vec<i64> = dims.iter().map(|dimension| self.length(dimension)).collect();
         let width = width_of(elements).map_err(|fault| fault.at(place()))?;
@@ -288,10 +291,10 @@ impl Dimensions {
     }
 }
 
-/// Holds the shapes that came out against those that the file states, where these are numbers.
+/// Compares the resulting shapes with those stated in the file, where these are numbers.
 ///
 /// # Errors
-/// The first that differs.
+/// If a shape differs: the first one.
 pub(super) fn agree<'a>(
     declared: impl Iterator<Item = &'a ValueInfoProto>,
     made: impl Fn(&str) -> Option<&'a [u64]>,
@@ -303,7 +306,7 @@ pub(super) fn agree<'a>(
             let stated: Vec<String> =
                 dims.iter().map(|d| fixed_size(d).map_or("?".to_owned(), |n| n.to_string())).collect();
             let name = &value.name;
-            let what = format!("`{name}` has {made:?} elements, and [{}] in the file", stated.join(", "));
+            let what = format!("`{name}` has {made:?} elements, but [{}] in the file", stated.join(", "));
             let place = Place { key: name.clone(), ..Place::default() };
             return Err(Diagnostic::new(what).at(place));
         }
@@ -313,10 +316,10 @@ pub(super) fn agree<'a>(
 
 // Tensors whose elements are in files beside the model (ONNX, "External Data").
 
-/// Brings in what is short enough to be a shape; of longer tensors no elements are needed.
+/// Loads external data that is short enough to be a shape; elements of longer tensors are not needed.
 ///
 /// # Errors
-/// A file that is outside the model's folder, or cannot be read.
+/// If a file is outside the model's folder, or cannot be read.
 pub(super) fn bring_in_external(graph: &mut GraphProto, folder: &Path) -> Result<(), Diagnostic> {
     let of_nodes = graph.node.iter_mut().flat_map(|node| &mut node.attribute).filter_map(|a| a.t.as_mut());
     for tensor in graph.initializer.iter_mut().chain(of_nodes) {

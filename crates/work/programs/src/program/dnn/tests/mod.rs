@@ -346,14 +346,14 @@ fn samples_are_executed_in_order() {
         launches("bert:pairs=2,size=medium,sequence=16").unwrap().map(|(_, k)| k).collect();
     assert_eq!(sampled, [3, 7, 150].map(|n: usize| all[n]));
     let outside = refused(&format!("bert:sequence=16,kernels={}", path.display()));
-    assert!(outside.contains("sample 150 of a program with 148 launches"), "{outside}");
+    assert!(outside.contains("sample 150 is beyond the end of a program with 148 launches"), "{outside}");
     std::fs::write(&path, "kernels = 60\n[[group]]\nsamples = [3]\n").unwrap();
     let other = refused(&format!("bert:kernels={}", path.display()));
-    assert!(other.contains("a run with 60 kernels, for a program with 148 launches"), "{other}");
+    assert!(other.contains("a run with 60 kernels, but the program has 148 launches"), "{other}");
     std::fs::write(&path, "groups = 3\n").unwrap();
-    assert!(refused(&format!("bert:kernels={}", path.display())).contains("without samples"));
+    assert!(refused(&format!("bert:kernels={}", path.display())).contains("has no samples"));
     std::fs::write(&path, "[[group]\n").unwrap();
-    assert!(refused(&format!("bert:kernels={}", path.display())).contains("no file of sampled kernels"));
+    assert!(refused(&format!("bert:kernels={}", path.display())).contains("not a file of sampled kernels"));
     assert!(refused("bert:kernels=no-such.toml").contains("no-such.toml"));
 }
 

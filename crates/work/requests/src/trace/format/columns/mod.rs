@@ -1,4 +1,5 @@
-//! CSV whose header names each column with its unit: the way in for any other trace, and nandscape's own text form.
+//! Tables in CSV whose header names each column with its unit: the input for any other trace, and nandscape's own
+//! text form.
 
 mod names;
 mod table;
@@ -21,8 +22,8 @@ pub(crate) static FORMAT: Format = Format {
         record: "time_UNIT,flow,op,offset_UNIT,size_UNIT[,fua]",
         units: "columns in any order: time_s|ms|us|100ns|ns|ps (decimals allowed); offset_bytes or lba_N and size_bytes \
                 or size_N in blocks of N bytes; op R, W, trim, zeroes, flush; flow|device|disk|volume|host, fua (0, 1) and \
-                response_UNIT may be missing; other usual names do as well (timestamp, address, lba, nblocks), and key is an object; \
-                --columns says what the columns of a table without such a header are",
+                response_UNIT are optional; other common names work too (timestamp, address, lba, nblocks), and key is an object; \
+                --columns names the columns of a table without such a header",
         example: "time_us,flow,op,offset_bytes,size_bytes,fua\n0,sda,R,61440,4096,0\n12.5,sda,W,1048576,8192,1\n",
         source: "nandscape",
         time_unit: None,
@@ -38,22 +39,22 @@ pub(crate) static FORMAT: Format = Format {
     separator: Some(b','),
 };
 
-/// Rows behind the header that say what it does not.
+/// Number of rows after the header that supply what it leaves open.
 const ROWS: usize = 2_048;
 
 struct Parser {
     table: Result<Table, Problem>,
-    /// What the line to come may be.
+    /// Possible content of the next line.
     first: First,
     objects: Objects,
 }
 
-/// What the first line may be.
+/// Possible content of the first line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum First {
-    /// The header.
+    /// A header.
     Header,
-    /// A header in place of a row, if the user or a comment has named the columns.
+    /// A header or a row, if the user or a comment has named the columns.
     MaybeHeader,
     /// A row.
     Row,
@@ -65,7 +66,7 @@ impl Parser {
         let objects = Objects::default();
         let of_comment = comment.map(|header| Table::of_header(&header, &lines, settings));
         if let Some(text) = settings.columns {
-            // What is wrong with them has been said by `check`.
+            // Faults in the columns have been reported by `check`.
             let mut table =
                 Table::given(text, settings.exponent, settings.sector).map_err(|_| Problem::NoHeader);
             if let (Ok(table), Some(Ok(said))) = (&mut table, of_comment) {
@@ -81,9 +82,9 @@ impl Parser {
     }
 }
 
-/// The beginning of a file, its fields separated by commas.
+/// Beginning of a file, its fields separated by commas.
 struct Beginning {
-    /// The last comment in front of the lines.
+    /// Last comment before the lines.
     comment: Option<Vec<u8>>,
     lines: Vec<Vec<u8>>,
 }
@@ -104,15 +105,15 @@ impl Beginning {
     }
 }
 
-/// Refuses columns that name no table of requests.
+/// Refuses columns that do not describe a table of requests.
 ///
 /// # Errors
-/// A word that names no column, with the nearest; one that is missing or there twice.
+/// If a word is not a column (with the nearest), or a column is missing or duplicated.
 pub(super) fn check(columns: &str) -> Result<(), Diagnostic> {
     Table::given(columns, 0, 1).map(drop)
 }
 
-/// Whether the header at the beginning of a file leaves open the unit of times, and that of addresses.
+/// Returns whether the header at the beginning of a file leaves open the unit of times, and that of addresses.
 pub(super) fn open_units(prefix: &[u8]) -> (bool, bool) {
     let all = Translation::all(&FORMAT).map(Some);
     let settings = |translation| Settings { translation, ..Settings::of_prefix(prefix) };
@@ -123,7 +124,7 @@ pub(super) fn open_units(prefix: &[u8]) -> (bool, bool) {
     headers.find_map(|header| table::open_units(&header)).unwrap_or((true, true))
 }
 
-/// The header in a comment at the beginning of a file, if there is one that names a table of requests.
+/// Returns the header in a comment at the beginning of a file, if it describes a table of requests.
 pub(crate) fn comment(settings: &Settings<'_>) -> Option<Vec<u8>> {
     let Beginning { comment, lines } = Beginning::of(settings);
     let header = comment?;
@@ -131,18 +132,18 @@ pub(crate) fn comment(settings: &Settings<'_>) -> Option<Vec<u8>> {
     Some(header.strip_prefix(b"#").map_or(&header[..], |header| header).to_vec())
 }
 
-/// The diagnostic of a file whose first line names columns and yet no table of requests, if it does.
+/// Returns the diagnostic of a file whose first line names columns that do not describe a table of requests.
 pub(crate) fn explain(settings: &Settings<'_>) -> Option<Diagnostic> {
     let Beginning { lines, .. } = Beginning::of(settings);
     let (header, rows) = lines.split_first()?;
     table::explain(header, rows, settings)
 }
 
-/// The fields of a row.
+/// Fields of a row.
 struct Row<'a> {
     time: Field<'a>,
     op: Field<'a>,
-    /// Offset or key.
+    /// Offset or key of the request.
     place: Field<'a>,
     size: Field<'a>,
     flow: Field<'a>,
@@ -203,7 +204,7 @@ impl LineParser for Parser {
         let row = Row::of(line, &table.roles)?;
         let at = match row.time.moment(table.exponent) {
             Err(_) if first == First::MaybeHeader && !row.time.text.iter().any(u8::is_ascii_digit) => {
-                sheet.notes.remark("the first line is taken for a header".to_owned());
+                sheet.notes.remark("the first line is treated as a header".to_owned());
                 return Ok(());
             }
             at => at?,
@@ -245,7 +246,7 @@ impl LineParser for Parser {
     }
 }
 
-/// Where an object lies; `None` of one that was not there or has no size.
+/// Returns the place of an object; `None` if it was missing or has no size.
 fn object(
     objects: &mut Objects,
     op: IoOp,
@@ -264,7 +265,7 @@ fn object(
     Ok(Some(Extent { offset, ..extent }))
 }
 
-/// A whole number, in hexadecimal behind `0x`.
+/// Reads a whole number, in hexadecimal after `0x`.
 fn number(field: Field<'_>) -> Result<u64, Fault> {
     if field.text.starts_with(b"0x") { field.hexadecimal() } else { field.integer() }
 }
@@ -277,27 +278,28 @@ fn flag(field: Field<'_>) -> Result<bool, Fault> {
     }
 }
 
-// Units that a header does not say, by the rows behind it.
+// Units that a header leaves open, inferred from the rows.
 
-/// More requests in a second than any storage answers, and fewer than a trace is recorded for: *chosen*.
+/// Plausible request rates per second: below the highest that storage serves, above the lowest worth recording:
+/// *chosen*.
 const RATES: std::ops::RangeInclusive<f64> = 10.0..=2e7;
 
-/// Seconds since 1970 of 2001 and of 2038.
+/// Seconds since 1970 at 2001 and at 2038.
 const EPOCH: std::ops::Range<f64> = 1e9..2.15e9;
 
-/// Requests in a second of a trace with times since 1970, at least: *chosen*, so that a counter of microseconds is none.
+/// Minimum request rate of a trace with times since 1970, per second: *chosen*, to exclude a counter of microseconds.
 const SLOWEST: f64 = 0.01;
 
-/// A FILETIME of 1970 and one of 2038, in units of 100 ns since 1601.
+/// Values of FILETIME at 1970 and at 2038, in units of 100 ns since 1601.
 const FILETIMES: std::ops::Range<f64> = 1.164_447_36e17..1.379e17;
 
-/// Times without a unit: the unit that is likely, and a sentence about it.
+/// Returns the likely unit of times without one, and a sentence about it.
 fn time_unit(rows: &[Vec<u8>], column: usize, name: &str) -> (TimeUnit, String) {
     let mut times = Vec::with_capacity(rows.len());
     let mut decimal = false;
     for row in rows {
         let Some(field) = nth(row, column) else { continue };
-        // As if they were seconds.
+        // Read as if they were seconds.
         if let Ok(ps) = field.moment(12) {
             decimal |= field.text.contains(&b'.');
             times.push(ps as f64 / 1e12);
@@ -347,17 +349,17 @@ fn time_unit(rows: &[Vec<u8>], column: usize, name: &str) -> (TimeUnit, String) 
         .collect();
     let what = if span > 0.0 {
         format!(
-            "the header does not say the unit of `{name}`: {} is taken; it could be {}; --time-unit decides",
+            "the header does not name the unit of `{name}`: assuming {}; it could be {}; set --time-unit",
             meaning(unit, per_s),
             others.join(", or ")
         )
     } else {
-        format!("the header does not say the unit of `{name}`: {} is taken; --time-unit decides", unit.name())
+        format!("the header does not name the unit of `{name}`: assuming {}; set --time-unit", unit.name())
     };
     (unit, what)
 }
 
-/// Whether sizes without a unit are sectors, beside addresses that are: most of them are not multiples of a sector.
+/// Returns true if sizes without a unit are sectors, like the addresses: most of them are not multiples of a sector.
 fn in_sectors(rows: &[Vec<u8>], column: usize, sector: u64) -> bool {
     let sizes = rows.iter().filter_map(|row| nth(row, column)?.integer().ok());
     let (mut whole, mut other) = (0, 0);
@@ -367,14 +369,14 @@ fn in_sectors(rows: &[Vec<u8>], column: usize, sector: u64) -> bool {
     other > whole
 }
 
-/// Whether all values of a column are codes: digits alone.
+/// Returns true if all values of a column are codes: only digits.
 fn has_codes(rows: &[Vec<u8>], column: usize) -> bool {
     let mut values = rows.iter().filter_map(|row| nth(row, column)).peekable();
     values.peek().is_some()
         && values.all(|value| !value.text.is_empty() && value.text.iter().all(u8::is_ascii_digit))
 }
 
-/// A column of a row.
+/// Returns a column of a row.
 fn nth(row: &[u8], column: usize) -> Option<Field<'_>> {
     let mut fields = Fields::commas(row);
     for _ in 0..column {

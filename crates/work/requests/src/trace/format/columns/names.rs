@@ -1,18 +1,18 @@
-//! What the name of a column says: its role, its unit and the codes in it.
+//! Interpretation of a column's name: role, unit and codes.
 
 use proto::IoOp;
 
 use crate::trace::format::columns::table::{self, Codes};
 use crate::trace::options::TimeUnit;
 
-/// What a column holds.
+/// Content of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
     Time,
     Flow,
     Op,
     Offset,
-    /// The name of an object, in place of an offset.
+    /// Name of an object, in place of an offset.
     Key,
     Size,
     Fua,
@@ -20,20 +20,20 @@ pub(super) enum Role {
     Ignored,
 }
 
-/// The unit that a name says.
+/// Unit given by a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Unit {
-    /// None.
+    /// No unit.
     Unsaid,
     /// 10^n ps.
     Time(u32),
-    /// So many bytes.
+    /// This many bytes.
     Bytes(u64),
-    /// Sectors, blocks or logical blocks, of whatever size.
+    /// Sectors, blocks or logical blocks, of unknown size.
     Sectors,
 }
 
-/// The role, the unit and the codes that a name says.
+/// Role, unit and codes given by a name.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Meaning {
     pub(super) role: Role,
@@ -41,7 +41,7 @@ pub(super) struct Meaning {
     pub(super) codes: Option<Codes>,
 }
 
-/// Names by role and by the unit they imply, in lower case, without what separates their words.
+/// Names by role and implied unit, in lower case, without separators between their words.
 const NAMES: [(Role, Unit, &[&str]); 12] = [
     (
         Role::Time,
@@ -306,10 +306,10 @@ const NAMES: [(Role, Unit, &[&str]); 12] = [
     ),
 ];
 
-/// Beginnings of names that say nothing about them.
+/// Prefixes of names that carry no meaning.
 const EMPTY: [&str; 3] = ["request", "req", "io"];
 
-/// What a name says.
+/// Interprets a name.
 pub(super) fn meaning(name: &str) -> Meaning {
     let (plain, legend) = legend(name);
     let words = words(plain);
@@ -327,7 +327,7 @@ pub(super) fn meaning(name: &str) -> Meaning {
     of(role, unit, codes)
 }
 
-/// The role and the unit of a name by its words.
+/// Returns the role and the unit of a name by its words.
 fn known(words: &[String]) -> Option<(Role, Unit)> {
     let find = |words: &[String]| {
         let key = words.concat();
@@ -351,7 +351,7 @@ fn known(words: &[String]) -> Option<(Role, Unit)> {
     fits.then_some((role, unit))
 }
 
-/// The unit that a word is.
+/// Returns the unit named by a word.
 fn unit(word: &str) -> Option<Unit> {
     let time = |unit: TimeUnit| Some(Unit::Time(unit.exponent()));
     match word {
@@ -379,7 +379,7 @@ fn unit(word: &str) -> Option<Unit> {
     }
 }
 
-/// The words of a name, in lower case: `IOType`, `io_type` and `io type` have the same.
+/// Splits a name into words, in lower case: `IOType`, `io_type` and `io type` have the same.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let letters: Vec<char> = name.replace(['µ', 'μ'], "u").replace("iB", "ib").chars().collect();
@@ -400,7 +400,8 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// A name without the codes that stand behind it in brackets, and the codes: `op type [Put:0, Get:1]`, `rw (0=read, 1=write)`.
+/// Splits a name into the name without the codes in brackets after it, and the codes: `op type [Put:0, Get:1]`,
+/// `rw (0=read, 1=write)`.
 fn legend(name: &str) -> (&str, Option<Codes>) {
     let Some(from) = name.find(['[', '(']) else { return (name, None) };
     let inside = name[from + 1..].trim_end().trim_end_matches([']', ')']);

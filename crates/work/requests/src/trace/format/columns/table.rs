@@ -1,4 +1,4 @@
-//! The columns of a table, by its header or by the user, and the names that it has for operations.
+//! Columns of a table, by its header or by the user, and its names for operations.
 
 use config::{Diagnostic, Place};
 use text::shown;
@@ -12,10 +12,10 @@ use crate::trace::{
 };
 use proto::IoOp;
 
-/// More columns than any header has; a longer line is not a header.
+/// Maximum number of columns of a header; a longer line is not a header.
 const MAX_COLUMNS: usize = 64;
 
-/// What `--columns` may name.
+/// Words allowed in `--columns`.
 const WORDS: [&str; 19] = [
     "time",
     "time_s",
@@ -38,27 +38,27 @@ const WORDS: [&str; 19] = [
     "-",
 ];
 
-/// What each column of a file is.
+/// Roles of a file's columns.
 pub(super) struct Table {
     pub(super) roles: Vec<Role>,
     pub(super) exponent: u32,
     pub(super) response_exponent: u32,
     pub(super) offset_unit: u64,
     pub(super) size_unit: u64,
-    /// How operations are called.
+    /// Names of operations.
     pub(super) codes: Codes,
-    /// What was guessed or left out.
+    /// Remarks on what was guessed or left out.
     pub(super) remarks: Vec<String>,
 }
 
-/// Why a header names no table of requests.
+/// Reason why a header does not describe a table of requests.
 #[derive(Debug)]
 pub(super) enum Problem {
     /// Too few of its words name a column: it is not a header.
     NoHeader,
     Missing(&'static str),
     Twice(String, String),
-    /// The operations are numbers, and nothing says which is a read.
+    /// The operations are numbers, and the header does not say which is a read.
     Codes(String),
 }
 
@@ -77,8 +77,8 @@ impl Problem {
         match self {
             Problem::NoHeader => "it names no columns".to_owned(),
             Problem::Missing(what) => format!("no column is the {what}"),
-            Problem::Twice(one, two) => format!("`{one}` and `{two}` say the same"),
-            Problem::Codes(name) => format!("`{name}` has codes, and nothing says which of them is a read"),
+            Problem::Twice(one, two) => format!("`{one}` and `{two}` have the same meaning"),
+            Problem::Codes(name) => format!("`{name}` has codes, but the header does not say which one is a read"),
         }
     }
 }
@@ -92,14 +92,14 @@ fn missing(what: &str) -> &'static str {
     }
 }
 
-/// A column of a header.
+/// Column of a header.
 struct Column {
     name: String,
     role: Role,
     unit: Unit,
 }
 
-/// The fields of a header; a comma in brackets is none that separates.
+/// Splits a header into fields; a comma in brackets does not separate.
 fn fields(header: &[u8]) -> Vec<String> {
     let text = header.strip_prefix(b"#").unwrap_or(header);
     let (mut depth, mut fields) = (0_u32, vec![Vec::new()]);
@@ -128,7 +128,7 @@ fn columns(header: &[u8]) -> Vec<(Column, Option<Codes>)> {
     fields(header).into_iter().take(MAX_COLUMNS + 1).map(of).collect()
 }
 
-/// The roles that tell a header: one of each, a key for an offset.
+/// Roles that identify a header: one of each, with a key as an offset.
 const NEEDED: [(&[Role], &str); 4] = [
     (&[Role::Time], "time"),
     (&[Role::Op], "operation"),
@@ -136,7 +136,7 @@ const NEEDED: [(&[Role], &str); 4] = [
     (&[Role::Size], "size"),
 ];
 
-/// How many of the needed columns a header names; zero if it has a number among them.
+/// Returns how many of the needed columns a header names; zero if it contains a number.
 fn named(columns: &[(Column, Option<Codes>)]) -> usize {
     let is_number = |name: &str| name.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'+'));
     if columns.iter().any(|(column, _)| !column.name.is_empty() && is_number(&column.name)) {
@@ -158,10 +158,10 @@ impl Table {
         }
     }
 
-    /// The columns that a user names; times and addresses without a unit have those of the settings.
+    /// Builds a table from columns named by the user; times and addresses without a unit have those of the settings.
     pub(super) fn given(text: &str, exponent: u32, sector: u64) -> Result<Table, Diagnostic> {
         let refused = |what: String, word: &str| {
-            let help = "--columns names them from left to right: time,op,offset,size; `-` passes over one; units as time_us, lba_512, size_512; \
+            let help = "--columns names them from left to right: time,op,offset,size; `-` skips one; units as time_us, lba_512, size_512; \
                         key for objects";
             let place = Place { source: "--columns".to_owned(), text: text.to_owned(), ..Place::default() };
             Err(Diagnostic::new(what).at(place).allowed(word, WORDS).help(help))
@@ -175,7 +175,7 @@ impl Table {
             }
             let twice = table.roles.contains(&said.role) && !matches!(said.role, Role::Ignored | Role::Flow);
             if twice {
-                return refused(format!("the column `{word}` says what another one says"), word);
+                return refused(format!("the column `{word}` duplicates another one"), word);
             }
             table.take(said.role, said.unit, sector);
             table.codes = said.codes.unwrap_or(table.codes);
@@ -189,7 +189,7 @@ impl Table {
         }
     }
 
-    /// Takes over the codes that a header in a comment says, unless the user says some.
+    /// Adopts the codes of a header in a comment, unless the user gives some.
     pub(super) fn adopt_codes(&mut self, said: Table) {
         if self.codes == Codes::Words {
             self.codes = said.codes;
@@ -212,7 +212,7 @@ impl Table {
         self.roles.push(role);
     }
 
-    /// The table that `header` names; `rows` behind it say what it does not.
+    /// Builds the table that `header` names; `rows` after it supply what it leaves open.
     pub(super) fn of_header(
         header: &[u8],
         rows: &[Vec<u8>],
@@ -223,7 +223,7 @@ impl Table {
             return Err(Problem::NoHeader);
         }
         let is = |role: Role| move |(column, _): &&(Column, _)| column.role == role;
-        // An offset says where a request is; a key beside it is a name.
+        // An offset locates a request; a key beside it is a name.
         let has_offset = columns.iter().any(|column| is(Role::Offset)(&column));
         for (column, _) in &mut columns {
             if column.role == Role::Key && has_offset {
@@ -261,12 +261,12 @@ impl Table {
         table.time_unit(&columns, rows, settings);
         table.sectors(&columns, rows, settings);
         if !ignored.is_empty() {
-            table.remarks.push(format!("columns without a meaning here are ignored: {}", ignored.join(", ")));
+            table.remarks.push(format!("unknown columns are ignored: {}", ignored.join(", ")));
         }
         Ok(table)
     }
 
-    /// The unit of the times, if the header does not say it.
+    /// Infers the unit of the times, if the header does not give it.
     fn time_unit(&mut self, columns: &[(Column, Option<Codes>)], rows: &[Vec<u8>], settings: &Settings<'_>) {
         let found = columns.iter().enumerate().find(|(_, (column, _))| column.role == Role::Time);
         if let Some((at, (column, _))) = found.filter(|(_, (column, _))| column.unit == Unit::Unsaid) {
@@ -282,11 +282,11 @@ impl Table {
         let response = columns.iter().find(|(column, _)| column.role == Role::Response);
         if let Some((column, _)) = response.filter(|(column, _)| column.unit == Unit::Unsaid) {
             self.response_exponent = self.exponent;
-            self.remarks.push(format!("`{}` is taken to have the unit of the times", column.name));
+            self.remarks.push(format!("assuming that `{}` has the unit of the times", column.name));
         }
     }
 
-    /// The unit of addresses and sizes, if the header does not say it.
+    /// Infers the unit of addresses and sizes, if the header does not give it.
     fn sectors(&mut self, columns: &[(Column, Option<Codes>)], rows: &[Vec<u8>], settings: &Settings<'_>) {
         let sector = settings.given_sector.unwrap_or(512);
         let mut in_sectors: Vec<&str> = Vec::new();
@@ -307,12 +307,13 @@ impl Table {
         }
         if !in_sectors.is_empty() && settings.given_sector.is_none() {
             let names = in_sectors.join("` and `");
-            self.remarks.push(format!("`{names}` count sectors of {sector} B; --sector says another size"));
+            self.remarks.push(format!("`{names}` count sectors of {sector} B; --sector sets a different size"));
         }
     }
 }
 
-/// Whether a header leaves open the unit of times, and that of addresses or sizes; `None` if it names no table.
+/// Returns whether a header leaves open the unit of times, and that of addresses or sizes; `None` if it does not
+/// describe a table.
 pub(super) fn open_units(header: &[u8]) -> Option<(bool, bool)> {
     let columns = columns(header);
     (named(&columns) == NEEDED.len()).then(|| {
@@ -324,7 +325,7 @@ pub(super) fn open_units(header: &[u8]) -> Option<(bool, bool)> {
     })
 }
 
-/// The diagnostic of a header that names columns and yet no table of requests.
+/// Returns the diagnostic of a header that names columns but does not describe a table of requests.
 pub(super) fn explain(header: &[u8], rows: &[Vec<u8>], settings: &Settings<'_>) -> Option<Diagnostic> {
     let problem = Table::of_header(header, rows, settings).err()?;
     if matches!(problem, Problem::NoHeader) {
@@ -349,9 +350,9 @@ pub(super) fn explain(header: &[u8], rows: &[Vec<u8>], settings: &Settings<'_>) 
         });
     }
     let codes = if matches!(problem, Problem::Codes(_)) { " (0 = read; op_1r: 1 = read)" } else { "" };
-    let what = format!("a table whose header names no requests: {}", problem.text());
+    let what = format!("the table's header does not describe requests: {}", problem.text());
     let help = format!(
-        "--columns says what its columns are, from left to right, such as {}{codes}; `-` passes over one",
+        "name its columns from left to right with --columns, such as {}{codes}; `-` skips one",
         words.join(",")
     );
     Some(Diagnostic::new(what).help(help))
@@ -378,9 +379,9 @@ fn address(plain: &str, sectors: &str, unit: Unit) -> String {
     }
 }
 
-// The names of operations in a table.
+// Names of operations in a table.
 
-/// How operations are called.
+/// Naming of operations.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Codes {
     Words,
@@ -388,7 +389,7 @@ pub(super) enum Codes {
     ZeroIsRead,
     /// 1 = read, 0 = write.
     OneIsRead,
-    /// As the header says; `None` moves no data.
+    /// Names from the header; `None` moves no data.
     Legend(Vec<(String, Option<IoOp>)>),
 }
 
@@ -396,7 +397,7 @@ pub(super) enum Codes {
 pub(super) type Called = (Option<IoOp>, bool);
 
 impl Codes {
-    /// The operation, and whether it is written through.
+    /// Returns the operation, and whether it is written through.
     pub(super) fn operation(&self, field: Field<'_>) -> Result<Called, Fault> {
         let text = match field.text {
             text if text.eq_ignore_ascii_case(b"false") => b"0",
@@ -437,7 +438,7 @@ fn called_by_words(field: Field<'_>) -> Result<Called, Fault> {
 /// Operations that move no data of a device.
 const IDLE: [&[u8]; 5] = [b"head", b"list", b"stat", b"open", b"close"];
 
-/// The operation that a word means, in either case.
+/// Returns the operation that a word means, in either case.
 pub(super) fn operation_by_word(text: &[u8]) -> Option<IoOp> {
     const WORDS: [(&[u8], IoOp); 26] = [
         (b"R", IoOp::Read),

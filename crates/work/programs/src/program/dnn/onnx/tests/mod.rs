@@ -223,7 +223,7 @@ fn what_cannot_be_run_names_operator_and_node() {
     assert!(x().node("Add x, w > y", &[]).refused().contains("do not fit"));
     let complex = File::default().input("x", 14, &[Some(2)]).node("Relu x > y", &[]).refused();
     assert!(complex.contains("data type 14"), "{complex}");
-    assert!(x().node("Add x, b > y", &[]).refused().contains("nothing makes its input `b`"));
+    assert!(x().node("Add x, b > y", &[]).refused().contains("nothing produces its input `b`"));
     let negative = File::default().weight("w", &[-2]).node("Relu w > y", &[]).refused();
     assert!(negative.contains("negative"), "{negative}");
 }
@@ -240,7 +240,7 @@ fn damaged_files_are_refused() {
         assert!(Onnx::read(bytes[..end].to_vec(), &ONE).is_err(), "cut to {end} of {} B", bytes.len());
     }
     let text = Onnx::read(b"# not a model\n".to_vec(), &ONE).expect_err("a text").to_string();
-    assert!(text.contains("no ONNX file"), "{text}");
+    assert!(text.contains("not an ONNX file"), "{text}");
 }
 
 /// A damaged file may still be a model, but it must not bring the reader down, nor its kernels.

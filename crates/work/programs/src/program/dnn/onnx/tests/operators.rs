@@ -179,7 +179,7 @@ fn what_cannot_be_resized_is_refused() {
     let size = refused("LRN x > y", &[]);
     assert!(size.contains("a size of 0"), "{size}");
     let far = refused("ReduceSum x > y", &[("axes", &[1, 3])]);
-    assert!(far.contains("no neighbours"), "{far}");
+    assert!(far.contains("not adjacent"), "{far}");
 }
 
 fn open_file() -> File {
@@ -213,7 +213,7 @@ fn open_dimensions_have_lengths_by_name() {
 #[test]
 fn a_shape_that_contradicts_the_file_is_refused() {
     let refused = open_file().output("y", &[Some(3), None, None]).refused();
-    assert!(refused.contains("`y` has [1, 1, 1] elements, and [3, ?, ?] in the file"), "{refused}");
+    assert!(refused.contains("`y` has [1, 1, 1] elements, but [3, ?, ?] in the file"), "{refused}");
     let ranks = open_file().output("z", &[Some(1), Some(1)]).refused();
     assert!(ranks.contains("`z` has [1] elements"), "{ranks}");
 }
