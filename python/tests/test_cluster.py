@@ -135,7 +135,7 @@ def test_a_scheduler_that_is_lost_is_resumed_from_the_store(local: tuple[Path, P
         scheduler.kill()
         scheduler.wait()
     kept = {path: path.stat().st_mtime_ns for path in (there / "runs").glob("*.json")}
-    assert status == 1 and "runs are left" in said and "--resume runs the rest" in said, said
+    assert status == 1 and "runs are not done" in said and "--resume runs the rest" in said, said
     assert 3 <= len(kept) < 20
     assert ended(sweep(there, file, "--resume"))[0] == 0
     assert all(path.stat().st_mtime_ns == then for path, then in kept.items()), "none is made again"
@@ -158,7 +158,7 @@ def test_an_interrupt_cancels_what_runs_there(cluster: Any, tmp_path: Path) -> N
     assert points() == 4
     process.send_signal(signal.SIGINT)
     status, said = ended(process, 30)
-    assert status == 1 and "0 of 20 runs are well" in said, said
+    assert status == 1 and "0 of 20 runs succeeded" in said, said
     for _ in range(100):
         if points() == 0:
             return

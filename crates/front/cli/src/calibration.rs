@@ -1,4 +1,5 @@
-//! Where each number of a shipped system comes from: the tables of its `calibration.md`, read for `init` and `explain energy`.
+//! Where each number of a shipped system comes from: the tables of its `calibration.md`, read for `init` and `explain
+//! energy`.
 
 use config::Place;
 
@@ -20,8 +21,8 @@ impl Calibration {
         Some(Calibration::read(page, keys))
     }
 
-    /// Reads a page: rows `| keys | value | source |`, of which the first key is whole and the others stand beside it or
-    /// beside one of the tables above it.
+    /// Reads a page: rows `| keys | value | source |`, of which the first key is whole and the others stand beside it
+    /// or beside one of the tables above it.
     fn read(page: &str, keys: &[&str]) -> Calibration {
         let is_there = |key: &str| {
             let below = |known: &&str| known.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));

@@ -46,7 +46,8 @@ impl Pair {
         self.workloads.as_ref().map_or(0, Workloads::count)
     }
 
-    /// The drive as it is for a scenario, counted from one, or by itself; a spec that can be built with these overrides.
+    /// The drive as it is for a scenario, counted from one, or by itself; a spec that can be built with these
+    /// overrides.
     ///
     /// # Errors
     /// Whatever of it is unusable.

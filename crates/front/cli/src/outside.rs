@@ -16,8 +16,8 @@ static RESULT: AtomicBool = AtomicBool::new(false);
 /// Exit status of a command that was interrupted and leaves nothing: work was left undone.
 const UNDONE: i32 = 1;
 
-/// From now on a signal to end ends what is under way cleanly, with the result of a part. Before, there is nothing to lose, and
-/// whatever is under way, a trace being read, a graph being built, ends at once with the process.
+/// From now on a signal to end ends what is under way cleanly, with the result of a part. Before, there is nothing to
+/// lose, and whatever is under way, a trace being read, a graph being built, ends at once with the process.
 pub(crate) fn result_is_coming() {
     RESULT.store(true, Ordering::Relaxed);
 }
@@ -80,7 +80,8 @@ mod signals {
 
 #[cfg(unix)]
 mod signals {
-    //! Signals that tell a process to end: Control-C, `kill` and the time limit of a batch system, a terminal that goes away.
+    //! Signals that tell a process to end: Control-C, `kill` and the time limit of a batch system, a terminal that goes
+    //! away.
 
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
@@ -117,7 +118,8 @@ mod signals {
         Ok(())
     }
 
-    /// Whether hang-ups were to be ignored when the process began, as `nohup` has it; yes where the operating system does not tell.
+    /// Whether hang-ups were to be ignored when the process began, as `nohup` has it; yes where the operating system
+    /// does not tell.
     fn outlives_its_terminal() -> bool {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

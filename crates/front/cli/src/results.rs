@@ -125,11 +125,12 @@ pub(crate) fn read_parquet(path: &Path) -> Result<Sweep, Diagnostic> {
     ))
 }
 
-// The two files of `run --out`: the resolved spec and the result. Either both are there and belong together, or neither is.
+// The two files of `run --out`: the resolved spec and the result. Either both are there and belong together, or neither
+// is.
 //
-// Both are written beside their places and moved at the end. Of two renames a kill may come between: so an older result goes
-// first, and what is left at any moment is the old pair, a spec without a result, or the new pair. Each names the other: the
-// result has `spec_sha256`, and the spec says that digest and the one of the result's file.
+// Both are written beside their places and moved at the end. Of two renames a kill may come between: so an older result
+// goes first, and what is left at any moment is the old pair, a spec without a result, or the new pair. Each names the
+// other: the result has `spec_sha256`, and the spec says that digest and the one of the result's file.
 
 const SPEC: &str = "spec.toml";
 
@@ -235,7 +236,8 @@ pub(crate) enum Printed {
 const FIO: &str = "fio";
 
 impl Printed {
-    /// What options say: `--json`, `--output-format`, and `--format fio`, which names no format of traces and is taken out of the plan.
+    /// What options say: `--json`, `--output-format`, and `--format fio`, which names no format of traces and is taken
+    /// out of the plan.
     ///
     /// # Errors
     /// Options that want different forms.

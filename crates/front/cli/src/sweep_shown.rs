@@ -204,7 +204,8 @@ impl<'s> Live<'s> {
         self.counter.show(self.ended, self.points.len(), self.taken);
     }
 
-    /// A metric that the first run lacks may be misspelt, and others may lack it as well: who waits for them should know.
+    /// A metric that the first run lacks may be misspelt, and others may lack it as well: who waits for them should
+    /// know.
     fn tell_what_lacks(&self, number: usize, outcome: &Outcome) {
         for (at, name) in self.sweep.named().iter().enumerate() {
             if !outcome.has(at) {

@@ -5,11 +5,11 @@ use clap_complete::Shell;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The shell
+    /// Shell to complete for
     shell: Shell,
 }
 
-/// Prints what a shell reads to complete the options and commands of `command`.
+/// Prints the shell script that completes options and subcommands of `command`.
 ///
 /// # Errors
 /// Standard output cannot be written.

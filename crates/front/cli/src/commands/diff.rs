@@ -9,29 +9,29 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// What to compare.
+/// Arguments of `diff`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// A result document, or a folder with a result.json
+    /// Result document, or a folder with a result.json
     a: PathBuf,
-    /// Another
+    /// Second result document or folder
     b: PathBuf,
-    /// Prints the differences as JSON
+    /// Print the differences as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Tables that are compared apart, or that say nothing of the system: the spec, the cost of the run.
+/// Tables compared separately (the spec) or not about the system (the cost of the run).
 const APART: [&str; 3] = ["spec", "spec_sha256", "run"];
-/// Tables of many figures, wherever they are: every window of time, every bucket, single requests.
+/// Tables with many values, wherever they occur: per window of time, per bucket, per request.
 const MANY_FIGURES: [&str; 4] = ["series", "histogram_ns", "histogram", "slowest"];
 
-/// Lists of more numbers than this are compared by their mean.
+/// Length above which a list of numbers is compared by its mean.
 const MANY: usize = 4;
-/// Characters of a value that are shown.
+/// Characters shown of a value.
 const SHOWN: usize = 40;
 
-/// The differences of two results.
+/// Differences between two results.
 #[derive(Serialize)]
 struct Differences {
     schema: &'static str,
@@ -39,28 +39,28 @@ struct Differences {
     b: String,
     /// Leaves of the resolved spec that differ.
     spec: Vec<Difference>,
-    /// Everything else that differs.
+    /// All other leaves that differ.
     metrics: Vec<Difference>,
-    /// Whether one of them was measured, and has no spec.
+    /// Whether one of the results was measured and has no spec.
     #[serde(skip)]
     measured: bool,
 }
 
-/// A leaf that differs; null where a document does not have it.
+/// Leaf that differs; null where a document lacks it.
 #[derive(Serialize)]
 struct Difference {
     key: String,
     a: Value,
     b: Value,
-    /// (b - a) / |a|, for numbers.
+    /// Relative change (b - a) / |a|, for numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     relative: Option<f64>,
 }
 
-/// Prints the differences. That there are some is no fault.
+/// Prints the differences. Finding some is not a failure.
 ///
 /// # Errors
-/// A file that is no result document.
+/// A file is not a result document.
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let Run { name: name_a, document: a } = read_run(&args.a)?;
     let Run { name: name_b, document: b } = read_run(&args.b)?;
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let (mut spec_b, mut metrics_b) = leaves(&b);
     let measured = is_measured(&a) || is_measured(&b);
     if measured {
-        // Of a drive that was measured nothing is known but what its host saw.
+        // A measured drive is known only through what its host saw.
         (spec_a, spec_b) = (Leaves::new(), Leaves::new());
         keep_common(&mut metrics_a, &metrics_b);
         keep_common(&mut metrics_b, &metrics_a);
@@ -90,12 +90,12 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     Ok(true)
 }
 
-/// Whether a document was measured, not simulated (`nandscape import fio-json`).
+/// Returns whether a document was measured, not simulated (`nandscape import fio-json`).
 fn is_measured(document: &Value) -> bool {
     document.get("measured").is_some()
 }
 
-/// Keeps the figures of requests that the other has as well.
+/// Keeps the metrics of requests that the other document has as well.
 fn keep_common(metrics: &mut Leaves, others: &Leaves) {
     let is_known = |value: Option<&Value>| value.is_some_and(Value::is_number);
     metrics.retain(|key, value| key.starts_with("io.") && value.is_number() && is_known(others.get(key)));
@@ -103,7 +103,7 @@ fn keep_common(metrics: &mut Leaves, others: &Leaves) {
 
 type Leaves = BTreeMap<String, Value>;
 
-/// The leaves of the spec, and all others.
+/// Splits a document into leaves of the spec and all other leaves.
 fn leaves(document: &Value) -> (Leaves, Leaves) {
     let (mut spec, mut metrics) = (Leaves::new(), Leaves::new());
     if let Some(table) = document.get("spec") {
@@ -124,7 +124,7 @@ fn collect(key: &str, value: &Value, found: &mut Leaves) {
     let join = |name: &str| if key.is_empty() { name.to_owned() } else { format!("{key}.{name}") };
     match value {
         Value::Object(table) => table.iter().for_each(|(name, inner)| collect(&join(name), inner, found)),
-        // One figure for each die would bury the others.
+        // A value for each die would bury the others.
         Value::Array(items) if items.len() > MANY && items.iter().all(Value::is_number) => {
             let sum: f64 = items.iter().filter_map(Value::as_f64).sum();
             found.insert(join("mean"), (sum / items.len() as f64).into());
@@ -163,7 +163,7 @@ fn human(differences: &Differences) -> String {
     for (title, all) in [("spec", &spec.iter().collect()), ("metrics", &told)] {
         if all.is_empty() {
             let why = if differences.measured && title == "spec" {
-                "one of them was measured; what both know of requests is compared"
+                "one result was measured; the comparison covers the request metrics that both have"
             } else {
                 "no difference"
             };
@@ -183,15 +183,15 @@ fn human(differences: &Differences) -> String {
     if echoes > 0 {
         let _ = write!(
             text,
-            "\n{echoes} figures of parts that say the same as the whole are left out; --json has all\n"
+            "\n{echoes} metrics that repeat another one are omitted; --json has all\n"
         );
     }
     text.truncate(text.trim_end().len());
     text
 }
 
-/// The differences without those of `io` that repeat another: where all requests are reads of one flow, every figure
-/// stands there four times, and where the host's software costs nothing, every latency three times.
+/// Removes differences of `io` that repeat another. Where all requests are reads of one flow, every value appears four
+/// times; where the host's software costs nothing, every latency appears three times.
 fn without_echoes(all: &[Difference]) -> Vec<&Difference> {
     let figure = |d: &Difference| d.key.rsplit('.').next().map(str::to_owned);
     let is_echo = |later: &Difference, other: &Difference| {
@@ -204,7 +204,8 @@ fn without_echoes(all: &[Difference]) -> Vec<&Difference> {
     all.iter().filter(|d| !all.iter().any(|other| is_echo(d, other))).collect()
 }
 
-/// Who is kept of two that say the same: the whole before a kind, a kind before a flow, the latency before its parts.
+/// Rank that decides which of two equal differences stays: total before kind, kind before flow, latency before its
+/// parts.
 fn rank(difference: &Difference) -> (bool, bool, bool, &str) {
     let key = difference.key.as_str();
     (key.starts_with("io.flows."), !key.starts_with("io.all."), !key.contains(".latency_ns."), key)

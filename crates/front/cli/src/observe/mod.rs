@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use timeline::{Format, Show, Timeline};
 
-/// A file that remembers its first fault: a run does not end because its log cannot be written. Until it is whole its name
-/// ends in `.incomplete`; one that cannot be written to its end is removed, which also makes room for the result.
+/// A file that remembers its first fault: a run does not end because its log cannot be written. Until it is whole its
+/// name ends in `.incomplete`; one that cannot be written to its end is removed, which also makes room for the result.
 pub(crate) struct Sink {
     path: PathBuf,
     file: BufWriter<File>,

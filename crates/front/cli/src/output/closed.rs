@@ -1,5 +1,5 @@
-//! Whether standard output was closed when the process began. Rust's runtime opens `/dev/null` in the place of a closed one before `main`, and what is
-//! written there is lost without a fault; so the look comes before the runtime's.
+//! Whether standard output was closed when the process began. Rust's runtime opens `/dev/null` in the place of a closed
+//! one before `main`, and what is written there is lost without a fault; so the look comes before the runtime's.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,8 +10,8 @@ pub(crate) fn is_closed() -> bool {
     CLOSED.load(Ordering::Relaxed)
 }
 
-// SAFETY: what stands in `.init_array` are functions of the C ABI that run once before `main`, on the only thread; this one makes a
-// system call that changes nothing and stores a flag, and needs nothing of the runtime.
+// SAFETY: what stands in `.init_array` are functions of the C ABI that run once before `main`, on the only thread; this
+// one makes a system call that changes nothing and stores a flag, and needs nothing of the runtime.
 #[cfg(target_os = "linux")]
 #[used]
 #[unsafe(link_section = ".init_array")]

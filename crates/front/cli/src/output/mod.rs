@@ -14,7 +14,8 @@ use outside::{filled, remedy};
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
-/// Writes the text and a line feed to standard output, without bytes that would move a terminal's cursor. A reader that has closed its end is not an error.
+/// Writes the text and a line feed to standard output, without bytes that would move a terminal's cursor. A reader that
+/// has closed its end is not an error.
 ///
 /// # Errors
 /// Standard output cannot be written.
@@ -40,7 +41,8 @@ fn cannot_print(fault: &io::Error) -> Fault {
     Fault::Undelivered(what.help(remedy(Path::new("standard output"), fault.kind())))
 }
 
-/// Writes a long text to standard output: a reader that has seen enough ends the program. A terminal gets no bytes that would move its cursor.
+/// Writes a long text to standard output: a reader that has seen enough ends the program. A terminal gets no bytes that
+/// would move its cursor.
 ///
 /// # Errors
 /// Standard output cannot be written, and whatever `fill` refuses.

@@ -1,6 +1,7 @@
 //! Files that a command reads, and files that it writes: one that is both, or two that are one, would be lost.
 //!
-//! Files are told apart by what they are, not by how they are spelled: a relative path, a symbolic link and a hard link lead to the same file.
+//! Files are told apart by what they are, not by how they are spelled: a relative path, a symbolic link and a hard link
+//! lead to the same file.
 
 use super::Fault;
 use config::Diagnostic;
@@ -75,7 +76,8 @@ impl Files {
         self
     }
 
-    /// Files that an argument names, whole or in part (`A+B`, `@LIST`, `tatp:popularity=FILE`), with those that such a text names itself.
+    /// Files that an argument names, whole or in part (`A+B`, `@LIST`, `tatp:popularity=FILE`), with those that such a
+    /// text names itself.
     pub(crate) fn reads_named(mut self, by: &str, argument: &str) -> Files {
         self.find(by, argument, Path::new(""), DEPTH);
         self

@@ -212,8 +212,8 @@ impl Folder {
         made_again(&self.path(wanted).display().to_string(), fault);
     }
 
-    /// Puts a state in, whole or not at all. Who puts the same one in at the same time writes the same bytes. If there is no room,
-    /// that is said, and the run goes on: it has its state.
+    /// Puts a state in, whole or not at all. Who puts the same one in at the same time writes the same bytes. If there
+    /// is no room, that is said, and the run goes on: it has its state.
     fn put(&self, wanted: &StateSpec, state: &State) {
         let kept = Kept { spec: wanted.clone(), state: state.clone() };
         if let Err(fault) = write_durable(&self.path(wanted), &write(&[kept])) {

@@ -13,7 +13,8 @@ use std::time::Duration;
 
 /// Bytes of states that are kept at a time; one is kept whatever its size.
 const MOST_BYTES: usize = 1 << 30;
-/// Runs of which it is looked beforehand which states they want: of more, states are kept as if others still wanted them.
+/// Runs of which it is looked beforehand which states they want: of more, states are kept as if others still wanted
+/// them.
 const MOST_LOOKED_AT: usize = 2_000;
 /// How often a run that waits for another's state looks whether it is to stop.
 const LOOK: Duration = Duration::from_millis(50);
@@ -54,7 +55,8 @@ fn digests(plan: &Plan) -> (Vec<String>, bool) {
     (digests, !loaded.spec.cpu.is_empty())
 }
 
-/// What runs of these plans share, if all are known, with the folder of `--state-cache` if it is given; nothing for the word that says none.
+/// What runs of these plans share, if all are known, with the folder of `--state-cache` if it is given; nothing for the
+/// word that says none.
 ///
 /// # Errors
 /// The folder cannot be made.
@@ -102,7 +104,8 @@ impl Shared {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The state as others have left it, or whether to make it for others as well; `None` if a stop came while somebody made it.
+    /// The state as others have left it, or whether to make it for others as well; `None` if a stop came while somebody
+    /// made it.
     fn ask(&self, digest: &str, stop: &AtomicBool) -> Option<Result<State, bool>> {
         let mut known = self.known();
         loop {

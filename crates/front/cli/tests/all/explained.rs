@@ -306,7 +306,7 @@ fn a_document_that_cannot_be_run_again_is_not_tried() {
     arguments.extend(TINY);
     arguments.extend(["--workload", "fio:rw=randread,bs=4k,number_ios=100", "--json"]);
     let document = nandscape(&arguments).well().json();
-    for (lost, said) in [("workload", "no `workload`"), ("spec", "no `spec`"), ("io", "no figure")] {
+    for (lost, said) in [("workload", "no `workload`"), ("spec", "no `spec`"), ("io", "no metric")] {
         let mut document = document.clone();
         document.as_object_mut().unwrap().remove(lost);
         let result = file(folder.path(), "lost.json", document.to_string());

@@ -217,7 +217,7 @@ fn a_sweep_ends_with_the_table_of_what_is_there() {
     until(&mut child, "the short runs had ended", has_three);
     let (code, _, stderr) = interrupt(child);
     assert_eq!(code, Some(1), "{stderr}");
-    assert!(stderr.contains("3 of 6 runs are well"), "{stderr}");
+    assert!(stderr.contains("3 of 6 runs succeeded"), "{stderr}");
     let table = std::fs::read_to_string(out.join("summary.csv")).unwrap();
     assert_eq!(table.matches(",not run,").count(), 3, "{table}");
 }

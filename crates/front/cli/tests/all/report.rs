@@ -111,14 +111,14 @@ fn what_cannot_be_drawn_is_refused_and_nothing_written() {
         (path("e.csv", "a,b\n1,2\n"), "has no column `run`"),
         (path("f.csv", "run,state\n"), "no rows"),
         (path("g.csv", "run,state\n1\n"), "is no table"),
-        (empty.display().to_string(), "its sweep has not ended"),
+        (empty.display().to_string(), "its sweep has not finished"),
         (folder.path().join("nothing").display().to_string(), "cannot read"),
     ];
     for (path, said) in &cases {
         refused(&["report", path, "-o", &out], &[said]);
     }
     let table = path("h.csv", "run,state,x\n0,ok,1\n");
-    refused(&["report", &a, &table, "-o", &out], &["is a sweep, which is drawn alone"]);
+    refused(&["report", &a, &table, "-o", &out], &["is a sweep, which cannot be drawn with other results"]);
     refused(&["report", &a, "-o", "no/where/a.html"], &["no/where/a.html"]);
     assert!(!Path::new(&out).exists());
 }
@@ -170,7 +170,7 @@ fn differences_of_spec_and_metrics() {
     assert!(of_flows.iter().all(|line| line.starts_with("io.flows.0.active.")), "{text}");
     let rows = text.lines().filter(|line| line.starts_with("io.")).count();
     let all = metrics.iter().filter(|m| m["key"].as_str().is_some_and(|k| k.starts_with("io."))).count();
-    assert!(text.contains(&format!("{} figures of parts", all - rows)), "{text}");
+    assert!(text.contains(&format!("{} metrics that repeat another one", all - rows)), "{text}");
 }
 
 #[test]
@@ -232,11 +232,11 @@ fn constants_are_shown_with_what_they_are_and_parts_without() {
     ] {
         assert!(text.contains(part), "no `{part}` in\n{text}");
     }
-    assert!(!text.contains("Without a table"), "{text}");
+    assert!(!text.contains("Components without constants"), "{text}");
     let text = nandscape(&["explain", "energy", "optane"]).well().stdout;
     assert!(text.contains("\ngpu.energy\n") && text.contains("no total:\n  memory.dram.energy"), "{text}");
     let text = nandscape(&["explain", "energy", "d16"]).well().stdout;
-    assert!(text.contains("No part says") && text.contains("\n  flash.energy\n"), "{text}");
+    assert!(text.contains("No component has energy constants") && text.contains("\n  flash.energy\n"), "{text}");
     assert!(nandscape(&["explain", "energy"]).well().stdout.contains("explain energy SYSTEM"));
 }
 
@@ -244,7 +244,7 @@ fn constants_are_shown_with_what_they_are_and_parts_without() {
 fn what_is_asked_wrongly_is_refused() {
     for (arguments, words) in [
         (["explain", "energy", "pm9a33"], "pm9a3"),
-        (["explain", "flash", "pm9a3"], "`energy` alone is explained"),
+        (["explain", "flash", "pm9a3"], "the only topic of a system is `energy`"),
     ] {
         let done = nandscape(&arguments);
         assert!(done.code == Some(2) && done.stderr.contains(words), "{}", done.stderr);
