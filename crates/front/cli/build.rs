@@ -1,4 +1,4 @@
-//! Gathers what is written about every shipped system: its README for `explain`, its calibration page for `init`.
+//! Collects the texts on every shipped system: its README for `explain`, its calibration page for `init`.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -190,7 +190,7 @@ fn what_cannot_be_imported_is_one_diagnostic() {
         (&["import", "mqsim", &drive, &load, "--scenario", "3"], "has no scenario 3"),
         (&["run", &drive, "--workload", &second], "has no scenario 3"),
         (&["run", &drive, "--workload", &load, "--json"], "scenario=1"),
-        (&["run", &drive, "--workload", &load, "--workload", &load], "one run has one"),
+        (&["run", &drive, "--workload", &load, "--workload", &load], "a run takes one"),
         (&["run", "d16", "--workload", &load], "give its drive too"),
         (&["import", "simplessd", &svg], "its root must be <simplessd>"),
         (&["import", "fio-json", &svg], "is not JSON"),
@@ -391,7 +391,7 @@ fn one_form_of_a_result_is_asked_for() {
         arguments.extend(options);
         let done = nandscape(&arguments);
         assert_eq!(done.code, Some(2));
-        assert!(done.stderr.contains("want different forms"), "{}", done.stderr);
+        assert!(done.stderr.contains("ask for different forms"), "{}", done.stderr);
     }
     assert_eq!(nandscape(&["run", "d16", "--workload", "randread", "--output-format", "xml"]).code, Some(2));
 }

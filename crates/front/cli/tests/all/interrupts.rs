@@ -165,7 +165,7 @@ fn a_termination_and_a_hang_up_are_as_an_interrupt() {
         send(signal, &child);
         let (code, stdout, stderr) = end(child);
         assert_eq!(code, Some(1), "{signal}: {stderr}");
-        assert!(stderr.contains(&format!("{said}: ending what is under way")), "{signal}: {stderr}");
+        assert!(stderr.contains(&format!("{said}: finishing with a partial result")), "{signal}: {stderr}");
         let document: Value = serde_json::from_str(&stdout).unwrap();
         assert_eq!((&document["partial"], &document["ok"]), (&Value::Bool(true), &Value::Bool(false)));
         assert_eq!(files(Path::new(&out)), ["result.json", "spec.toml"]);

@@ -110,7 +110,7 @@ fn what_cannot_be_drawn_is_refused_and_nothing_written() {
         (path("d.json", "[1]"), "has no column `run`"),
         (path("e.csv", "a,b\n1,2\n"), "has no column `run`"),
         (path("f.csv", "run,state\n"), "no rows"),
-        (path("g.csv", "run,state\n1\n"), "is no table"),
+        (path("g.csv", "run,state\n1\n"), "is not a CSV table"),
         (empty.display().to_string(), "its sweep has not finished"),
         (folder.path().join("nothing").display().to_string(), "cannot read"),
     ];
