@@ -1,4 +1,4 @@
-//! The page of two runs: what differs.
+//! Page of two runs: the differences.
 
 use crate::figure::{Axis, Cell, Curve, Figure, Picture, Table, lines};
 use crate::number::{Unit, leaf, shown};
@@ -8,29 +8,29 @@ use crate::run::{curves, headlines, kinds_of, percentile_curve, share_bars, tail
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Tables that are compared apart, or say nothing of the system.
+/// Tables compared separately, or not about the system.
 const APART: [&str; 8] =
     ["spec", "spec_sha256", "run", "schema", "checks", "workload", "warnings", "io.slowest"];
 /// Names of lists that are drawn, not compared number by number.
 const DRAWN: [&str; 5] = ["series", "power_series", "histogram_ns", "histogram", "kernels"];
-/// Lists of more numbers than this are compared by their mean.
+/// Length above which a list of numbers is compared by its mean.
 const MANY: usize = 4;
 
-/// The page of two runs.
+/// Renders the page of two runs.
 pub fn pair(a: &Run, b: &Run) -> String {
     let title = format!("{} and {} – nandscape", text(&a.document, "system"), text(&b.document, "system"));
     let mut page = Page::new(title, lead(a, b));
-    page.section("To be seen first", trouble(&[a, b]));
-    page.section("In short", short(a, b));
+    page.section("Attention", trouble(&[a, b]));
+    page.section("Summary", short(a, b));
     page.section("Latency", latency(a, b));
     page.section("Where time goes", breakdowns(a, b));
     page.section("Over time", over_time(a, b));
-    page.section("Figures that differ", figures(a, b));
+    page.section("Metrics that differ", figures(a, b));
     page.section("The spec", spec(a, b));
     page.html()
 }
 
-/// What is said of each run.
+/// Introduction of each run.
 pub(crate) fn one(letter: &str, run: &Run) -> String {
     let workloads: Vec<&str> = items(&run.document, "workload").iter().filter_map(Value::as_str).collect();
     let seed = run.document.get("seed").map_or("–".to_owned(), Value::to_string);
@@ -48,7 +48,7 @@ fn lead(a: &Run, b: &Run) -> String {
     format!("<ul>{}{}</ul>", one("A", a), one("B", b))
 }
 
-/// What a reader must know of some runs.
+/// Failed checks, early ends and warnings of some runs.
 pub(crate) fn trouble(runs: &[&Run]) -> String {
     let mut said = Vec::new();
     for run in runs {
@@ -57,7 +57,7 @@ pub(crate) fn trouble(runs: &[&Run]) -> String {
         if document["ok"] == Value::Bool(false) {
             let failed = items(document, "checks").iter().filter(|check| check["ok"] != Value::Bool(true));
             let failed: Vec<&str> = failed.map(|check| text(check, "name")).collect();
-            said.push(format!("{name}: not well; checks that failed: {}", failed.join("; ")));
+            said.push(format!("{name}: failed checks: {}", failed.join("; ")));
         }
         if document["partial"] == Value::Bool(true) {
             said.push(format!("{name}: ended early"));
@@ -77,7 +77,7 @@ pub(crate) fn trouble(runs: &[&Run]) -> String {
 
 fn short(a: &Run, b: &Run) -> String {
     let (of_a, of_b) = (headlines(&a.document), headlines(&b.document));
-    let mut table = Table::new("In short", ["figure", "A", "B", "B / A"]);
+    let mut table = Table::new("Summary", ["metric", "A", "B", "B / A"]);
     for figure in &of_a {
         let Some(other) = of_b.iter().find(|other| other.name == figure.name) else { continue };
         let ratio = if figure.value != 0.0 { Some(other.value / figure.value) } else { None };
@@ -88,7 +88,7 @@ fn short(a: &Run, b: &Run) -> String {
             ratio_cell(ratio),
         ]);
     }
-    if table.is_empty() { paragraph("The two have no figure in common.") } else { table.html() }
+    if table.is_empty() { paragraph("The runs have no metric in common.") } else { table.html() }
 }
 
 fn ratio_cell(ratio: Option<f64>) -> Cell {
@@ -108,7 +108,7 @@ fn latency(a: &Run, b: &Run) -> String {
             let of = curves(io, &[kind]).pop();
             if of.is_none() {
                 let what = format!(
-                    "{letter} has no `io.{kind}.histogram_ns`: its curve goes through its percentiles"
+                    "{letter} has no `io.{kind}.histogram_ns`: its curve passes through percentiles"
                 );
                 out += &lacking("Histogram", &what);
             }
@@ -129,14 +129,14 @@ fn latency(a: &Run, b: &Run) -> String {
             }
         }
         out += &Figure {
-            title: format!("How many {kind} requests take longer"),
-            about: "To the right, latency; upwards, the share of requests that were faster, each line ten times nearer to all.".into(),
+            title: format!("Latency distribution: {kind}"),
+            about: "Right: latency; up: share of faster requests, on a logarithmic scale towards 100 %.".into(),
             picture: Picture::Chart { chart: tail_chart(&found), height: 320 },
             table,
         }
         .html();
     }
-    if out.is_empty() { paragraph("There is no kind of request that both have completed.") } else { out }
+    if out.is_empty() { paragraph("The runs completed no kind of request in common.") } else { out }
 }
 
 fn breakdowns(a: &Run, b: &Run) -> String {
@@ -158,9 +158,9 @@ fn breakdowns(a: &Run, b: &Run) -> String {
             }));
         }
     }
-    let about = "Each bar is the mean latency of some requests, by what they waited for, as shares of the whole; with each name the mean.";
+    let about = "Each bar is the mean latency of some requests, by what they waited for, as shares of the total; the mean is beside each name.";
     let figure = share_bars("What requests wait for", about, &rows);
-    figure.map_or_else(|| lacking("Where time goes", "neither has a `breakdown_ns`"), |figure| figure.html())
+    figure.map_or_else(|| lacking("Where time goes", "neither run has a `breakdown_ns`"), |figure| figure.html())
 }
 
 fn over_time(a: &Run, b: &Run) -> String {
@@ -193,7 +193,7 @@ fn over_time(a: &Run, b: &Run) -> String {
     let axis = |name, unit| Axis { name, unit, log: false };
     Figure {
         title: "IOPS".into(),
-        about: "Over simulated time, from each run's beginning.".into(),
+        about: "Over simulated time, from the beginning of each run.".into(),
         picture: Picture::Chart {
             chart: lines(&axis("simulated time", Unit::Ns), &axis("", Unit::PerS), &curves),
             height: 240,
@@ -205,7 +205,7 @@ fn over_time(a: &Run, b: &Run) -> String {
 
 type Leaves = BTreeMap<String, Value>;
 
-/// The numbers and words of a document that can be compared.
+/// Numbers and texts of a document that can be compared.
 fn figures_of(document: &Value) -> Leaves {
     let mut found = Leaves::new();
     collect("", document, &mut found);
@@ -230,7 +230,7 @@ fn collect(key: &str, value: &Value, found: &mut Leaves) {
             found.insert(join("mean"), (sum / all.len() as f64).into());
         }
         Value::Array(all) => {
-            // A part has the same name in both, wherever it stands.
+            // A component has the same name in both, wherever it is listed.
             let name = |at: usize, one: &Value| match text(one, "name") {
                 "" => at.to_string(),
                 name => name.to_owned(),
@@ -243,7 +243,7 @@ fn collect(key: &str, value: &Value, found: &mut Leaves) {
     }
 }
 
-/// Every figure that differs, the greatest ratio first.
+/// Table of every metric that differs, the greatest ratio first.
 fn figures(a: &Run, b: &Run) -> String {
     let (of_a, of_b) = (figures_of(&a.document), figures_of(&b.document));
     let mut keys: Vec<&String> =
@@ -253,14 +253,14 @@ fn figures(a: &Run, b: &Run) -> String {
         let (a, b) = (of_a.get(key)?.as_f64()?, of_b.get(key)?.as_f64()?);
         (a != 0.0 && b / a > 0.0).then(|| b / a)
     };
-    // What has no ratio stands behind.
+    // Entries without a ratio come last.
     let apart = |key: &String| ratio(key).map_or(-1.0, |ratio| libm::log(ratio).abs());
     keys.sort_by(|one, other| apart(other).total_cmp(&apart(one)).then_with(|| one.cmp(other)));
     if keys.is_empty() {
-        return paragraph("No figure differs.");
+        return paragraph("No metrics differ.");
     }
     let mut table =
-        Table::new("Figures that differ, by how far they are apart", ["figure", "A", "B", "B / A"])
+        Table::new("Metrics that differ, by ratio", ["metric", "A", "B", "B / A"])
             .class("figures");
     for key in &keys {
         let cell = |of: &Leaves| {
@@ -269,7 +269,7 @@ fn figures(a: &Run, b: &Run) -> String {
         table.push([Cell::from(key.as_str()), cell(&of_a), cell(&of_b), ratio_cell(ratio(key))]);
     }
     let search = "<p class=\"search\"><label>Find <input type=\"search\" data-filter=\"figures\" autocomplete=\"off\"></label> <output></output></p>";
-    paragraph(&format!("{} figures differ; lists of numbers are compared by their mean.", keys.len()))
+    paragraph(&format!("{} metrics differ; lists of numbers are compared by their mean.", keys.len()))
         + search
         + &table.html()
 }
@@ -283,7 +283,7 @@ fn spec(a: &Run, b: &Run) -> String {
         found.into_iter().map(|(key, value)| (key, value.clone())).collect()
     };
     let (of_a, of_b) = (of(a), of(b));
-    let mut table = Table::new("Keys of the spec that differ", ["key", "A", "B"]);
+    let mut table = Table::new("Spec keys that differ", ["key", "A", "B"]);
     for key in of_a.keys().chain(of_b.keys().filter(|key| !of_a.contains_key(*key))) {
         if of_a.get(key) != of_b.get(key) {
             let cell = |of: &Leaves| {
@@ -292,5 +292,5 @@ fn spec(a: &Run, b: &Run) -> String {
             table.push([Cell::from(key.as_str()), cell(&of_a), cell(&of_b)]);
         }
     }
-    if table.is_empty() { paragraph("The specs are the same.") } else { table.html() }
+    if table.is_empty() { paragraph("The specs are equal.") } else { table.html() }
 }

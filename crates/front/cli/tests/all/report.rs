@@ -29,12 +29,12 @@ fn one_two_and_more_results_are_drawn_and_a_file_that_is_there_is_replaced() {
     let [a, b] = runs(folder.path());
     std::fs::write(folder.path().join("page.html"), "old").unwrap();
     let one = page(&[&b], folder.path());
-    assert!(one.starts_with("<!doctype html>") && one.contains("How many requests take longer"));
+    assert!(one.starts_with("<!doctype html>") && one.contains("Latency distribution"));
     // What was set for the run stands in the spec, and in the command that repeats it.
     assert!(one.contains("set for this run; [&quot;600us&quot;] as shipped"), "the spec");
     assert!(one.contains("--set &#39;flash.cell.program=[&quot;1.2ms&quot;]&#39;"), "the command");
     let two = page(&[&a, &format!("{b}/result.json")], folder.path());
-    assert!(two.contains("Figures that differ") && two.contains("breakdown_ns.write.array"));
+    assert!(two.contains("Metrics that differ") && two.contains("breakdown_ns.write.array"));
     let three = page(&[&a, &b, &a], folder.path());
     assert!(three.contains("<title>3 runs"), "several");
 }
@@ -105,7 +105,7 @@ fn what_cannot_be_drawn_is_refused_and_nothing_written() {
     std::fs::create_dir_all(empty.join("runs")).unwrap();
     let cases = [
         (path("a.json", "{"), "is not JSON"),
-        (path("b.json", "{}"), "is no result document"),
+        (path("b.json", "{}"), "is not a result document"),
         (path("c.json", "{\"schema\":\"nandscape.result/3\"}"), "is newer than what this program reads"),
         (path("d.json", "[1]"), "has no column `run`"),
         (path("e.csv", "a,b\n1,2\n"), "has no column `run`"),
@@ -191,7 +191,7 @@ fn what_is_no_result_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let cases = [
         ("a.json", "{\"schema\":\"nandscape.diff/1\"}", "not a `nandscape.result/2`"),
-        ("b.json", "[1, 2]", "is no result document"),
+        ("b.json", "[1, 2]", "is not a result document"),
         ("c.json", "{", "is not JSON"),
     ];
     for (name, text, said) in cases {
