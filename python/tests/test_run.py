@@ -47,9 +47,9 @@ def test_a_result_goes_through_a_file_and_pickle(result: ns.Result, tmp_path: Pa
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("not json", "no result document"),
-        ("[]", "no result document"),
-        ('{"io": {}}', "no result document"),
+        ("not json", "not a result document"),
+        ("[]", "not a result document"),
+        ('{"io": {}}', "not a result document"),
         ('{"schema": "nandscape.result/99"}', "`nandscape.result/99`"),
     ],
 )

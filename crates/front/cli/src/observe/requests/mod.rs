@@ -92,8 +92,8 @@ pub(crate) fn keep(text: &str) -> Result<Keep, Fault> {
         ("slowest", _) => number().map(Keep::Slowest),
         ("window", Some(value)) => window(value).map(|(from, to)| Keep::Window(from, to)).map_err(fault),
         _ => Err(fault(match config::diag::nearest(word, ["all", "sample", "slowest", "window"]) {
-            Some(near) => format!("nothing is called `{word}`; did you mean `{near}`?"),
-            None => format!("nothing is called `{word}`"),
+            Some(near) => format!("unknown value `{word}`; did you mean `{near}`?"),
+            None => format!("unknown value `{word}`"),
         })),
     }
 }
