@@ -232,7 +232,7 @@ def test_a_batch_system_makes_the_cluster(local: tuple[Path, Path], tmp_path: Pa
 def test_a_cluster_that_is_not_there(tmp_path: Path) -> None:
     file = tmp_path / "s.toml"
     file.write_text(SWEEP.format(seeds=1, requests=100))
-    for on, what in (("dask://127.0.0.1:1", "no scheduler of Dask answers"), ("dask://nowhere", "has no host and port"), ("slurm", "is no cluster")):
+    for on, what in (("dask://127.0.0.1:1", "no Dask scheduler answers"), ("dask://nowhere", "has no host and port"), ("slurm", "is not a cluster")):
         status, said = ended(sweep(tmp_path / "out", file, "--on", on), 60)
         assert status == 2 and what in said and "help: " in said and said.count("error: ") == 1, said
 
@@ -245,7 +245,7 @@ def test_the_package_s_sweeps_run_elsewhere_too(cluster: Any) -> None:
     assert [point.result for point in there] == [point.result for point in here]
     wrong = ns.sweep("d16", {**axes, "iodepth": [0, 8]}, set=SMALL, on=at(cluster))
     assert [point.failure.kind if point.failure else None for point in wrong] == ["WorkloadError", None]
-    with pytest.raises(ns.Error, match="no scheduler of Dask answers"):
+    with pytest.raises(ns.Error, match="no Dask scheduler answers"):
         ns.sweep("d16", axes, set=SMALL, on="dask://127.0.0.1:1")
     with pytest.raises(ns.Error, match="`on` is"):
         ns.sweep("d16", axes, set=SMALL, on="somewhere")

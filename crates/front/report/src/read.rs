@@ -139,7 +139,7 @@ mod tests {
     fn what_is_no_result_is_told_and_a_newer_one_by_itself() {
         let told = |text: &str| Run::read("a.json", text.as_bytes()).unwrap_err().to_string();
         assert!(told("{").contains("a.json is not JSON"));
-        assert!(told("[]").contains("a.json is no result document"));
+        assert!(told("[]").contains("a.json is not a result document"));
         assert!(told(r#"{"schema":"nandscape.diff/1"}"#).contains("not a `nandscape.result/2`"));
         assert!(told(r#"{"schema":"nandscape.result/3"}"#).contains("newer"));
         for schema in ["nandscape.result/1", "nandscape.result/2"] {
