@@ -165,15 +165,15 @@ fn what_cannot_be_fitted_is_one_diagnostic() {
     let text = file(folder.path(), "text.json", "fio-3.33\n");
     let cases: [(&[&str], &str); 11] = [
         (&[&one, &other], "of 2 drives"),
-        (&[&one, &namesake], "that is not one drive in one state"),
-        (&[&arm], "that is no SSD"),
+        (&[&one, &namesake], "these are not of one drive in one state"),
+        (&[&arm], "that is not an SSD"),
         (&[&no_size], "block size"),
         (&[&no_depth], "depth"),
         (&[&paced], "nothing to fit"),
         (&[&text], "is not JSON"),
         (&[], "nothing to fit"),
-        (&["--point", "rw=randread,bs=4k,iodepth=1,clat=80"], "is no time"),
-        (&["--point", "rw=randread,bs=4k,iodepth=16,iops=9k"], "no point of a random read at depth 1"),
+        (&["--point", "rw=randread,bs=4k,iodepth=1,clat=80"], "is not a time"),
+        (&["--point", "rw=randread,bs=4k,iodepth=16,iops=9k"], "needs a point of a random read at depth 1"),
         (&[&one, "--set", "flash.cell.raed=[\"1us\"]"], "did you mean `read`"),
     ];
     let like = |system: &'static str, arguments: &[&str]| {
