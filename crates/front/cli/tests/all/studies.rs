@@ -415,14 +415,14 @@ fn options_that_cannot_be() {
     let folder = tempfile::tempdir().unwrap();
     let path = file(folder.path(), "p.csv", profile());
     for (option, value, said) in [
-        ("--error", "0%", "an error bound of 0 % cannot be"),
-        ("--error", "200%", "an error bound of 200 % cannot be"),
+        ("--error", "0%", "the error bound of 0 % is out of range"),
+        ("--error", "200%", "the error bound of 200 % is out of range"),
         ("--error", "100%", "above 0 % and below 100 %"),
         ("--error", "5", "the integer 5 may mean"),
         ("--error", "-5%", "is not a share"),
         ("--error", "small", "is not a share"),
-        ("--confidence", "100%", "a confidence of 100 % cannot be"),
-        ("--confidence", "10%", "50 % and more"),
+        ("--confidence", "100%", "the confidence of 100 % is out of range"),
+        ("--confidence", "10%", "at least 50 %"),
         ("--rule", "alegro", "did you mean `allegro`"),
     ] {
         let assigned = format!("{option}={value}");
