@@ -373,7 +373,7 @@ mod tests {
         assert_eq!(names(&["d-ahead-0", "i"]), ["d-ahead-0", "i-by-age"]);
         assert_eq!(names(&[]).len(), JOBS.len());
         let error = chosen(&["d-ahead".to_owned()]).unwrap_err().to_string();
-        assert!(error.starts_with("no job `d-ahead`: there are law-direct, "), "{error}");
+        assert!(error.starts_with("unknown job `d-ahead`; jobs: law-direct, "), "{error}");
     }
 
     #[test]

@@ -358,7 +358,7 @@ mod tests {
         assert!(refused("PageLayout", NAME).contains("it only chooses"));
         assert!(refused("VictimPolicy", "greedy").contains("already"));
         for name in ["", "My", "my-own", "2q", "match", "tests"] {
-            assert!(refused("VictimPolicy", name).contains("names no policy"), "{name}");
+            assert!(refused("VictimPolicy", name).contains("is not a policy name"), "{name}");
         }
     }
 
